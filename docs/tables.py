@@ -283,7 +283,7 @@ def helper_rows() -> str:
 
 REFUSED: Final = (
     ("v = [x[0, 0], 1.0]", "lists, dicts, sets"),
-    ("v = sum(k for k in range(3))", "comprehensions and generators"),
+    ("v = [k for k in range(i)]", "comprehensions that no function or assignment takes apart"),
     ("v = lambda k: k", "`lambda`"),
     ('v = "text"', "strings outside `print`"),
     ("v = (k := 3)", "`:=`"),

@@ -23,8 +23,9 @@ from py2cu.frontend.bodies.expressions import ExpressionReader, is_starred
 from py2cu.frontend.bodies.formulas import expand
 from py2cu.frontend.bodies.parts import is_array, is_part, read_extents, read_part
 from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.bodies.sequences import Item, SequenceReader
 from py2cu.frontend.bodies.tables import find_row
-from py2cu.frontend.bodies.unpacking import unpack
+from py2cu.frontend.bodies.unpacking import known_rounds, unpack
 from py2cu.frontend.bodies.views import View
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.syntax import assigned_names, nodes_in, source_text
@@ -50,11 +51,10 @@ class _Touched:
 
 @dataclass(slots=True)
 class Unpacker:
-    """Reads one assignment; `temporaries` are the locals so far that the kernel's source does not have."""
+    """Reads one assignment."""
 
     scope: Scope
     expressions: ExpressionReader
-    temporaries: set[str]
     statement: cst.Assign
     following: Sequence[cst.BaseStatement]  # this statement and those behind it in its block
     saved: list[ir.Assign | ir.Assert] = field(default_factory=list)  # what has to stand before the assignment
@@ -132,10 +132,7 @@ class Unpacker:
             case cst.Name(value=name) if name in self.scope.values:
                 values = self._items(ir.Name(name, self.scope.span_of(value)), len(targets))
             case _:
-                self.scope.error(
-                    "P103", "only a tuple, `.shape` or `divmod(…)` can be unpacked", value, "assign one by one"
-                )
-                return []
+                return self._unpack_sequence(target, value)
         return self._pairs(targets, values) if self._counts_match(len(values), targets, value) else []
 
     def _part(self, value: cst.BaseExpression) -> View | None:
@@ -149,6 +146,28 @@ class Unpacker:
     def _unpack_part(self, target: cst.BaseExpression, part: View) -> list[Pair]:
         checks: list[ir.Assert] = []
         pairs = unpack(target, part, self.scope, checks)
+        self.saved += checks
+        self.marks += [len(self.saved)] * len(pairs)
+        return list(pairs)
+
+    def _unpack_sequence(self, target: cst.Tuple | cst.List, value: cst.BaseExpression) -> list[Pair]:
+        """A row of a table, a generator, or another sequence, item by item."""
+        span, count = self.scope.span_of(target), len(target.elements)
+        reader = SequenceReader(self.scope, self.expressions.read, span)
+        checks: list[ir.Assert] = []
+        item: Item | None = reader.read_row(value)
+        if item is None and (sequence := reader.read_sequence(value)) is not None:
+            length = known_rounds(sequence, self.scope)
+            if length is None:
+                is_count = ir.Compare("==", sequence.rounds, ir.Constant(count, span, ir.PY_INT), span)
+                checks.append(ir.Assert(is_count, f"{count} values are unpacked", "", span))
+            places = range(count if length is None else length)
+            item = tuple(sequence.item(ir.Constant(at, span, ir.PY_INT)) for at in places)
+        if item is None:
+            what = "only tuples, rows, `.shape`, `divmod(…)` and generators can be unpacked"
+            self.scope.error("P103", what, value, "assign one by one")
+            return []
+        pairs = unpack(target, item, self.scope, checks)
         self.saved += checks
         self.marks += [len(self.saved)] * len(pairs)
         return list(pairs)
@@ -208,7 +227,7 @@ class Unpacker:
         return value if is_duplicable(value) else self._save(value, name, self.scope.span_of(node))
 
     def _save(self, value: ir.Expr, name: str, span: Span) -> ir.Name:
-        fresh = self.scope.fresh(name, self.temporaries)
+        fresh = self.scope.fresh(name)
         self.saved.append(ir.Assign(fresh, value, span))
         return ir.Name(fresh, span)
 

@@ -17,13 +17,14 @@ from py2cu.builtins import Builtin
 from py2cu.builtins.atomics import ATOMICS
 from py2cu.frontend.bodies.formulas import expand_call
 from py2cu.frontend.bodies.parts import is_array, is_part, read_extents, read_part
+from py2cu.frontend.bodies.reductions import RESULTS, ReductionReader
 from py2cu.frontend.bodies.scope import ClosureCapture, Scope
 from py2cu.frontend.bodies.tables import Read, find_row
 from py2cu.frontend.bodies.views import ArrayArgument
 from py2cu.frontend.declarations.array_declarations import EXAMPLES, MAKERS
 from py2cu.frontend.names.closures import free_variables, reached_functions
 from py2cu.frontend.names.constants import as_float
-from py2cu.frontend.names.syntax import source_text
+from py2cu.frontend.names.syntax import nodes_in, source_text
 from py2cu.frontend.source.imports import DeviceFunction
 from py2cu.suggestions import nearest
 
@@ -63,6 +64,8 @@ class CallReader:
             return ir.Constant(0, span)
         if qualified == "builtins.float" and (text := self._string(node)) is not None:
             return self._read_float(node, text)
+        if qualified in RESULTS and (reduced := ReductionReader(self.scope, self.read).read_reduction(node, qualified)):
+            return reduced
         if (expanded := self._read_formula(node, qualified)) is not None:
             return expanded
         row = builtins.lookup(qualified)
@@ -162,6 +165,11 @@ class CallReader:
         arguments = dict(zip(formula.parameters, places, strict=False)) | named
         values = {name: self.read(arg.value) for name, arg in arguments.items()}
         return expand_call(formula, values, self.scope.span_of(node))
+
+    def has_reduction(self, node: cst.BaseExpression) -> bool:
+        """True where `sum`, `any` or their like is called with one argument, which a loop reduces."""
+        calls = (each for each in nodes_in(node) if isinstance(each, cst.Call) and len(each.args) == 1)
+        return any(self.meaning(call.func) in RESULTS for call in calls)
 
     def is_unroll(self, node: cst.Call) -> bool:
         """True for a call of `unroll`."""

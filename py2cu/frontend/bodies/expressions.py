@@ -83,11 +83,15 @@ class ExpressionReader:
                 return self._fold_sign(ir.Unary(UNARY[type(sign)], self.read(inner), span))
             case cst.BooleanOperation(left=left, operator=junction, right=right):
                 word = "and" if isinstance(junction, cst.And) else "or"
-                return ir.BoolOp(word, self.read(left), self.read(right), span)
+                first = self.read(left)
+                with self.scope.hoisted.conditional(f"what stands behind `{word}` may not be computed"):
+                    return ir.BoolOp(word, first, self.read(right), span)
             case cst.Comparison():
                 return self._read_comparison(node)
             case cst.IfExp(test=test, body=body, orelse=orelse):
-                return ir.Select(self.read(test), self.read(body), self.read(orelse), span)
+                condition = self.read(test)
+                with self.scope.hoisted.conditional("only one of the two values is computed"):
+                    return ir.Select(condition, self.read(body), self.read(orelse), span)
             case cst.Call():
                 return self.calls.read_call(node)
             case _:

@@ -79,7 +79,7 @@ def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences:
         ):
             item = part.item(ir.Name(first.value.value, sequences.span))
             return LoopHead(first.value.value, first.value, rounds, unroll, rest.value, item)
-    counter = sequences.fresh("k")
+    counter = scope.fresh("k")
     return LoopHead(counter, None, rounds, unroll, target, sequence.item(ir.Name(counter, sequences.span)))
 
 

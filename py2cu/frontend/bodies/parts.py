@@ -12,7 +12,8 @@ import libcst as cst
 from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read
-from py2cu.frontend.bodies.views import ZERO, View, larger, plus, smaller
+from py2cu.frontend.bodies.views import ZERO, View, larger, minus, plus, smaller
+from py2cu.ir.abi.parameters import NegativeIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,16 @@ def read_subscript(node: cst.Subscript, scope: Scope, read: Read) -> View | Elem
     indices = tuple(read(part.value) for part in singles)
     if len(indices) == base.rank:
         return Element(base.array, base.indices(indices))
-    part = base.at(indices)
+    part = base.at(tuple(_from_start(index, base, axis, scope) for axis, index in enumerate(indices)))
     return _sliced(part, ranges[0], scope, read) if ranges and isinstance(ranges[0], cst.Slice) else part
+
+
+def _from_start(index: ir.Expr, base: View, axis: int, scope: Scope) -> ir.Expr:
+    """`x[-1]` as `x[x.shape[0] - 1]`: functions that take the part see a number that is no constant."""
+    if not isinstance(index, ir.Constant) or index.value >= 0:
+        return index
+    scope.negative_indices.append(NegativeIndex(index.span.line, axis, int(index.value)))
+    return minus(base.extent(axis), ir.Constant(-int(index.value), index.span, ir.PY_INT))
 
 
 def _refuse_count(node: cst.Subscript, base: View, count: int, scope: Scope) -> None:

@@ -15,6 +15,7 @@ import libcst as cst
 
 from py2cu import builtins, ir
 from py2cu.diagnostics import Reporter
+from py2cu.frontend.bodies.hoisting import Hoisted
 from py2cu.frontend.bodies.views import ArrayArgument, ViewNames
 from py2cu.frontend.declarations.arguments import Argument
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
@@ -121,6 +122,8 @@ class Scope:
     optional_arrays: frozenset[str] = field(default=frozenset(), kw_only=True)  # array parameters that may be None
     broken: frozenset[str]  # parameters whose annotation was refused: errors in their uses are not reported
     views: ViewNames = field(default_factory=ViewNames, kw_only=True)
+    temporaries: set[str] = field(default_factory=set, kw_only=True)  # locals that the source does not have
+    hoisted: Hoisted = field(default_factory=Hoisted, kw_only=True)
     bound: dict[str, ir.Expr] = field(default_factory=dict, kw_only=True)  # variables of the comprehensions around
 
     def launch_object(self, node: cst.BaseExpression) -> str | None:
@@ -138,11 +141,17 @@ class Scope:
             return False
         return any(node.value in names for names in (self.values, self.arrays, self.bound, self.views.views))
 
-    def fresh(self, name: str, temporaries: set[str]) -> str:
-        """A new name for a temporary, which no local, dimension or table has; it is added to `temporaries`."""
-        fresh = next(each for each in numbered(name) if each not in temporaries and self._is_free(each))
-        temporaries.add(fresh)
+    def fresh(self, name: str) -> str:
+        """A new name for a temporary, which no local, dimension, table or other temporary has."""
+        fresh = next(each for each in numbered(name) if each not in self.temporaries and self._is_free(each))
+        self.temporaries.add(fresh)
         return fresh
+
+    def save(self, value: ir.Expr, name: str = "value") -> ir.Name:
+        """A new local that takes `value` before the statement that is read."""
+        fresh = self.fresh(name)
+        self.hoisted.statements.append(ir.Assign(fresh, value, value.span))
+        return ir.Name(fresh, value.span)
 
     def _is_free(self, name: str) -> bool:
         node = cst.Name(name)

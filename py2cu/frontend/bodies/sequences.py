@@ -7,7 +7,8 @@ anything else. An item is a number, a part of an array, or a tuple of items.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
@@ -19,6 +20,7 @@ from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read, as_array, find_row, problem_of
 from py2cu.frontend.bodies.views import ZERO, View, is_fixed, minus, plus, smaller
 from py2cu.frontend.names.constants import Constants, Real
+from py2cu.frontend.names.syntax import name_nodes
 from py2cu.source import Span
 
 Item: TypeAlias = "ir.Expr | View | tuple[Item, ...]"
@@ -191,26 +193,42 @@ class Reversed:
 
 
 @dataclass(frozen=True, slots=True)
+class Mapped:
+    """`elt for target in part`: an expression, read for each item."""
+
+    reader: SequenceReader
+    elt: cst.BaseExpression
+    target: cst.BaseExpression
+    part: Sequence
+
+    @property
+    def rounds(self) -> ir.Expr:
+        return self.part.rounds
+
+    def item(self, at: ir.Expr) -> Item:
+        with self.reader.bound(self.target, self.part.item(at)):
+            return self.reader.read(self.elt)
+
+
+@dataclass(frozen=True, slots=True)
 class SequenceReader:
     """Reads sequences in one scope.
 
-    `fresh` makes a name, `save` puts a value into a local before the statement; `assigned` are the names that change
-    while the sequence is used. `span` is what Python evaluates for each item: all of what a loop runs over.
+    `span` is what Python evaluates for each item: all of what a loop runs over. `assigned` are the names that change
+    while the sequence is used: what depends on them is computed before the statement.
     """
 
     scope: Scope
     read: Read
-    fresh: Callable[[str], str]
-    save: Callable[[ir.Expr], ir.Expr]
-    assigned: frozenset[str]
     span: Span
+    assigned: frozenset[str] = frozenset()
 
     def read_sequence(self, node: cst.BaseExpression) -> Sequence | None:
         """The sequence that `node` is; None, and no diagnostic, for anything else."""
         match node:
             case _ if is_part(node, self.scope):
                 part = read_part(node, self.scope, self.read)
-                return None if part is None else Elements(part.kept(self.assigned, self.save), self.span)
+                return None if part is None else Elements(part.kept(self.assigned, self.scope.save), self.span)
             case _ if (table := find_row(node, self.scope)) is not None:
                 return self._table(table, node.value if isinstance(node, cst.Name) else "")
             case cst.Tuple(elements=elements) | cst.List(elements=elements) if elements and not any(
@@ -221,6 +239,11 @@ class SequenceReader:
                     return self._table(values, "")
                 items = self._items([element.value for element in elements])
                 return None if items is None else Display(items, self.span)
+            case cst.GeneratorExp(elt=elt, for_in=head) | cst.ListComp(elt=elt, for_in=head) if not (
+                head.ifs or head.inner_for_in
+            ):
+                inner = self.read_sequence(head.iter)
+                return None if inner is None else Mapped(self, elt, head.target, inner)
             case cst.Call(func=func, args=args) if not any(arg.star for arg in args):
                 places = [arg.value for arg in args if arg.keyword is None]
                 named = {arg.keyword.value: arg.value for arg in args if arg.keyword is not None}
@@ -228,13 +251,52 @@ class SequenceReader:
             case _:
                 return None
 
+    def read_row(self, node: cst.BaseExpression) -> Item | None:
+        """`T[k]`, a row of a tuple of constants at a run-time index; None for anything else."""
+        match node:
+            case cst.Subscript(
+                value=cst.Name() as table, slice=[cst.SubscriptElement(slice=cst.Index(value=index, star=None))]
+            ) if find_row(table, self.scope) is not None and find_row(node, self.scope) is None:
+                sequence = self.read_sequence(table)
+                return None if sequence is None else sequence.item(self._kept(self.read(index)))
+            case _:
+                return None
+
+    @contextmanager
+    def bound(self, target: cst.BaseExpression, item: Item) -> Iterator[None]:
+        """The variables of a comprehension, while an expression with them is read."""
+        bound, views = self.scope.bound, self.scope.views.views
+        outer = dict(bound), dict(views)
+        self._bind(target, item)
+        yield
+        bound.clear()
+        bound.update(outer[0])
+        views.clear()
+        views.update(outer[1])
+
+    def _bind(self, target: cst.BaseExpression, item: Item) -> None:
+        match target, item:
+            case cst.Name(value=name), View():
+                self.scope.bound.pop(name, None)
+                self.scope.views.views[name] = item
+            case cst.Name(value=name), _ if not isinstance(item, tuple | View):
+                self.scope.views.views.pop(name, None)
+                self.scope.bound[name] = item
+            case cst.Tuple(elements=elements), tuple() if len(elements) == len(item):
+                for element, part in zip(elements, item, strict=True):
+                    self._bind(element.value, part)
+            case _:
+                what = "the variables of a comprehension take one number, row or tuple each"
+                self.scope.error("P104", what, target, "as many names as values")
+                self.scope.bound.update({name.value: ZERO for name in name_nodes(target)})
+
     def _table(self, table: Constants, name: str) -> Sequence:
         """A tuple of constants; one that cannot be indexed at run time has items that the text writes out."""
         if problem_of(table) is not None:
             return Display(tuple(constants(value, self.span) for value in table), self.span)
 
         def place() -> str:
-            array = as_array(name or self.fresh("table"), table, self.span)
+            array = as_array(name or self.scope.fresh("table"), table, self.span)
             return self.scope.array_decls.setdefault(array.name, array).name
 
         return Table(table, self.span, place)
@@ -265,7 +327,7 @@ class SequenceReader:
         match node:
             case _ if is_part(node, self.scope):
                 part = read_part(node, self.scope, self.read)
-                return None if part is None else part.kept(self.assigned, self.save)
+                return None if part is None else part.kept(self.assigned, self.scope.save)
             case cst.Tuple(elements=elements) | cst.List(elements=elements):
                 return self._items([element.value for element in elements])
             case _:
@@ -273,7 +335,7 @@ class SequenceReader:
 
     def _kept(self, value: ir.Expr) -> ir.Expr:
         """`value`, in a local unless it stays the same while the sequence is used."""
-        return value if is_fixed(value, self.assigned) else self.save(value)
+        return value if is_fixed(value, self.assigned) else self.scope.save(value)
 
     def _call(
         self, function: str | None, places: list[cst.BaseExpression], named: dict[str, cst.BaseExpression]

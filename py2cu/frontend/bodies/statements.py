@@ -44,12 +44,11 @@ class StatementReader:
     scope: Scope
     expressions: ExpressionReader
     annotated: list[ir.Annotation] = field(default_factory=list)
-    temporaries: set[str] = field(default_factory=set)  # locals that the kernel's source does not have
     following: Sequence[cst.BaseStatement] = ()  # of the block that is read: this statement and those behind it
 
     @property
     def targets(self) -> TargetReader:
-        return TargetReader(self.scope, self.expressions, self.temporaries)
+        return TargetReader(self.scope, self.expressions)
 
     def read_suite(self, suite: cst.BaseSuite) -> ir.Block:
         """The statements of an indented block, or of the line behind a colon, and the comments that end it."""
@@ -75,12 +74,14 @@ class StatementReader:
             case cst.SimpleStatementLine(body=small, leading_lines=lines, trailing_whitespace=trailing):
                 return self._read_line(small, ir.Trivia(comments_above(lines), comment_beside(trailing)))
             case cst.If():
-                return (self._read_if(statement, comments_above(statement.leading_lines)),)
+                return self._read_if(statement, comments_above(statement.leading_lines))
             case cst.For():
                 return self._read_for(statement)
             case cst.While(test=test, body=body, orelse=orelse):
                 trivia = ir.Trivia(comments_above(statement.leading_lines), head_comment(body))
-                head, inner = self.expressions.read(test), self.read_suite(body)
+                with self.scope.hoisted.conditional("the test of a `while` is computed in each round"):
+                    head = self.expressions.read(test)
+                inner = self.read_suite(body)
                 return (ir.While(head, inner, self._span(test), trivia, self._read_else(orelse)),)
             case cst.FunctionDef(name=name) if self.scope.environment.functions.get(name.value) is statement:
                 self._refuse_calls_of_def(statement)
@@ -103,7 +104,8 @@ class StatementReader:
         """The statements of one line; the first one carries the comments."""
         done: list[ir.Stmt] = []
         for statement in small:
-            done += self._read_small(statement)
+            block = self._read_small(statement)
+            done += (*self.scope.hoisted.take(), *block)
         if not done and (any(trivia.above) or trivia.beside):
             return (ir.Comment(trivia=trivia),)
         return (replace(done[0], trivia=trivia), *done[1:]) if done else ()
@@ -177,8 +179,9 @@ class StatementReader:
         match value:
             case cst.IfExp(test=test, body=body, orelse=orelse) if _has_tuple(body) or _has_tuple(orelse):
                 head = self.expressions.read(test)
-                leave = self._read_return(body, span)
-                return (ir.If(head, leave, span=self._span(test)), *self._read_return(orelse, span))
+                with self.scope.hoisted.conditional("only one of the two results is computed"):
+                    results = self._read_return(body, span), self._read_return(orelse, span)
+                return (ir.If(head, results[0], span=self._span(test)), *results[1])
             case _:
                 return (ir.Return(span, value=self.expressions.read_value(value)),)
 
@@ -194,12 +197,25 @@ class StatementReader:
             ):
                 self.scope.grids.add(name)
                 return self._elide(statement, ir.Elision.GRID)
-        unpacker = Unpacker(self.scope, self.expressions, self.temporaries, statement, self.following)
+            case cst.Assign(targets=[cst.AssignTarget(cst.Name() as name)], value=cst.IfExp() as value) if (
+                self.expressions.calls.has_reduction(value.body) or self.expressions.calls.has_reduction(value.orelse)
+            ):
+                return self._read_chosen(name, value, statement)
+        unpacker = Unpacker(self.scope, self.expressions, statement, self.following)
         pairs = unpacker.read()
         return (
             *unpacker.saved,
             *(stmt for target, value in pairs for stmt in self.targets.assign(target, value, statement)),
         )
+
+    def _read_chosen(self, name: cst.Name, value: cst.IfExp, statement: cst.Assign) -> ir.Block:
+        """`t = sum(row) if c else 0` as an `if`: only one of the two loops runs."""
+        test, before = self.expressions.read(value.test), self.scope.hoisted.take()
+        blocks: list[ir.Block] = []
+        for branch in (value.body, value.orelse):
+            result = self.expressions.read(branch)
+            blocks.append((*self.scope.hoisted.take(), *self.targets.assign(name, result, statement)))
+        return (*before, ir.If(test, *blocks, span=self._span(statement)))
 
     def _read_augmented(self, statement: cst.AugAssign) -> ir.Block:
         operator = AUGMENTED.get(type(statement.operator))
@@ -261,15 +277,18 @@ class StatementReader:
 
     # --- blocks ---
 
-    def _read_if(self, statement: cst.If, above: tuple[str, ...], chained: bool = False) -> ir.If:
-        test, body = self.expressions.read(statement.test), self.read_suite(statement.body)
+    def _read_if(self, statement: cst.If, above: tuple[str, ...], chained: bool = False) -> ir.Block:
+        """An `if`, after what its test needs; an `elif` that needs something is an `if` in the `else`."""
+        test, before = self.expressions.read(statement.test), self.scope.hoisted.take()
+        body = self.read_suite(statement.body)
         trivia = ir.Trivia(above, head_comment(statement.body))
         match statement.orelse:
             case cst.If() as branch:
-                orelse: ir.Block = (self._read_if(branch, comments_above(branch.leading_lines), chained=True),)
+                orelse = self._read_if(branch, comments_above(branch.leading_lines), chained=True)
             case cst.Else() | None as branch:
                 orelse = self._read_else(branch)
-        return ir.If(test, body, orelse, self._span(statement.test), trivia, chained)
+        is_chained = chained and not before
+        return (*before, ir.If(test, body, orelse, self._span(statement.test), trivia, is_chained))
 
     def _read_else(self, branch: cst.Else | None) -> ir.Block:
         """The block behind `else`; the comments of that line go to its first statement."""
@@ -285,9 +304,11 @@ class StatementReader:
     def _read_for(self, statement: cst.For) -> ir.Block:
         if statement.asynchronous is not None:
             return self._refuse(statement)
-        saved: list[ir.Assign] = []
         with self.scope.views.block():
-            head = read_loop_head(statement, self.expressions, self._sequences(statement, saved))
+            assigned = frozenset(assigned_names((statement,)))
+            reader = SequenceReader(self.scope, self.expressions.read, self._span(statement.iter), assigned)
+            head = read_loop_head(statement, self.expressions, reader)
+            before = self.scope.hoisted.take()
             start: ir.Block = ()
             if head is not None and head.target is not None and head.item is not None:
                 start = bind(
@@ -301,22 +322,7 @@ class StatementReader:
         start_, stop, step = head.bounds
         span, body = self._span(statement.iter), (*start, *body)
         loop = ir.For(head.counter, start_, stop, step, body, span, trivia, orelse=orelse, unroll=head.unroll)
-        return (*saved, loop)
-
-    def _sequences(self, statement: cst.For, saved: list[ir.Assign]) -> SequenceReader:
-        """Reads what `statement` runs over; what has to be computed before the loop goes into `saved`."""
-
-        def save(value: ir.Expr) -> ir.Expr:
-            saved.append(ir.Assign(self.scope.fresh("value", self.temporaries), value, value.span))
-            return ir.Name(saved[-1].name, value.span)
-
-        assigned = frozenset(assigned_names((statement,)))
-        return SequenceReader(
-            self.scope, self.expressions.read, self._fresh, save, assigned, self._span(statement.iter)
-        )
-
-    def _fresh(self, name: str) -> str:
-        return self.scope.fresh(name, self.temporaries)
+        return (*before, loop)
 
     def _elide(self, statement: cst.CSTNode, why: ir.Elision) -> ir.Block:
         """Note a statement that has no code; `analysis/account.py` reports those without a note."""

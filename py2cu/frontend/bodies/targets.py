@@ -20,11 +20,10 @@ from py2cu.ir.visit import walk
 
 @dataclass(frozen=True, slots=True)
 class TargetReader:
-    """Reads targets in one scope; `temporaries` are the locals so far that the kernel's source does not have."""
+    """Reads targets in one scope."""
 
     scope: Scope
     expressions: ExpressionReader
-    temporaries: set[str]
 
     def assign(
         self, target: cst.BaseExpression, value: ir.Expr | View, statement: cst.CSTNode, augmented: bool = False
@@ -118,7 +117,7 @@ class TargetReader:
         def once(index: ir.Expr) -> ir.Expr:
             if not calls or isinstance(index, ir.Constant | ir.Name):
                 return index
-            saved.append(ir.Assign(self.scope.fresh("index", self.temporaries), index, index.span))
+            saved.append(ir.Assign(self.scope.fresh("index"), index, index.span))
             return ir.Name(saved[-1].name, index.span)
 
         indices = tuple(map(once, element.indices))

@@ -11,7 +11,7 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences import Item
+from py2cu.frontend.bodies.sequences import Item, Sequence
 from py2cu.frontend.bodies.views import View
 
 Bound = tuple[cst.BaseExpression, "ir.Expr | View"]  # a name or an element, and what it takes
@@ -85,7 +85,15 @@ def _items(
 
 def known_extent(view: View, scope: Scope) -> int | None:
     """The number of items of a part of an array, where the annotations say it."""
-    extent = view.extent(0)
+    return _known(view.extent(0), scope)
+
+
+def known_rounds(sequence: Sequence, scope: Scope) -> int | None:
+    """The number of items of a sequence, where the text or the annotations say it."""
+    return _known(sequence.rounds, scope)
+
+
+def _known(extent: ir.Expr, scope: Scope) -> int | None:
     if isinstance(extent, ir.Extent):
         extent = scope.arrays[extent.array].dims[extent.axis]
     return int(extent.value) if isinstance(extent, ir.Constant) else None

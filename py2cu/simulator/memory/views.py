@@ -112,10 +112,17 @@ def part_at(array: Any, index: Any) -> Part | None:
     if any(each != slice(None) for each in ranges[1:]):
         raise IndexError(f"only the first axis that is left of `{array.name}` is sliced")
     left = extents[len(singles) :]
+    singles = [_from_start(each, axis, extents[axis]) for axis, each in enumerate(singles)]
     start, stop, step = (ranges[0] if ranges else slice(None)).indices(left[0])
     if step != 1:
         raise IndexError(f"a part of `{array.name}` takes neighbouring elements: `[a:b]`")
     return Part(array, tuple(singles), start, (max(0, stop - start), *left[1:]))
+
+
+def _from_start(index: Any, axis: int, extent: int) -> Any:
+    """A negative constant index, counted from the start; any other index as it is."""
+    is_from_end = -extent <= index < 0 and THREAD.is_constant_negative_index(axis, int(index))
+    return index + extent if is_from_end else index
 
 
 def iterate(array: Any) -> Iterator[Any]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import builtins
 import math
+import sys
 from collections.abc import Callable
 from functools import cache, reduce
+from types import FrameType
 from typing import Any, Final
 
 from py2cu.dtypes import DEFAULT_FLOAT
@@ -214,10 +216,14 @@ def _extremum(name: str) -> Function:
     plain: Function = getattr(builtins, name)
     beats: Callable[[float, float], bool] = float.__lt__ if name == "min" else float.__gt__
 
-    def select(*values: Any) -> Any:
+    def select(*values: Any, **default: Any) -> Any:
+        if len(values) == 1:
+            values = _items_of(values[0], sys._getframe(1))
+            if not values:
+                return plain(values, **default)
         common = common_element_class(values)
         if common is None:
-            return plain(*values)
+            return plain(values)
         items = [common.from_operand(value) for value in values]
         if not issubclass(common, FloatElement):
             return plain(items)
@@ -227,6 +233,13 @@ def _extremum(name: str) -> Function:
         return common.with_error(float(best), max(item.error for item in items))
 
     return select
+
+
+def _items_of(iterable: Any, frame: FrameType) -> tuple[Any, ...]:
+    """The items of an iterable; the user's `frame` reads those of an array."""
+    if hasattr(iterable, "extents"):
+        return tuple(iterable.get(at, frame) for at in range(len(iterable)))
+    return tuple(iterable)
 
 
 def common_element_class(values: tuple[Any, ...]) -> type[Element] | None:

@@ -1,0 +1,36 @@
+"""Statements that an expression needs before the statement that it stands in: the loops of `sum(… for …)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from py2cu import ir
+
+
+@dataclass(slots=True)
+class Hoisted:
+    """The statements so far, in the order of evaluation. `barrier` says why an expression may need none here."""
+
+    statements: list[ir.Stmt] = field(default_factory=list)
+    barrier: str = ""
+
+    def take(self) -> ir.Block:
+        """The statements that belong before the statement that has just been read."""
+        taken, self.statements = tuple(self.statements), []
+        return taken
+
+    @contextmanager
+    def conditional(self, barrier: str) -> Iterator[None]:
+        """An operand that Python evaluates later, or not at all."""
+        outer, self.barrier = self.barrier, self.barrier or barrier
+        yield
+        self.barrier = outer
+
+    @contextmanager
+    def inner(self) -> Iterator[None]:
+        """The body of a loop, which has statements of its own: `take` gives them before the context ends."""
+        outer, barrier, self.statements, self.barrier = self.statements, self.barrier, [], ""
+        yield
+        self.statements, self.barrier = outer, barrier

@@ -1,0 +1,207 @@
+"""`sum`, `min`, `max`, `any` and `all` of a sequence or of a generator → a loop before the statement.
+
+sum(x[k] * y[k] for k in range(n))    total = 0
+→    for k in range(n): total += x[k] * y[k]
+max(row)                              assert len(row) > 0
+→    highest = row[0]
+for k in range(1, len(row)): highest = max(highest, row[k])
+any(v < 0 for v in row)               found = False
+→    for k in range(len(row)):
+if row[k] < 0: found = True; break
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import libcst as cst
+
+from py2cu import ir
+from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.bodies.sequences import ONE, Elements, Item, Mapped, Range, Sequence, SequenceReader
+from py2cu.frontend.bodies.tables import Read
+from py2cu.frontend.bodies.views import ZERO, View
+from py2cu.frontend.names.syntax import source_text
+
+RESULTS: Final = {
+    "builtins.sum": "total", "builtins.min": "lowest", "builtins.max": "highest", "builtins.any": "found",
+    "builtins.all": "holds",
+}  # fmt: skip
+"""The functions, and the local that each computes its result in."""
+_INITIAL: Final = {"builtins.sum": "start", "builtins.min": "default", "builtins.max": "default"}
+Step = Callable[[ir.Expr], ir.Block]
+
+
+@dataclass(frozen=True, slots=True)
+class ReductionReader:
+    """Reads the calls of these functions in one scope."""
+
+    scope: Scope
+    read: Read
+
+    def read_reduction(self, node: cst.Call, function: str) -> ir.Expr | None:
+        """The result, in a local that a loop before the statement computes; None where the call is another one."""
+        places = [arg.value for arg in node.args if arg.keyword is None and not arg.star]
+        named = {arg.keyword.value: arg.value for arg in node.args if arg.keyword is not None}
+        if function == "builtins.sum" and len(places) == 2 and not named:
+            named = {"start": places.pop()}
+        if len(places) != 1 or not named.keys() <= {_INITIAL.get(function)}:
+            return None
+        if any(arg.star for arg in node.args):
+            return None
+        if self.scope.hoisted.barrier:
+            what = f"this needs a loop before the statement, but {self.scope.hoisted.barrier}"
+            self.scope.error("P103", what, node, f"assign it on a line of its own: `t = {source_text(node)}`")
+            return ir.Constant(0, self.scope.span_of(node))
+        initial = next((self.read(value) for value in named.values()), None)
+        result = ir.Name(self.scope.fresh(RESULTS[function]), self.scope.span_of(node))
+        if function in ("builtins.min", "builtins.max"):
+            return self._extreme(places[0], function, result, initial)
+        if function == "builtins.sum":
+            return self._fold(
+                places[0], result, initial or ir.Constant(0, result.span), lambda value: _add(result, value)
+            )
+        is_any = function == "builtins.any"
+        if (head := _generator(places[0])) is not None and head[1].inner_for_in is not None:
+            what = f"`{function.removeprefix('builtins.')}` of a generator with two loops is not supported"
+            self.scope.error("P104", what, places[0], "write the loops")
+        first = ir.Constant(not is_any, result.span)
+        return self._fold(places[0], result, first, lambda value: _decide(result, value, is_any))
+
+    # --- folds ---
+
+    def _fold(self, node: cst.BaseExpression, result: ir.Name, first: ir.Expr, step: Step) -> ir.Expr | None:
+        """`result`, which is `first` before the loop and which `step` changes for each value."""
+        statements = self.scope.hoisted.statements
+        at = len(statements)
+        block = self._rounds(node, step)
+        if block is None:
+            return None
+        statements.insert(at, ir.Assign(result.id, first, result.span))
+        statements += block
+        return result
+
+    def _rounds(self, node: cst.BaseExpression, step: Step) -> ir.Block | None:
+        """The loop, or the loops of a generator, with `step` for each value; None where `node` is no sequence."""
+        if (generator := _generator(node)) is not None:
+            elt, head = generator
+            return self._loops(head, lambda: step(self.read(elt)))
+        sequence = self._sequence(node)
+        return None if sequence is None else (self._loop(sequence, node, "k", lambda item: self._of(item, node, step)),)
+
+    def _loops(self, head: cst.CompFor, innermost: Callable[[], ir.Block]) -> ir.Block:
+        sequence = self._sequence(head.iter)
+        if sequence is None:
+            self.scope.error("P104", "a generator runs over `range(…)`, arrays and tuples", head.iter, "write a loop")
+            return ()
+
+        def inside(item: Item) -> ir.Block:
+            with SequenceReader(self.scope, self.read, self.scope.span_of(head.iter)).bound(head.target, item):
+                tests = [self.read(each.test) for each in head.ifs]
+                block = innermost() if head.inner_for_in is None else self._loops(head.inner_for_in, innermost)
+            block = (*self.scope.hoisted.take(), *block)
+            for test in reversed(tests):
+                block = (ir.If(test, block, span=test.span),)
+            return block
+
+        counts = isinstance(sequence, Range) and isinstance(head.target, cst.Name)
+        name = source_text(head.target) if counts else "k"
+        return (self._loop(sequence, head.iter, name, inside),)
+
+    def _loop(
+        self, sequence: Sequence, node: cst.BaseExpression, name: str, inside: Callable[[Item], ir.Block],
+        start: ir.Expr = ZERO,
+    ) -> ir.For:  # fmt: skip
+        """A loop over `sequence`, whose body `inside` makes of an item."""
+        span, counter = self.scope.span_of(node), self.scope.fresh(name)
+        with self.scope.hoisted.inner():
+            body = inside(sequence.item(ir.Name(counter, span)))
+            body = (*self.scope.hoisted.take(), *body)
+        return ir.For(counter, start, sequence.rounds, ONE, body, span)
+
+    def _of(self, item: Item, node: cst.BaseExpression, step: Step) -> ir.Block:
+        """`step` of an item, which must be a number."""
+        if not isinstance(item, tuple | View):
+            return step(item)
+        self.scope.error("P104", "the items are no numbers", node, "write a generator: `sum(v * w for v, w in …)`")
+        return ()
+
+    def _sequence(self, node: cst.BaseExpression) -> Sequence | None:
+        return SequenceReader(self.scope, self.read, self.scope.span_of(node)).read_sequence(node)
+
+    # --- extremes ---
+
+    def _extreme(
+        self, node: cst.BaseExpression, function: str, result: ir.Name, default: ir.Expr | None
+    ) -> ir.Expr | None:
+        """The least or the greatest of a sequence: the first value, then the better one of each round."""
+
+        def better(value: ir.Expr) -> ir.Block:
+            return (ir.Assign(result.id, ir.Call(function, (result, value), value.span), value.span),)
+
+        if default is not None:
+            return self._with_default(node, function, result, default)
+        sequence = self._sequence(node)
+        if sequence is None and _generator(node) is None:
+            return None
+        if sequence is None or not self._has_items(sequence):
+            what = f"`{function.removeprefix('builtins.')}` of a generator that may be empty needs a default"
+            self.scope.error("P105", what, node, f"`{function.removeprefix('builtins.')}(…, default=…)`")
+            return ir.Constant(0, result.span)
+        first = self._of(sequence.item(ZERO), node, lambda value: (ir.Assign(result.id, value, value.span),))
+        loop = self._loop(sequence, node, "k", lambda item: self._of(item, node, better), ONE)
+        self.scope.hoisted.statements += (*first, loop)
+        return result
+
+    def _has_items(self, sequence: Sequence) -> bool:
+        """True where a sequence has an item; for the elements of an array, the kernel asserts it."""
+        rounds = sequence.rounds
+        if isinstance(rounds, ir.Constant):
+            return rounds.value > 0
+        part = sequence
+        while isinstance(part, Mapped):
+            part = part.part
+        if not isinstance(part, Elements) or part.view.start is not None or part.view.stop is not None:
+            return False
+        has_items = ir.Compare(">", rounds, ZERO, part.span)
+        self.scope.hoisted.statements.append(ir.Assert(has_items, "the array is not empty", "", part.span))
+        return True
+
+    def _with_default(
+        self, node: cst.BaseExpression, function: str, result: ir.Name, default: ir.Expr
+    ) -> ir.Expr | None:
+        """`default` where there is no value, which a flag says."""
+        flag = ir.Name(self.scope.fresh("has_value"), result.span)
+
+        def better(value: ir.Expr) -> ir.Block:
+            chosen = ir.Select(flag, ir.Call(function, (result, value), value.span), value, value.span)
+            yes = ir.Constant(True, value.span)
+            return ir.Assign(result.id, chosen, value.span), ir.Assign(flag.id, yes, value.span)
+
+        statements = self.scope.hoisted.statements
+        at = len(statements)
+        folded = self._fold(node, result, default, better)
+        if folded is not None:
+            statements.insert(at, ir.Assign(flag.id, ir.Constant(False, flag.span), flag.span))
+        return folded
+
+
+def _generator(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.CompFor] | None:
+    """The expression and the loops of a generator or of a list comprehension; None for anything else."""
+    match node:
+        case cst.GeneratorExp(elt=elt, for_in=head) | cst.ListComp(elt=elt, for_in=head):
+            return elt, head
+        case _:
+            return None
+
+
+def _add(result: ir.Name, value: ir.Expr) -> ir.Block:
+    return (ir.Assign(result.id, ir.Binary("+", result, value, value.span), value.span, augmented=True),)
+
+
+def _decide(result: ir.Name, value: ir.Expr, is_any: bool) -> ir.Block:
+    """`if value: found = True; break`, or `if not value: holds = False; break`."""
+    test = value if is_any else ir.Unary("not", value, value.span)
+    return (ir.If(test, (ir.Assign(result.id, ir.Constant(is_any, value.span), value.span), ir.Break(value.span))),)
