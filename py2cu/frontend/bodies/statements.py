@@ -211,11 +211,12 @@ class StatementReader:
     def _read_chosen(self, name: cst.Name, value: cst.IfExp, statement: cst.Assign) -> ir.Block:
         """`t = sum(row) if c else 0` as an `if`: only one of the two loops runs."""
         test, before = self.expressions.read(value.test), self.scope.hoisted.take()
-        blocks: list[ir.Block] = []
-        for branch in (value.body, value.orelse):
+
+        def assigned(branch: cst.BaseExpression) -> ir.Block:
             result = self.expressions.read(branch)
-            blocks.append((*self.scope.hoisted.take(), *self.targets.assign(name, result, statement)))
-        return (*before, ir.If(test, *blocks, span=self._span(statement)))
+            return (*self.scope.hoisted.take(), *self.targets.assign(name, result, statement))
+
+        return (*before, ir.If(test, assigned(value.body), assigned(value.orelse), self._span(statement)))
 
     def _read_augmented(self, statement: cst.AugAssign) -> ir.Block:
         operator = AUGMENTED.get(type(statement.operator))
