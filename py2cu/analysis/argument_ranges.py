@@ -20,7 +20,7 @@ from py2cu.ir.visit import all_expressions, statements
 _ROUNDS = 4
 
 
-def follow_calls(kernel: ir.Kernel) -> tuple[ir.Kernel, ...]:
+def functions_with_ranges(kernel: ir.Kernel) -> tuple[ir.Kernel, ...]:
     """The device functions with the ranges of their parameters and results.
 
     The iteration starts from the ranges of the types and only narrows them, so that it may stop after any round.

@@ -25,7 +25,8 @@ _HINT: Final = "Python integers are exact to 64 bits: use a smaller number or a 
 
 
 def _power(base: int, exponent: int) -> int:
-    """`base ** exponent`; beyond 64 bits, a smaller power that exceeds them as well."""
+    """`base ** exponent`; beyond 64 bits, a smaller power of the same sign that exceeds them as well."""
+    # The parity of the exponent decides the sign for a negative base.
     return int(base ** min(exponent, _BITS + exponent % 2))
 
 
@@ -37,7 +38,7 @@ _BINARY: Final[dict[str, Callable[[int, int], int]]] = ARITHMETIC | BITWISE | {"
 _CALLS: Final[dict[str, Callable[..., int]]] = {
     "builtins.abs": abs, "builtins.min": min, "builtins.max": max, "math.factorial": _factorial,
 }  # fmt: skip
-_STEPS: Final[dict[str, Callable[[float], int]]] = {
+_ROUNDINGS: Final[dict[str, Callable[[float], int]]] = {
     "builtins.round": round, "math.floor": math.floor, "math.ceil": math.ceil, "math.trunc": math.trunc,
 }  # fmt: skip
 _UNKNOWN: Final = (ArithmeticError, TypeError, ValueError)  # division by zero and the like: other checks refuse it
@@ -61,8 +62,10 @@ def constant_value(expr: ir.Expr, reporter: Reporter | None = None) -> int | Non
     numbers = [part for part in parts if part is not None]
     value = None
     match expr:
-        case ir.Call(function=step, args=(arg,)) if step in _STEPS and (number := _float_constant(arg)) is not None:
-            value = _computed(_STEPS[step], [number])
+        case ir.Call(function=rounding, args=(arg,)) if (
+            rounding in _ROUNDINGS and (number := _float_constant(arg)) is not None
+        ):
+            value = _computed(_ROUNDINGS[rounding], [number])
         case _ if len(numbers) < len(parts):
             pass
         case ir.Constant(value=number):

@@ -101,13 +101,13 @@ class Ranges:
             case ir.Binary(op="+" | "-" as op, left=ir.Name(id=name), right=ir.Constant(value=int(step))) if (
                 name == stmt.name
             ):
-                rounds: Range | None = constant(abs(step))
+                total: Range | None = constant(abs(step))
                 for loop in loops:
-                    rounds = rounds and self._rounds(loop, rounds)
-                if rounds is None or stmt.value.type != ir.PY_INT or not self._is_bounded(rounds.reach or {}):
+                    total = total and self._rounds(loop, total)
+                if total is None or stmt.value.type != ir.PY_INT or not self._is_bounded(total.reach or {}):
                     return None
                 down = (step < 0) is (op == "+") and step != 0
-                return Range(-rounds.high, 0, rounds.reach) if down else Range(0, rounds.high, rounds.reach)
+                return Range(-total.high, 0, total.reach) if down else Range(0, total.high, total.reach)
             case _:
                 return None
 

@@ -1,7 +1,8 @@
 """Builtins that are defined by a short formula: NumPy's and torch's names of operators, and functions that C lacks.
 
 A row's text is Python over its parameters. The front end substitutes the arguments, the simulator evaluates the text:
-both compute the same. `maximum`, `minimum` and `trunc` are torch's; `part.…` are the results of the pairs in `SPLITS`.
+both compute the same. `maximum`, `minimum` and `trunc` are torch's; `part.…` are functions that only
+formulas call, such as those for the two results of `math.modf` (`SPLITS`).
 
 In a formula of several steps, torch computes integers in float32, and rounds halves only after the last step.
 """
@@ -49,7 +50,7 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class PairFormula:
-    """A function with two results, which its line unpacks: an example of their names, and a formula for each."""
+    """A function with two results, which the assignment unpacks: an example of their names, and a formula for each."""
 
     names: tuple[str, ...]
     parameters: tuple[str, ...]

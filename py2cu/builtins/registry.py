@@ -41,8 +41,8 @@ class Builtin:
     """One function of the language.
 
     `names` are qualified Python names, the first one the key by which IR nodes refer to the row. `arity` is the least
-    and greatest number of arguments. `spelling` maps an element type's C name to the C function; a name that is
-    absent is lowered, to `helper` if there is one (`targets/cxx/helpers/`). `parameters` are the names by which
+    and greatest number of arguments. `spelling` maps an element type's C name to the C function; for a type without an
+    entry the call is lowered, to `helper` if there is one (`targets/cxx/helpers/`). `parameters` are the names by which
     arguments may be passed, in order.
     """
 
@@ -64,7 +64,7 @@ class Builtin:
         return self.key.startswith(PART)
 
 
-PART: Final = "part."
+PART: Final = "part."  # the prefix of functions that only formulas call
 ARGUMENT: Final = f"{PART}argument"
 RESULT: Final = f"{PART}result"
 

@@ -30,7 +30,10 @@ def _row(
 
 
 ROWS: Final = (
-    *(_row(f"shfl{how}_sync", Rule.SHUFFLE, f"mask value {at} width", least=3) for how, at in _SHUFFLES.items()),
+    *(
+        _row(f"shfl{suffix}_sync", Rule.SHUFFLE, f"mask value {lane} width", least=3)
+        for suffix, lane in _SHUFFLES.items()
+    ),
     _row("ballot_sync", Rule.VOTE, "mask predicate", "int"),
     _row("any_sync", Rule.VOTE, "mask predicate", "bool"),
     _row("all_sync", Rule.VOTE, "mask predicate", "bool"),

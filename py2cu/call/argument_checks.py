@@ -167,23 +167,23 @@ def _check_shapes(
     for divisor in chain.from_iterable(map(divisors, (*extents, *(signature.size or ()), *signature.block))):
         if evaluate(divisor, dims) == 0:
             raise _Misfit(f"`{print_expr(divisor)}` is 0, and an extent is divided by it")
-    defining = {(dim.array, dim.axis) for dim in signature.dims if dim.divisor == 1}
-    rows, aligned = dict(signature.vector_widths), signature.aligned
+    source_axes = {(dim.array, dim.axis) for dim in signature.dims if dim.divisor == 1}
+    widths, aligned = dict(signature.vector_widths), signature.aligned
     for parameter in ordered:
         assert isinstance(parameter.type, ArrayType)
         name, tensor = parameter.name, tensors[parameter.name]
         for axis, dim in enumerate(parameter.type.dims):
-            if (name, axis) in defining:
+            if (name, axis) in source_axes:
                 continue
             extent = evaluate(dim, dims)
             if tensor.shape[axis] != extent:
                 what = f"dimension {axis} of `{name}` is `{print_expr(dim)}` = {extent}"
                 raise _Misfit(f"{what}, got {tensor.shape[axis]}")
-        row = rows.get(name, 0)
-        if row and tensor.numel() % row:
-            raise _Misfit(f"`{name}` is viewed in rows of {row} elements, but has {tensor.numel()}")
-        if name in aligned and tensor.data_ptr() % (row * tensor.element_size()):
-            size = row * tensor.element_size()
+        width = widths.get(name, 0)
+        if width and tensor.numel() % width:
+            raise _Misfit(f"`{name}` is viewed in rows of {width} elements, but has {tensor.numel()}")
+        if name in aligned and tensor.data_ptr() % (width * tensor.element_size()):
+            size = width * tensor.element_size()
             raise _Misfit(f"`{name}` must begin at a multiple of {size} bytes; pass `{name}.clone()`")
 
 

@@ -1,7 +1,7 @@
-"""Call a kernel with template arguments: each combination of their values has an instance in some module.
+"""Call a kernel with template arguments: each combination of their values is an instance in a compiled module.
 
-In: the arguments of a call. Out: the result of the module that has the instance; a missing module is translated and
-built at the first call that needs it.
+In: the arguments of a call. Out: the result of the instance. The first call that needs an instance translates and
+builds its module.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class VariantCall(KernelCall):
 
     @property
     def op(self) -> Any:
-        without_instances = [name for name, one in self.signature.constexpr_ints.items() if not one.values]
+        without_instances = [name for name, constexpr in self.signature.constexpr_ints.items() if not constexpr.values]
         if without_instances:
             example = ", ".join(f"{name}=(16, 32)" for name in without_instances)
             what = f"{self.signature.name} has no instances yet"

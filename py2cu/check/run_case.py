@@ -42,7 +42,10 @@ class CheckedKernel(Protocol):
 
 @dataclass(slots=True)
 class Comparison:
-    """The comparisons of a compiled kernel on a device. `slack`: by how many ulps a result may differ."""
+    """The comparisons of a compiled kernel on a device.
+
+    `slack`: by how many ulps a result may differ. `accepted` counts the elements for which any value is right.
+    """
 
     kernel: CheckedKernel
     device: str

@@ -128,7 +128,7 @@ def shrink(
     while not fits(work_of(signature, fixed | elements())) and any(size > 1 for size in sizes.values()):
         inner = [name for name in sizes if name not in axes and sizes[name] > 2]
         largest = max(inner or sizes, key=lambda name: sizes[name])
-        sizes[largest] = sizes[largest] // 2 | 1
+        sizes[largest] = sizes[largest] // 2 | 1  # odd: the last block is partial
     return elements()
 
 

@@ -27,7 +27,7 @@ ONLY_CPU: Final = frozenset(step.name for step in (*YIELDS, *SPLITTING))
 
 
 @dataclass(slots=True)
-class Passed:
+class PassHistory:
     """One kernel before and after each pass, and the pass that reported its first error, if any."""
 
     before: dict[str, Kernel] = field(default_factory=dict)
@@ -46,33 +46,33 @@ class Dump:
     Of a pass that runs twice, the last run is kept: for the CPU, declarations are placed again after a kernel is split.
     """
 
-    kernels: dict[tuple[str, str, str], Passed] = field(default_factory=dict)  # by file, name and instance
+    kernels: dict[tuple[str, str, str], PassHistory] = field(default_factory=dict)  # by file, name and instance
 
     def __call__(self, step: Step, before: Kernel | None, after: Kernel, reporter: Reporter) -> None:
-        passed = self.kernels.setdefault((reporter.file.name, after.name, _instance(after)), Passed())
-        if passed.refused_by:
+        history = self.kernels.setdefault((reporter.file.name, after.name, _instance(after)), PassHistory())
+        if history.refused_by:
             return
         if reporter.failed:
-            passed.refused_by = step.name
+            history.refused_by = step.name
         else:
-            passed.before[step.name], passed.after[step.name] = before or after, after
+            history.before[step.name], history.after[step.name] = before or after, after
 
     @with_deep_stack
     def text(self, selection: str) -> str:
         """The IR after the pass `selection`, the last one (`LAST`), or what each pass changed (`DIFF`)."""
         parts = [
             part
-            for (file, name, instance), passed in self._shown()
-            for part in _text(passed, selection, f"{name}{f' [{instance}]' if instance else ''} of {file}")
+            for (file, name, instance), history in self._shown()
+            for part in _text(history, selection, f"{name}{f' [{instance}]' if instance else ''} of {file}")
         ]
         return "\n".join(parts)
 
-    def _shown(self) -> Iterator[tuple[tuple[str, str, str], Passed]]:
+    def _shown(self) -> Iterator[tuple[tuple[str, str, str], PassHistory]]:
         """The kernels, and of a generic one the instances that were not refused, or the first if all were."""
-        for key, passed in self.kernels.items():
+        for key, history in self.kernels.items():
             instances = [each for (*other, _), each in self.kernels.items() if other == [*key[:2]]]
-            if not passed.refused_by or (passed is instances[0] and all(each.refused_by for each in instances)):
-                yield key, passed
+            if not history.refused_by or (history is instances[0] and all(each.refused_by for each in instances)):
+                yield key, history
 
 
 def _instance(kernel: Kernel) -> str:
@@ -82,19 +82,21 @@ def _instance(kernel: Kernel) -> str:
     return ", ".join(f"{symbol}={name}" for symbol, name in bound.items())
 
 
-def _text(passed: Passed, selection: str, title: str) -> Iterator[str]:
-    refused = f"; refused by {passed.refused_by}" if passed.refused_by else ""
+def _text(history: PassHistory, selection: str, title: str) -> Iterator[str]:
+    refused = f"; refused by {history.refused_by}" if history.refused_by else ""
     if selection == DIFF:
         yield f"# --- {title}{refused} ---\n"
-        changes = (_difference(passed.before[name], passed.after[name], name) for name in NAMES if name in passed.after)
+        changes = (
+            _difference(history.before[name], history.after[name], name) for name in NAMES if name in history.after
+        )
         yield from filter(None, changes)
         return
-    name = passed.last_pass(selection or NAMES[-1])
+    name = history.last_pass(selection or NAMES[-1])
     if not name:
         yield f"# --- {title}{refused}: there is no IR before its error ---\n"
         return
     skipped = f"; {selection} did not run" if selection not in (LAST, name) else ""
-    yield f"# --- {title}, after {name}{skipped}{refused} ---\n\n{print_kernel(passed.after[name])}"
+    yield f"# --- {title}, after {name}{skipped}{refused} ---\n\n{print_kernel(history.after[name])}"
 
 
 def _difference(before: Kernel, after: Kernel, name: str) -> str:

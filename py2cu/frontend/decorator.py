@@ -32,7 +32,7 @@ class OptionReader:
         if not isinstance(call, cst.Call):
             return KernelOptions()
         values: dict[str, Any] = {}
-        early = self.source.environment.as_defined()
+        at_definition = self.source.environment.as_defined()
         for arg in call.args:
             name = arg.keyword.value if arg.keyword else None
             if name not in KernelOptions.__dataclass_fields__:
@@ -41,27 +41,27 @@ class OptionReader:
                 self._error(what, arg, did_you_mean(name or "", known, f"they are {', '.join(known)}"))
             elif isinstance(arg.value, cst.Name) and arg.value.value == "None":
                 continue
-            elif (value := self._literal(arg.value, early)) is None:
-                if not report_ambiguous_name(arg.value, early, self.reporter, self.module.span):
+            elif (value := self._literal(arg.value, at_definition)) is None:
+                if not report_ambiguous_name(arg.value, at_definition, self.reporter, self.module.span):
                     self._error(f"`{name}` must be a literal", arg.value, "a kernel's file is read, not run")
             else:
                 values[name] = value
         return KernelOptions(**values)
 
-    def _literal(self, node: cst.BaseExpression, early: Environment) -> object:
+    def _literal(self, node: cst.BaseExpression, at_definition: Environment) -> object:
         match node:
             case cst.Tuple(elements=elements) | cst.List(elements=elements):
-                items = [self._literal(element.value, early) for element in elements]
+                items = [self._literal(element.value, at_definition) for element in elements]
                 return tuple(items) if None not in items else None
             case cst.Dict(elements=elements):
                 pairs = {}
                 for element in elements:
                     if not isinstance(element, cst.DictElement):
                         return None
-                    pairs[self._literal(element.key, early)] = self._literal(element.value, early)
+                    pairs[self._literal(element.key, at_definition)] = self._literal(element.value, at_definition)
                 return pairs if None not in pairs and None not in pairs.values() else None
             case _:
-                return None if early.first_ambiguous(node) else early.constant(node)
+                return None if at_definition.first_ambiguous(node) else at_definition.constant(node)
 
     def _error(self, message: str, node: cst.CSTNode, hint: str) -> None:
         self.reporter.error("P403", message, self.module.span(node), hint)

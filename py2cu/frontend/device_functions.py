@@ -45,7 +45,7 @@ class FunctionReader:
 
     reporter: Reporter
     environment: Environment  # of the body that is being read
-    around: Environment  # of the kernel or of the other file: without the functions of that body
+    around: Environment  # of the kernel or of the other file, without functions nested in the body
     module: Module
     imported: ImportedSources
     origin: Origin | None = None

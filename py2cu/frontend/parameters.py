@@ -134,7 +134,9 @@ class ParameterReader:
             what = f"`{name}` is not a number, and only numbers have defaults"
             self._error("P106", what, param, "leave the default out")
         elif not _is_none(param.default):
-            self._error("P106", f"the default of an optional array is None, not `{name}`'s", param, "write `= None`")
+            self._error(
+                "P106", f"the default of an optional array such as `{name}` must be None", param, "write `= None`"
+            )
 
     def _constant_elsewhere(self, node: cst.BaseExpression) -> object:
         return self.imported.constant(node, self.source.environment, self.module, self.reporter)

@@ -67,12 +67,12 @@ def _print_launch(kernel: Kernel) -> Iterator[str]:
         yield f"  size {_print_all(kernel.size)}"
     yield f"  block {_print_all(kernel.block)}"
     yield from (f"  guard {guard.index} >= {print_expr(guard.extent)} on {guard.axis}" for guard in kernel.guards)
-    for left in kernel.predicated:
-        yield f"  predicated at line {left.line}: {', '.join(guard.index for guard in left.guards)}"
+    for site in kernel.predicated:
+        yield f"  predicated at line {site.line}: {', '.join(guard.index for guard in site.guards)}"
     for bound in kernel.bounds:
         products = ((*names, *([str(by)] if by != 1 or not names else [])) for names, by in bound.terms)
         yield f"  32 bits hold {' + '.join(map(' * '.join, products))}"
-    yield from (f"  {name} goes as {_show(type_)}" for name, type_ in kernel.narrowed)
+    yield from (f"  {name} is passed as {_show(type_)}" for name, type_ in kernel.narrowed)
 
 
 def _print_function(function: Kernel) -> Iterator[str]:

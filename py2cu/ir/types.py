@@ -96,7 +96,10 @@ Type = ElementType | PythonType | ArrayType | TupleType | UnknownType
 
 @record(frozen=True, slots=True)
 class ParameterPath:
-    """A path of a device function on which a value is the argument for parameter `name`."""
+    """A path of a device function on which a value is the argument for parameter `name`.
+
+    In `y = a if c else 0.5`, one path to `y` brings the parameter `a`.
+    """
 
     name: str
     type: ScalarType

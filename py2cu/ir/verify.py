@@ -57,7 +57,7 @@ def verify(kernel: Kernel, stage: Stage) -> None:
                     raise InternalError(f"{message}, in `{function.name}`", span)
 
 
-def _names_something(function: Kernel, kernel: Kernel) -> Broken:
+def _names_exist(function: Kernel, kernel: Kernel) -> Broken:
     """Every array and every device function that is named exists, and is called with what it takes."""
     arrays = {p.name for p in function.parameters if p.is_array} | {buffer.name for buffer in function.array_decls}
     functions = {callee.key: len(callee.parameters) for callee in kernel.functions}
@@ -183,7 +183,7 @@ def _declares(stmt: Stmt) -> tuple[str, ...]:
 
 Rule = Callable[[Kernel, Kernel], Broken]
 _RULES: Final[tuple[tuple[Stage, Stage, Rule], ...]] = (
-    (Stage.UNTYPED, Stage.FINISHED, _names_something),
+    (Stage.UNTYPED, Stage.FINISHED, _names_exist),
     (Stage.UNTYPED, Stage.UNTYPED, _is_untyped),
     (Stage.UNTYPED, Stage.TYPED, _is_portable),
     (Stage.TYPED, Stage.FINISHED, _is_typed),

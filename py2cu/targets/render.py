@@ -72,7 +72,10 @@ class _CompiledTemplates(FileSystemBytecodeCache):
 
 
 def render(name: str, source: str, families: tuple[ir.Instances, ...], target: TargetName) -> Artifacts:
-    """The three files of `target` for these kernels; `name` is their stem, `source` the Python file they came from."""
+    """The three files of `target` for these kernels; `name` is their stem, `source` the Python file they came from.
+
+    A family is all instances of one kernel; a group is the views of a family.
+    """
     make = _render_cuda if target is TargetName.CUDA else _render_cpu
     return make(name, source, families)
 
@@ -82,11 +85,11 @@ def _render_cuda(name: str, source: str, families: tuple[ir.Instances, ...]) -> 
     groups = tuple(group(family, cuda.view, cuda.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
     common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}.h"}
-    shared = _shared(views, "__constant__ const", HELPERS_OF_CUDA)
+    parts = _common_parts(views, "__constant__ const", HELPERS_OF_CUDA)
     return Artifacts(
         name,
         TargetName.CUDA,
-        _text(f"{name}.cu", "cuda/kernel.cu.j2", common | shared, _headers(views, HELPERS_OF_CUDA)),
+        _text(f"{name}.cu", "cuda/kernel.cu.j2", common | parts, _headers(views, HELPERS_OF_CUDA)),
         _text(f"{name}.h", "cuda/launcher.h.j2", common, _declaration_headers(views)),
         _binding_text(f"{name}.cpp", common, families, groups, is_cuda=True),
     )
@@ -97,17 +100,17 @@ def _render_cpu(name: str, source: str, families: tuple[ir.Instances, ...]) -> A
     groups = tuple(group(family, cpu.view, cpu.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
     common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}_cpu.h"}
-    shared = _shared(views, "const", HELPERS_OF_CPU)
+    parts = _common_parts(views, "const", HELPERS_OF_CPU)
     return Artifacts(
         name,
         TargetName.CPU,
-        _text(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common | shared, _headers(views, HELPERS_OF_CPU)),
+        _text(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common | parts, _headers(views, HELPERS_OF_CPU)),
         _text(f"{name}_cpu.h", "cpu/launcher.h.j2", common, _declaration_headers(views)),
         _binding_text(f"{name}_cpu_binding.cpp", common, families, groups, is_cuda=False),
     )
 
 
-def _shared(views: tuple[KernelView, ...], table: str, helpers: TargetHelpers) -> dict[str, object]:
+def _common_parts(views: tuple[KernelView, ...], table: str, helpers: TargetHelpers) -> dict[str, object]:
     """The helpers, tables, structs and functions of a file, each once; `table` is the prefix of table declarations."""
     tables = dict.fromkeys(text for view in views for text in view.tables)
     functions: dict[object, FunctionView] = {}

@@ -269,7 +269,11 @@ MUTATIONS: Final = (
             "cpu:acting_calls.before_others",
         ),
         ("if not calls or isinstance(index, ir.Constant | ir.Name):", "if True:", "cpu:acting_calls.in_an_index"),
-        ("if all_of_them or p.name in used | called)", "if all_of_them or p.name in used)", "cpu:acting_calls.unused"),
+        (
+            "if all_of_them or p.name in used | with_calls)",
+            "if all_of_them or p.name in used)",
+            "cpu:acting_calls.unused",
+        ),
         ("if isinstance(node, ir.DeviceCall) and node.function in acting:", "if False:", "refused:call_made_once"),
         ("            self._check_no_call(other)\n", "", "refused:call_made_once"),
         ("        self._check_no_call(value)\n", "", "refused:call_made_once"),
@@ -298,7 +302,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "range",
-        ("if loop.var in self.shared or loop.type", "if loop.type", "cpu:range_variable"),
+        ("if loop.var in self.used_elsewhere or loop.type", "if loop.type", "cpu:range_variable"),
         ("var=counter.id, type=ir.PY_INT, body", "var=counter.id, body", "cpu:range_variable"),
         ("direction = 1 if step.low > 0 else -1 if step.high < 0 else 0", "direction = 1", "cpu:range_variable"),
         ("if loop.var not in names_in(value) and not _changes(value, loop.body):", "if True:", "cpu:range_variable"),
@@ -615,7 +619,7 @@ MUTATIONS: Final = (
     *_rule(
         "what a block asks once is asked of its first thread, and what prints is asked of each",
         (
-            'return "Dim3{0, 0, 0}" if name == "threadIdx" and self.thread == FIRST else name',
+            'return "Dim3{0, 0, 0}" if name == "threadIdx" and self.thread == FIRST_THREAD else name',
             "return name",
             "cpu:guards_of_barriers.agreed_about_functions",
         ),
@@ -995,7 +999,7 @@ MUTATIONS: Final = (
             "refused:constants_computed_beyond_64_bits",
         ),
         ("value = _computed(_CALLS[function], numbers)", "pass", "refused:constants_computed_beyond_64_bits"),
-        ("value = _computed(_STEPS[step], [number])", "pass", "refused:constants_beyond_64_bits"),
+        ("value = _computed(_ROUNDINGS[rounding], [number])", "pass", "refused:constants_beyond_64_bits"),
         ("return THREAD.integer(integral(arguments[0], function))", "pass", "tests/unit/simulator/test_simulate.py"),
         ("elif _counter_overflows(*map(constant_number, bounds)):", "elif False:", "refused:range_beyond_64_bits"),
         ("for last in range(start, stop, step)[-1:]", "for last in [stop]", "refused:range_beyond_64_bits"),

@@ -63,12 +63,12 @@ def _explicit_arguments(call: cst.Call, function: cst.FunctionDef) -> dict[str, 
         return _Misfit(f"`{name}` takes any number of arguments", "name every parameter in its `def`", call)
     by_place = [param.name.value for param in (*params.posonly_params, *params.params)]
     by_name = [param.name.value for param in (*params.params, *params.kwonly_params)]
-    places = [arg.value for arg in call.args if arg.keyword is None]
-    if len(places) > len(by_place):
+    positional = [arg.value for arg in call.args if arg.keyword is None]
+    if len(positional) > len(by_place):
         count = len(by_place)
-        what = f"`{name}` takes {count} argument{'s' * (count != 1)}, not {len(places)}"
+        what = f"`{name}` takes {count} argument{'s' * (count != 1)}, not {len(positional)}"
         return _Misfit(what, _listed(by_place), call)
-    arguments: dict[str, Argument] = dict(zip(by_place, places, strict=False))
+    arguments: dict[str, Argument] = dict(zip(by_place, positional, strict=False))
     for arg in call.args:
         keyword = arg.keyword.value if arg.keyword is not None else ""
         if keyword in arguments:

@@ -54,10 +54,10 @@ class Bindings:
     def add_library_star(self, library: str, when: int, star: Binding, but: Collection[str] = ()) -> None:
         """Rebind the known names of a library that `from library import *` imports, except those in `but`."""
         self.stars.append(library)
-        for name, places in self.by_name.items():
+        for name, ordered in self.by_name.items():
             qualified = f"{library}.{name}"
             if name not in but and is_known(qualified):
-                places.append((when, replace(star, name=name, meaning=qualified)))
+                ordered.append((when, replace(star, name=name, meaning=qualified)))
 
     def add_file_star(self, module: str, when: int, star: Binding, exported: Starred) -> None:
         """Bind the names that `from module import *` imports from a file beside this one."""
@@ -72,9 +72,9 @@ class Bindings:
     def add_unread_star(self, module: str, when: int, star: Binding) -> None:
         """Note that `from module import *` may rebind any name: the module cannot be read."""
         self.stars.append(module)
-        for name, places in self.by_name.items():
-            if not isinstance(places[-1][1].meaning, str):  # names of libraries are seldom bound again
-                places.append((when, replace(star, name=name, meaning=None, is_certain=False)))
+        for name, ordered in self.by_name.items():
+            if not isinstance(ordered[-1][1].meaning, str):  # names of libraries are seldom bound again
+                ordered.append((when, replace(star, name=name, meaning=None, is_certain=False)))
 
 
 def gather_bindings(body: Iterable[Statement], reexports: Reexports | None) -> Bindings:

@@ -40,7 +40,7 @@ class DeviceFunction:
     module: Module
     environment: Environment
     defaults: Mapping[str, object] | None = None
-    number: int = 0  # of a nested function: each run of the enclosing one creates a new function
+    number: int = 0  # tells nested functions apart: each run of the enclosing function creates one
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Renames dimensions that have the name of a local, an array or an index.
 
-    def f(…, x: UInt8[Tensor, "c h w"], …):          c_extent, h, w
-        _, h, w = x.shape                             h and w name the dimensions
-        c = blockIdx.x * blockDim.x + threadIdx.x     c
+    def f(…, x: UInt8[Tensor, "c h w"], …):     →    "c_extent h w"
+        _, h, w = x.shape                             dropped: `h` and `w` are the dimensions
+        c = blockIdx.x * blockDim.x + threadIdx.x     unchanged: `c` is the local
 
 An integer parameter with the name of a dimension is that dimension. Assigning to it, or to a template argument, is an
 error.
@@ -32,18 +32,18 @@ def uniquify_dimensions(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         for s in statements(kernel.body)
         if isinstance(s, ir.Assign | ir.For)
     }
-    extents = {p.name for p in kernel.parameters if p.type == ir.PY_INT and p.name in dims}
-    for name in sorted(extents & set(assigned)):
+    dimension_arguments = {p.name for p in kernel.parameters if p.type == ir.PY_INT and p.name in dims}
+    for name in sorted(dimension_arguments & set(assigned)):
         message = f"`{name}` is a dimension and cannot be assigned to"
         reporter.error("P203", message, assigned[name].span, "use another name")
-    for name in sorted(kernel.constexprs.keys() & set(assigned) - extents):
+    for name in sorted(kernel.constexprs.keys() & set(assigned) - dimension_arguments):
         message = f"`{name}` is a template argument and cannot be assigned to"
         reporter.error("P203", message, assigned[name].span, "use another name")
     others = {p.name for p in kernel.parameters} | {i.name for i in kernel.indices} | set(assigned)
     others |= {buffer.name for buffer in kernel.array_decls}
     renamed: dict[str, str] = {}
     for name in dims:
-        if name in others - extents:
+        if name in others - dimension_arguments:
             renamed[name] = underscored_name(f"{name}_extent", {*others, *dims, *renamed.values()})
     return _rename_dims(kernel, renamed) if renamed else kernel
 

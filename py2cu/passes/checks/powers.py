@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from py2cu import ir
-from py2cu.analysis.argument_ranges import follow_calls
+from py2cu.analysis.argument_ranges import functions_with_ranges
 from py2cu.analysis.call_graph import reachable_functions
 from py2cu.analysis.ranges import Ranges
 from py2cu.diagnostics import Reporter
@@ -26,7 +26,7 @@ def check_powers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     functions = reachable_functions(kernel)
     if not any(True for caller in (kernel, *functions) for _ in _powers(caller)):
         return kernel
-    functions = follow_calls(with_fields(kernel, functions=functions))
+    functions = functions_with_ranges(with_fields(kernel, functions=functions))
     for caller in (kernel, *functions):
         ranges = Ranges(with_fields(caller, functions=functions))
         for power in _powers(caller):

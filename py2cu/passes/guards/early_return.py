@@ -38,10 +38,10 @@ def add_guards(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with its missing guards, which `guards` lists; each is reported as a note in a block kernel."""
     if kernel.indices:
         return _guard_indices(kernel, reporter)
-    globals_ = find_global_indices(kernel)
+    global_indices = find_global_indices(kernel)
     accesses = find_accesses(kernel)
-    kernel = _infer_size(kernel, globals_, accesses)
-    missing = _missing_guards(kernel, globals_, accesses)
+    kernel = _infer_size(kernel, global_indices, accesses)
+    missing = _missing_guards(kernel, global_indices, accesses)
     if not missing:
         return kernel
     if has_barrier(kernel):
@@ -203,13 +203,15 @@ class _MissingGuard:
     spans: list[Span] = field(default_factory=list)  # every access that lacks the guard
 
 
-def _missing_guards(kernel: ir.Kernel, globals_: GlobalIndices, accesses: tuple[Access, ...]) -> list[_MissingGuard]:
+def _missing_guards(
+    kernel: ir.Kernel, global_indices: GlobalIndices, accesses: tuple[Access, ...]
+) -> list[_MissingGuard]:
     missing_by_axis: dict[
         tuple[str, ir.Expr], _MissingGuard
     ] = {}  # by axis and extent: an axis has one global index, however it is written
     for access in accesses:
         place = access.place
-        axis = globals_.axis(place.index)
+        axis = global_indices.axis(place.index)
         if axis and place.index and UpperBound(place.index, None) not in access.limits:
             extent = _size_on(kernel, axis) or kernel.array_type(place.array).dims[place.dim]
             missing = missing_by_axis.setdefault((axis, extent), _MissingGuard(place.index, extent, axis, access.span))
@@ -222,18 +224,18 @@ def _size_on(kernel: ir.Kernel, axis: str) -> ir.Expr | None:
     return kernel.size[place] if kernel.size and place < len(kernel.size) else None
 
 
-def _infer_size(kernel: ir.Kernel, globals_: GlobalIndices, accesses: tuple[Access, ...]) -> ir.Kernel:
+def _infer_size(kernel: ir.Kernel, global_indices: GlobalIndices, accesses: tuple[Access, ...]) -> ir.Kernel:
     """Infer a missing `size` from the extents of the global indices, if every axis has one."""
     if kernel.size is not None:
         return kernel
     extents: dict[str, ir.Expr] = {}
     for place in (access.place for access in accesses):
-        if axis := globals_.axis(place.index):
+        if axis := global_indices.axis(place.index):
             extents.setdefault(axis, kernel.array_type(place.array).dims[place.dim])
     for limit in (limit for access in accesses for limit in sorted(access.limits, key=repr)):  # a set has no order
-        if (axis := globals_.axis(limit.index)) and limit.bound and _is_extent(kernel, limit.bound):
+        if (axis := global_indices.axis(limit.index)) and limit.bound and _is_extent(kernel, limit.bound):
             extents[axis] = limit.bound
-    axes = AXES[: max((AXES.index(axis) for axis in (*extents, *globals_.names.values())), default=-1) + 1]
+    axes = AXES[: max((AXES.index(axis) for axis in (*extents, *global_indices.names.values())), default=-1) + 1]
     if not axes or not all(axis in extents for axis in axes):
         return kernel
     default = tuple(map(ir.constant_extent, DEFAULT_BLOCKS[len(axes)]))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from py2cu import ir
-from py2cu.analysis.argument_ranges import follow_calls
+from py2cu.analysis.argument_ranges import functions_with_ranges
 from py2cu.analysis.call_graph import reachable_functions
 from py2cu.analysis.ranges import FAR, INT_MAX, Ranges
 from py2cu.diagnostics import Reporter
@@ -35,7 +35,7 @@ def choose_integer_widths(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     What a device function's parameters can be follows from all its calls.
     """
     kernel = with_fields(kernel, functions=reachable_functions(kernel))
-    kernel = with_fields(kernel, functions=follow_calls(kernel))
+    kernel = with_fields(kernel, functions=functions_with_ranges(kernel))
     chooser = _Chooser(kernel, kernel.constexprs)
     typed = chooser.run()
     functions = []

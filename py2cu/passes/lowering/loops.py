@@ -43,7 +43,7 @@ class _Lowering:
     def __init__(self, kernel: ir.Kernel) -> None:
         self.types = dict(kernel.locals)
         self.taken = names_in_scope(kernel)
-        self.shared = _shared_variables(kernel.body)
+        self.used_elsewhere = _variables_used_elsewhere(kernel.body)
         self.elided: list[ir.Elided] = []
 
     def statement(self, stmt: ir.Stmt) -> ir.Block:
@@ -64,7 +64,7 @@ class _Lowering:
         if before:
             before[0] = replace(before[0], trivia=replace(loop.trivia, beside=""))
             loop = replace(loop, trivia=replace(loop.trivia, above=()))
-        if loop.var in self.shared or loop.type != ir.PY_INT:
+        if loop.var in self.used_elsewhere or loop.type != ir.PY_INT:
             counter = ir.Name(self.fresh(f"{loop.var}_count", ir.PY_INT), loop.span, ir.PY_INT)
             copy = ir.Assign(loop.var, _as_type(counter, loop.type), loop.span)
             loop = replace(loop, var=counter.id, type=ir.PY_INT, body=(copy, *loop.body))
@@ -136,7 +136,7 @@ def _flag_breaks(body: ir.Block, name: str) -> ir.Block:
     return tuple(flagged)
 
 
-def _shared_variables(body: ir.Block) -> set[str]:
+def _variables_used_elsewhere(body: ir.Block) -> set[str]:
     """Loop variables that are assigned in some other way, or read outside their loop."""
     loops: dict[str, list[ir.For]] = {}
     for stmt in statements(body):

@@ -24,10 +24,10 @@ def pass_extents(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         return kernel
     rewritten: dict[str, ir.Kernel] = {}
     recursive = in_recursive_scc(kernel.functions)
-    called = _parameters_with_calls(kernel)
+    with_calls = _parameters_with_calls(kernel)
     for function in kernel.functions:
         function = _with_arguments(function, rewritten, kernel)
-        rewritten[function.key] = _with_used_parameters(function, called[function.key], function.key in recursive)
+        rewritten[function.key] = _with_used_parameters(function, with_calls[function.key], function.key in recursive)
     return replace(_with_arguments(kernel, rewritten, kernel), functions=tuple(rewritten.values()))
 
 
@@ -44,13 +44,13 @@ def _parameters_with_calls(kernel: ir.Kernel) -> dict[str, set[str]]:
     return names_by_function
 
 
-def _with_used_parameters(function: ir.Kernel, called: set[str], all_of_them: bool) -> ir.Kernel:
+def _with_used_parameters(function: ir.Kernel, with_calls: set[str], all_of_them: bool) -> ir.Kernel:
     nodes = tuple(all_expressions(function.body))
     used = {node.id for node in nodes if isinstance(node, ir.Name | ir.ArrayName)}
     used |= {node.array for node in nodes if isinstance(node, ir.Load | ir.Atomic)}
     used |= {stmt.array for stmt in statements(function.body) if isinstance(stmt, ir.Store)}
     used |= set(assigned_names(function.body))
-    used_parameters = tuple(p for p in function.parameters if all_of_them or p.name in used | called)
+    used_parameters = tuple(p for p in function.parameters if all_of_them or p.name in used | with_calls)
     extents = tuple(
         Parameter(name, extent_type(function, name)) for name in function.dims if all_of_them or name in used
     )

@@ -33,7 +33,7 @@ ROUND_TO: Final = "round_to"
 def widen_halves(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with halves only as operands of `+ - * /`, signs and comparisons, and in loads and stores.
 
-    `narrow_floats` requires the helper `round_to`, since it removes some of its calls.
+    `narrow_floats` adds the helper `round_to`, because that pass removes some of the calls of `round_to`.
     """
     if not any(_is_rounded(expr.type) for expr in all_expressions(kernel.body)):
         return kernel

@@ -11,8 +11,8 @@ from py2cu.ir.complex_numbers import CONJUGATE
 
 HIGHEST_POWER: Final = 64
 PARTS: Final = "take a part, `.real` or `.imag`, or the magnitude, `abs(…)`"
-_KEPT: Final = frozenset(["+", "-", "*", "/", "==", "!="])
-_RULES: Final = (Rule.ANALYTIC, Rule.COMPLEX, Rule.PART, Rule.ARGUMENT, Rule.RESULT)
+_COMPLEX_OPERATORS: Final = frozenset(["+", "-", "*", "/", "==", "!="])
+_COMPLEX_RULES: Final = (Rule.ANALYTIC, Rule.COMPLEX, Rule.PART, Rule.ARGUMENT, Rule.RESULT)
 
 
 def refusal(
@@ -32,7 +32,7 @@ def _refusal(
             return message, "for any other power: `cmath.exp(b * cmath.log(a))`"
         case ir.Binary(op="**") | ir.Unary(op="-" | "+" | "not"):
             return None
-        case ir.Binary(op=op) | ir.Compare(op=op) if op in _KEPT:
+        case ir.Binary(op=op) | ir.Compare(op=op) if op in _COMPLEX_OPERATORS:
             return None
         case ir.Compare():
             return f"{type_} has no order", "compare the magnitudes, `abs(…)`, or a part, `.real`"
@@ -44,7 +44,7 @@ def _refusal(
 
 def _call_refusal(name: str, type_: ir.Type) -> tuple[str, str] | None:
     row = ROWS[name]
-    if row.rule in _RULES or name in (CONJUGATE, "builtins.abs"):
+    if row.rule in _COMPLEX_RULES or name in (CONJUGATE, "builtins.abs"):
         return None
     short = name.removeprefix("builtins.")
     of_complex = f"cmath.{name.rpartition('.')[2]}"

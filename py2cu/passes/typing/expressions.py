@@ -1,4 +1,4 @@
-"""Types expressions, given the types of names, by section 5 of the contract.
+"""Types expressions, given the types of names, by the rules of docs/language.md, "Promotion".
 
     0.5 * x[i]       →        0.5f * x[i]: float32
     i / 2            →        Convert(i, Python float) / 2.0: Python float

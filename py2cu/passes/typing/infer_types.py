@@ -4,8 +4,9 @@
     o += 0.5 * x[i]       →        o += 0.5f * x[i]
     out[j] = o                     out[j] = Convert(o, uint8)
 
-The rules are section 5 of the contract: `expressions.py` and `statements.py` apply them, `infer_locals.py` joins the
-types of locals. This file makes an instance of a device function for every combination of argument types.
+The rules are those of docs/language.md, "Promotion": `expressions.py` and `statements.py` apply them,
+`infer_locals.py` joins the types of locals. This file makes an instance of a device function for every
+combination of argument types.
 """
 
 from __future__ import annotations

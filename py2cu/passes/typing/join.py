@@ -3,7 +3,7 @@
     0.5, x[i]: float32        →        0.5f, x[i]
     u[i]: uint8, 300          →        P305: 300 does not fit uint8
 
-Torch's promotion between elements; Python numbers are weak (contract, section 5).
+Torch's promotion between elements; Python numbers are weak (docs/language.md, "Promotion").
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def ambiguous_operand(
         elif op == "truth":
             if is_lossy(path, type_, ir.PY_BOOL):
                 return path
-        elif (op == "compare" and _fit(others, path, type_)) or _is_small(path, type_):
+        elif (op == "compare" and _fit(others, path, type_)) or _is_bool_in_wide_type(path, type_):
             continue
         elif not all(_is_same(each, joined_type) for each in joins(path, types)):
             return path
@@ -179,12 +179,13 @@ def _fit(others: Iterable[ir.Expr], path: ir.ScalarType, type_: ir.ElementType) 
     )
 
 
-def _is_small(path: ir.ScalarType, type_: ir.ElementType) -> bool:
+def _is_bool_in_wide_type(path: ir.ScalarType, type_: ir.ElementType) -> bool:
     """True for a Python bool joined into a type wide enough for its arithmetic."""
     return path == ir.PY_BOOL and _is_wide(type_.dtype)
 
 
 def _is_wide(dtype: DType) -> bool:
+    """True for a dtype in which the arithmetic of Python bools does not wrap."""
     return dtype.kind >= Kind.FLOAT or (dtype.signed and dtype.bits >= 32)
 
 

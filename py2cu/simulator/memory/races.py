@@ -103,6 +103,7 @@ class RaceCheckedArray(ArrayView):
         if last is not None and not is_ordered(last, access.by):
             if not _is_same_value(last.value, access.value):
                 self._report_race(position, last, access)
+            # The accesses before `last` may race with this write, too: nothing orders the two writes.
             earlier = earlier or self._before_write.get(position, ())
         self._check_against(position, earlier, access)
         self._writers[position] = access
@@ -139,7 +140,8 @@ class RaceCheckedArray(ArrayView):
     def _mark_order_dependent(self, position: int, access: Access) -> None:
         """Accept any value of an element that unordered threads change by operations that do not commute.
 
-        A compare-and-swap that fails leaves the element unchanged.
+        `access.value` is the name of the operation, or the new element of an exchange or a compare-and-swap. A
+        compare-and-swap that fails leaves the element unchanged.
         """
         operation, earlier = access.value, self._last_operations.get(position, ())
         others = [other for other in earlier if not _is_same_value(other.value, operation)]

@@ -34,12 +34,12 @@ class Rows:
 
     __slots__ = ("_array", "_extents", "name")
 
-    def __init__(self, array: Elements, row: int) -> None:
+    def __init__(self, array: Elements, width: int) -> None:
         length = len(array)
-        if length % row:
-            raise RuntimeError(f"shape '[-1, {row}]' is invalid for input of size {length}")  # torch's message
-        self.name = f"{array.name}.view(-1, {row})"
-        self._array, self._extents = array, (length // row, row)
+        if length % width:
+            raise RuntimeError(f"shape '[-1, {width}]' is invalid for input of size {length}")  # torch's message
+        self.name = f"{array.name}.view(-1, {width})"
+        self._array, self._extents = array, (length // width, width)
 
     @property
     def dtype(self) -> Any:
@@ -47,8 +47,8 @@ class Rows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        rows, row = self._extents
-        return THREAD.integer(rows), THREAD.integer(row)
+        rows, width = self._extents
+        return THREAD.integer(rows), THREAD.integer(width)
 
     def __len__(self) -> int:
         return self._extents[0]

@@ -77,7 +77,7 @@ class Block:
         self._pending_exchanges: dict[ExchangeKey, dict[int, Fiber]] = {}
         self._resumable: list[Fiber] = []  # released by an exchange or a barrier
         self._spinning: list[Fiber] = []  # yielded while spinning; others run first
-        self._hub = getcurrent()
+        self._hub = getcurrent()  # the greenlet that schedules the fibers
         self._fibers = [
             Fiber(clock, slot, index, execution.predicated.of(index), execution.spin_budget(SPIN_BUDGET), self.start)
             for slot in execution.slots
@@ -161,7 +161,7 @@ class Block:
             where = frame.f_code.co_filename, frame.f_lineno
             THREAD.report_at(where, about, f"lane {me.lane}, mask {mask:#x}", is_bug=True)
             mask = 1 << me.lane
-        # `activemask` counts the lanes at one line.
+        # `activemask` has no mask: it counts the lanes at one line, whose negative number takes the place of the mask.
         key = me.warp, function, mask if mask != _ACTIVE_LANES else -frame.f_lineno
         lanes = self._pending_exchanges.setdefault(key, {})
         lanes[me.lane] = me

@@ -17,7 +17,7 @@ from py2cu.simulator.values.rounding import as_float
 LONG_LOW: Final = -(1 << 63)
 LONG_HIGH: Final = (1 << 63) - 1
 LONG_BITS: Final = 64
-BEYOND: Final = "a Python integer leaves 64 bits"
+BEYOND_64_BITS: Final = "a Python integer leaves 64 bits"
 _ROUNDED: Final = "a Python integer is rounded when it is converted to float64"
 
 SYMBOLS: Final = {
@@ -58,7 +58,7 @@ def check_64_bits(value: int, *operation: object) -> CheckedInt:
     """`value` as a `CheckedInt`, reported if 64 bits do not hold it."""
     if not LONG_LOW <= value <= LONG_HIGH:
         spelled = " ".join(map(str, operation))
-        THREAD.report(BEYOND, f"{spelled} is {value}", is_open=True)
+        THREAD.report(BEYOND_64_BITS, f"{spelled} is {value}", is_open=True)
     return CheckedInt(value)
 
 
@@ -103,7 +103,7 @@ def _power(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> C
     def operate(a: Any, b: Any) -> Any:
         base, exponent = (b, a) if swapped else (a, b)
         if isinstance(base, int) and isinstance(exponent, int) and exponent > LONG_BITS and abs(base) > 1:
-            THREAD.report(BEYOND, f"{base} {symbol} {exponent}", is_open=True)
+            THREAD.report(BEYOND_64_BITS, f"{base} {symbol} {exponent}", is_open=True)
             exponent = LONG_BITS + int(exponent) % 2  # large enough; Python would compute every bit
             return CheckedInt(int(base) ** exponent)
         return checked(a, b)

@@ -324,7 +324,7 @@ def _rare_operators(cls: type[FloatElement]) -> dict[str, Method]:
     def modulo(a: float, b: float) -> float:
         return a % b if b != 0 else _divide_by_zero(cls, a, "%", b)
 
-    def measured(function: Callable[[float, float], float], ulps: int) -> Method:
+    def with_propagated_error(function: Callable[[float, float], float], ulps: int) -> Method:
         def operate(a: FloatElement, b: FloatElement) -> FloatElement:
             value = narrow(function(float(a), float(b)))
             rounding_error = ulps * unit * abs(value) if math.isfinite(value) else 0.0
@@ -341,7 +341,11 @@ def _rare_operators(cls: type[FloatElement]) -> dict[str, Method]:
         return cls.with_error(value, error_if_nonfinite(a, b, error) if math.isnan(value) else error)  # type: ignore[no-any-return]
 
     power = _python_power if cls.is_python else power_ieee
-    return {"floordiv": measured(floor_divide, 1), "mod": remainder, "pow": measured(power, 8)}
+    return {
+        "floordiv": with_propagated_error(floor_divide, 1),
+        "mod": remainder,
+        "pow": with_propagated_error(power, 8),
+    }
 
 
 def _python_power(a: float, b: float) -> float:

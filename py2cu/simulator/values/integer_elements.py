@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Self
 from py2cu.dtypes import BOOL, DType
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import (
-    BEYOND,
+    BEYOND_64_BITS,
     LONG_BITS,
     LONG_HIGH,
     LONG_LOW,
@@ -51,7 +51,7 @@ class IntElement:
 
     def __index__(self) -> int:
         if self.value > LONG_HIGH:  # a uint64, used as a Python integer
-            THREAD.report(BEYOND, f"{self!r}", is_open=True)
+            THREAD.report(BEYOND_64_BITS, f"{self!r}", is_open=True)
         return self.value
 
     __int__ = __trunc__ = __floor__ = __ceil__ = __index__

@@ -26,7 +26,7 @@ from py2cu.targets.cxx.lines import Line
 from py2cu.targets.cxx.statements import Emitter
 
 MEMORY: Final = "shared_memory"  # the kernel's parameter for a block's dynamic shared memory
-FIRST: Final = "0"
+FIRST_THREAD: Final = "0"  # the C++ text of its index
 _LOOPS: Final = {
     ir.ThreadOrder.ANY: "for_each_thread",
     ir.ThreadOrder.IN_ORDER: "for_each_thread_in_order",
@@ -42,7 +42,7 @@ class BlockEmitter(Emitter):
         taken = {kernel.c_name(name) for name in (*self.locals, *kernel.dims, *(p.name for p in kernel.parameters))}
         taken |= {callee.function.symbol for callee in callees.values()}
         self.number = underscored_name("thread", taken)
-        self.thread = FIRST  # the thread whose element of a per-thread array `name` spells
+        self.thread = FIRST_THREAD  # the thread whose element of a per-thread array `name` spells
 
     def name(self, name: str) -> str:
         spelled = super().name(name)
@@ -50,7 +50,7 @@ class BlockEmitter(Emitter):
 
     def launch_object(self, name: str) -> str:
         """Outside a loop over the threads a call passes the first thread's index: its result is the same for all."""
-        return "Dim3{0, 0, 0}" if name == "threadIdx" and self.thread == FIRST else name
+        return "Dim3{0, 0, 0}" if name == "threadIdx" and self.thread == FIRST_THREAD else name
 
     def body(self) -> Iterator[Line]:
         """The declarations of the per-thread arrays, then the kernel's body."""
@@ -60,12 +60,12 @@ class BlockEmitter(Emitter):
 
     def per_thread_array(self, name: str) -> str:
         """The declaration of a value that each thread keeps: `float o[MAX_THREADS]`."""
-        self.thread = "MAX_THREADS"
+        self.thread = "MAX_THREADS"  # `name` then spells the declaration
         if self.kernel.array_decl(name) is not None:
             text = self.buffer(name)
         else:
             text = f"{self.type_text(self.locals[name])} {self.name(name)}"
-        self.thread = FIRST
+        self.thread = FIRST_THREAD
         return text
 
     def spell_statement(self, stmt: ir.Stmt, depth: int) -> Iterator[Line]:
@@ -95,7 +95,7 @@ class BlockEmitter(Emitter):
         """The loop over the threads; its lambda names only the parameters that the body uses."""
         self.thread = self.number
         inner = [*self.block(body, depth + 1)]
-        self.thread = FIRST
+        self.thread = FIRST_THREAD
         place = "Dim3 threadIdx" if self.reads_thread_index(body) else "Dim3"
         number = f"int64_t {self.number}" if self.reads_thread_number(body) else "int64_t"
         pad = "    " * depth

@@ -32,7 +32,7 @@ class CannotSplit(Exception):
     """The CPU target cannot run this kernel."""
 
 
-def is_cut(block: ir.Block) -> bool:
+def contains_barrier(block: ir.Block) -> bool:
     """True where `block` contains a barrier or a collective call."""
     return has_collective(block) or any(map(is_collective, all_expressions(block)))
 

@@ -18,7 +18,7 @@ from py2cu.analysis.effects import YIELD
 from py2cu.diagnostics import Reporter
 from py2cu.ir.rewrite import map_blocks, with_fields
 from py2cu.ir.visit import all_expressions, blocks, expressions, statements, walk
-from py2cu.targets.cpu.inline_collectives import is_cut
+from py2cu.targets.cpu.inline_collectives import contains_barrier
 
 
 def insert_yields(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -51,7 +51,7 @@ def _statement(stmt: ir.Stmt, atomic_functions: Collection[str]) -> ir.Stmt:
 
 def _is_spin_loop(loop: ir.For | ir.While, atomic_functions: Collection[str]) -> bool:
     """True for a spin loop: it ends once it reads what another thread has written."""
-    if is_cut((loop,)) and not _Dependence(atomic_functions, has_fence=False).is_in(loop):
+    if contains_barrier((loop,)) and not _Dependence(atomic_functions, has_fence=False).is_in(loop):
         return False
     has_fence = any(isinstance(stmt, ir.Sync) and stmt.function != YIELD for stmt in statements(loop.body))
     return _Dependence(atomic_functions, has_fence).ends(loop)

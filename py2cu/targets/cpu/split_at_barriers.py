@@ -37,7 +37,7 @@ from py2cu.ir.rewrite import map_blocks, rebuild_statements, with_fields
 from py2cu.ir.visit import all_expressions, blocks, expressions, names_in, statements
 from py2cu.passes.lowering.index_arithmetic import without_indices
 from py2cu.targets.cpu.divergent_loops import has_next_round, replace_exits, statements_of_loop, with_variable
-from py2cu.targets.cpu.inline_collectives import CannotSplit, is_cut, lift_waiting_calls
+from py2cu.targets.cpu.inline_collectives import CannotSplit, contains_barrier, lift_waiting_calls
 from py2cu.targets.cpu.private_values import find_private, find_private_views, with_private_parameters
 from py2cu.targets.cpu.region_liveness import Uses, assigned_by, changed_by, mentioned_by, place_computed
 
@@ -137,7 +137,7 @@ class BarrierSplitter:
                 if self.conflicts(stmt, piece):
                     yield from self.region(piece, masks)
                 yield stmt
-            elif is_cut((stmt,)):
+            elif contains_barrier((stmt,)):
                 yield from self.split_divergent(stmt, piece, masks)
             else:
                 piece.append(stmt)
@@ -152,13 +152,13 @@ class BarrierSplitter:
             case ir.Break() | ir.Continue():
                 return in_loop
             case ir.Return():
-                return is_cut(self.kernel.body) and not masks
+                return contains_barrier(self.kernel.body) and not masks
             case ir.If(test=test, body=body, orelse=orelse):
                 leaves = any(self.is_block_wide(inner, masks, in_loop) for inner in (*body, *orelse))
-                return (leaves or is_cut((stmt,))) and not self.differs(test)
+                return (leaves or contains_barrier((stmt,))) and not self.differs(test)
             case ir.For() | ir.While():
                 is_uniform = not any(map(self.differs, expressions(stmt)))
-                return is_uniform and is_cut((stmt,)) and not self.has_divergent_exit(stmt.body)
+                return is_uniform and contains_barrier((stmt,)) and not self.has_divergent_exit(stmt.body)
             case _:
                 return False
 

@@ -109,7 +109,7 @@ class Emitter(CallEmitter):
             case ir.Assert():
                 yield Line(f"{pad}{self.assertion(stmt)};")
             case ir.EachThread():
-                raise AssertionError(f"{stmt} is the CPU's")
+                raise AssertionError(f"only the CPU target emits {stmt}")
             case ir.Delete() | ir.Comment():
                 return
             case _:
