@@ -1311,7 +1311,7 @@ MUTATIONS: Final = (
             "tests/unit/simulator/test_rows.py",
         ),
         ("if self.caller.is_kernel_local(array):", "if self.caller.buffer(array) is not None:", "kept:views_in_rows"),
-        ("if length % row:", "if False:", "tests/unit/simulator/test_rows.py"),
+        ("if length % width:", "if False:", "tests/unit/simulator/test_rows.py"),
         (
             "return PredicatedRows(self._array.view(rows, row))",
             "return self._array.view(rows, row)",
