@@ -128,7 +128,7 @@ def test_of_a_refused_kernel_there_is_the_ir_before_its_error(write) -> None:
     result = run(name, "--dump-ir")
     assert result.exit_code == 2
     assert heads(result.stdout) == [
-        "twice of k.py, after hide_negation",
+        "twice of k.py, after flatten_indices",
         "endless of k.py, after check_order; refused by check_endless_loops",
         "wrong of k.py; refused by read_kernel: there is no IR before its error",
     ]
