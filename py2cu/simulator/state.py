@@ -117,7 +117,10 @@ class ThreadState(LaunchState):
     def report(
         self, about: str, detail: str, *, is_open: bool = False, is_bug: bool = False, keeps_value: bool = False
     ) -> None:
-        """Record a finding, once for each `about` and line. `detail` is that of the first thread."""
+        """Record a finding, once for each `about` and line. `detail` is that of the first thread.
+
+        The flags are those of `Finding`.
+        """
         self.report_at(kernel_place(), about, detail, is_open=is_open, is_bug=is_bug, keeps_value=keeps_value)
 
     def report_at(

@@ -92,6 +92,7 @@ class Environment:
         self.stars += gathered.stars
         bound = dict.fromkeys(parameters, 0) | {name: places[-1][0] for name, places in gathered.by_name.items()}
         hidden = _BUILTIN_NAMES.union(parameters)
+        # Names bound more than once, or that hide a parameter or a builtin, each with the place of its last binding.
         again = {name: bound[name] for name, places in gathered.by_name.items() if len(places) > 1 or name in hidden}
         for name, places in gathered.by_name.items():
             self._forget(name)

@@ -54,7 +54,8 @@ class Kernel(Protocol):
     """A kernel function that is called thread by thread; `InstrumentedKernel`."""
 
     @property
-    def codes(self) -> Set[CodeType]: ...
+    def codes(self) -> Set[CodeType]:
+        """The code of the kernel and of the functions that it calls."""
 
     @property
     def code(self) -> CodeType: ...

@@ -45,7 +45,8 @@ def _fits_dim3(kernel: ir.Kernel, extent: ir.Expr, block: ir.Expr) -> bool:
     sums = addends(extent)
     if sums is None:
         return False
-    most_threads = _DIM3 * _least_block(kernel, block) // len(sums)  # in each addend
+    # If every addend of the extent is at most `most_threads`, their sum fits.
+    most_threads = _DIM3 * _least_block(kernel, block) // len(sums)
     return all(
         most_threads * _bytes_each(kernel, threads) >= _MEMORY * threads.constant
         if threads.names

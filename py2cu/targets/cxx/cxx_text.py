@@ -20,7 +20,8 @@ PRECEDENCE: Final = {
 class CxxText:
     """C text of an expression: how tightly it binds, and its C type.
 
-    `casts_to` is the type of the outermost cast; the emitter records it once it uses this text.
+    `casts_to` is the type of the outermost cast. The emitter adds it to the types that the kernel uses, if it uses this
+    text.
     """
 
     text: str

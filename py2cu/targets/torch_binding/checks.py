@@ -42,7 +42,7 @@ class ArrayView:
     signed: tuple[tuple[int, str, str], ...]  # the extents that may be negative, in the form of `extents`
     fill: str  # the initial value of an allocated array
     is_int64_fill: bool  # the initial value is a 64-bit integer that no double represents
-    row: int  # the number of elements is a multiple of it; 0 where any number will do
+    row: int  # the number of elements must be a multiple of this width; 0 where any number is valid
     is_aligned: bool  # `row` elements are loaded or stored at once
 
     @property
@@ -154,7 +154,7 @@ def array_view(
     kernel, type_ = family[0], parameter.type
     assert isinstance(type_, ir.ArrayType)
     dtype, allocated_dtype = _dtype_texts(family, parameter, dtype_sources)
-    defining = {(dim.array, dim.axis) for dim in dims.values() if dim.divisor == 1}
+    source_axes = {(dim.array, dim.axis) for dim in dims.values() if dim.divisor == 1}
     naturals = _naturals(kernel, dims)
     texts = tuple((axis, dim_text(dim, kernel), print_expr(dim)) for axis, dim in enumerate(type_.dims))
     init = dict(kernel.inits).get(parameter.name)
@@ -167,7 +167,7 @@ def array_view(
         allocated_dtype=allocated_dtype,
         rank=len(type_.dims),
         is_written=parameter.role is not Role.INPUT,
-        extents=tuple(text for text in texts if (parameter.name, text[0]) not in defining),
+        extents=tuple(text for text in texts if (parameter.name, text[0]) not in source_axes),
         sizes=", ".join(text for _, text, _ in texts),
         signed=tuple(text for text, dim in zip(texts, type_.dims, strict=True) if not _is_natural(dim, naturals)),
         fill="" if init is None else init_text(init),
