@@ -32,6 +32,8 @@ class Rule(enum.Enum):
     MATCH = "a mask and a number in, `result` out"
     REDUCE = "a mask and an int32 or uint32 in, the same out"
     CAST = "one number in, `result` out"
+    METHOD = "an element in, `result` out: its own Python number, or an element of a given array's dtype, if None"
+    LIKE = "a number and an array in, the number as an element of the array's dtype out"
     ARGUMENT = "an argument and all arguments of a formula in, the first as the float type of the formula out"
     RESULT = "the value and all arguments of a formula in, the value as the arguments' common float type out"
 
@@ -51,7 +53,7 @@ class Builtin:
     arity: tuple[int, int] = (1, 1)
     spelling: Mapping[str, str] = field(default_factory=dict)
     helper: str = ""
-    result: DType | str | None = None  # CAST only: an element type, or "int", "float", "bool", "complex" for Python's
+    result: DType | str | None = None  # CAST and METHOD: an element type, or "int", "float", … for Python's
     parameters: tuple[str, ...] = ()
 
     @property

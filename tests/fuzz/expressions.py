@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from py2cu.builtins import ROWS, Rule
+from py2cu.builtins.casts import METHODS
 from py2cu.builtins.formulas import ROWS as FORMULAS
 from py2cu.dtypes import BOOL, C64, C128, DEFAULT_FLOAT, F32, F64, DType, Kind, promote, promote_weak
 from tests.fuzz.shapes import EXTENT_LIMIT, limit
@@ -730,6 +731,16 @@ def as_float(w: Writer, type_: Type, depth: int) -> Value:
 def cast(w: Writer, type_: Type, depth: int) -> Value:
     assert isinstance(type_, DType)
     return Value(f"{cast_name(w, type_)}({convertible(w, type_, depth).text})", type_)
+
+
+@makes(named)
+def method(w: Writer, type_: Type, depth: int) -> Value:
+    """A cast that is a method of an element."""
+    operand = convertible(w, type_, depth)
+    names = [f"{name}()" for name, dtype in METHODS.items() if dtype is type_]
+    if not isinstance(operand.type, DType):
+        return Value(f"{cast_name(w, type_)}({operand.text})", type_)
+    return Value(f"({operand.text}).{w.pick([*names, f'to({cast_name(w, type_)})'])}", type_)
 
 
 def convertible(w: Writer, dtype: DType, depth: int) -> Value:

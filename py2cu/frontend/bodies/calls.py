@@ -16,6 +16,7 @@ from py2cu.analysis.effects import GRID_BARRIER
 from py2cu.builtins import Builtin
 from py2cu.builtins.atomics import ATOMICS
 from py2cu.frontend.bodies.formulas import expand_call
+from py2cu.frontend.bodies.methods import read_method
 from py2cu.frontend.bodies.parts import is_array, is_part, read_extents, read_part
 from py2cu.frontend.bodies.reductions import RESULTS, ReductionReader
 from py2cu.frontend.bodies.scope import ClosureCapture, Scope
@@ -56,9 +57,8 @@ class CallReader:
             return self.read_invoke(node) or ir.Constant(0, span)
         if self.is_atomic(node):
             return self.read_atomic(node) or ir.Constant(0, span)
-        match node:
-            case cst.Call(func=cst.Attribute(z, cst.Name("conjugate")), args=[]) if self.scope.is_number(z):
-                return ir.Call("complex.conjugate", (self.read(z),), span)
+        if (method := read_method(node, self.scope, self.read)) is not None:
+            return method
         if qualified is None or self.scope.is_local(node.func):
             self._refuse_call(node, qualified)
             return ir.Constant(0, span)

@@ -15,6 +15,7 @@ import libcst as cst
 from py2cu import builtins, ir
 from py2cu.builtins import threads
 from py2cu.frontend.bodies.calls import CallReader
+from py2cu.frontend.bodies.methods import read_rank
 from py2cu.frontend.bodies.none_tests import read_none_test
 from py2cu.frontend.bodies.parts import Element, is_array, is_indexed, read_extents, read_subscript, subscripts
 from py2cu.frontend.bodies.scope import Scope
@@ -192,6 +193,8 @@ class ExpressionReader:
             self.scope.error("P202", f"`{launched}` has x, y and z, not `{attribute}`", node, f"write `{launched}.x`")
             return ir.Constant(0, self.scope.span_of(node))
         if is_array(node.value, self.scope):
+            if (rank := read_rank(node, self.scope, self.read)) is not None:
+                return rank
             self._refuse_attribute(node)
             return ir.Constant(0, self.scope.span_of(node))
         if (launch_object := self.scope.launch_object(node)) is not None:
@@ -202,7 +205,7 @@ class ExpressionReader:
 
     def _refuse_attribute(self, node: cst.Attribute) -> None:
         attribute = node.attr.value
-        hint = did_you_mean(attribute, ["shape"], "an array has `.shape` and `len()`")
+        hint = did_you_mean(attribute, ["shape", "ndim"], "an array has `.shape`, `.ndim` and `len()`")
         hint = "`.shape[0]` is its first extent" if attribute == "shape" else hint
         self.scope.error("P202", f"`.{attribute}` of an array is not a number", node, hint)
 

@@ -32,6 +32,8 @@ class CallTyper(TypeJoiner):
     def call(self, expr: ir.Call, args: Sequence[ir.Expr]) -> ir.Expr:
         """`expr` typed by the rule of its row; `args` are typed, each in its original type."""
         row = ROWS[expr.function]
+        if row.rule in (Rule.METHOD, Rule.LIKE):
+            return self.of_element(expr, row, args) if known(args[0]) else expr
         if not all(map(known, args)) or not (args or row.rule is Rule.VOTE):
             return expr
         if row.rule is not Rule.CAST and self.is_refused(expr, args):
@@ -64,8 +66,26 @@ class CallTyper(TypeJoiner):
                 return self.complex(expr, args)
             case Rule.CAST:
                 return self.cast(args[0], row.result, expr.span)
+            case Rule.METHOD | Rule.LIKE:
+                return self.of_element(expr, row, args)
             case _:
                 assert_never(row.rule)
+
+    def of_element(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
+        """A cast that is a method of an element, or `x.dtype(…)`; Python numbers have no such methods."""
+        value, *arrays = args
+        self.check_paths("call", value)
+        if row.rule is Rule.METHOD and not isinstance(value.type, ir.ElementType):
+            what, hint = f"a {value.type} has no methods of elements", "cast it by a function: `np.float32(…)`"
+            self.error("P307", what, expr.span, hint, self.origins(value))
+            return ir.Constant(0, expr.span, ir.PY_INT)
+        if arrays and isinstance(arrays[0].type, ir.ArrayType):
+            return self.cast(value, arrays[0].type.dtype, expr.span)
+        if row.result is not None:
+            return self.cast(value, row.result, expr.span)
+        number = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float", Kind.COMPLEX: "complex"}
+        kind = number[ir.kind_of(scalar(value))]
+        return self.convert(value, ir.PY_COMPLEX) if kind == "complex" else self.cast(value, kind, expr.span)
 
     def of_floats(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
         """A function of floats in their common type; the exponent of `ldexp` stays an integer."""

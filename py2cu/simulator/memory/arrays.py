@@ -15,6 +15,7 @@ from typing import Any
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.dims import unravel
 from py2cu.simulator.memory.rows import Rows
+from py2cu.simulator.memory.shaped import Shaped
 from py2cu.simulator.memory.views import iterate, part_at
 from py2cu.simulator.memory.writes import OutOfRange, Sum, Write
 from py2cu.simulator.state import THREAD
@@ -28,7 +29,7 @@ class PartialIndex(IndexError):
     """An index that selects no single element."""
 
 
-class ArrayView:
+class ArrayView(Shaped):
     """One array argument; every dimension is indexed."""
 
     __slots__ = (

@@ -10,6 +10,7 @@ import sys
 from types import FrameType
 from typing import Any, Protocol
 
+from py2cu.simulator.memory.shaped import Shaped
 from py2cu.simulator.memory.writes import OutOfRange
 from py2cu.simulator.state import THREAD
 
@@ -29,7 +30,7 @@ class Elements(Protocol):
     def store(self, position: int, value: Any, frame: FrameType, /) -> None: ...
 
 
-class Rows:
+class Rows(Shaped):
     """The elements of a one-dimensional array in rows of equal length."""
 
     __slots__ = ("_array", "_extents", "name")

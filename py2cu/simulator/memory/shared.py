@@ -19,6 +19,7 @@ from py2cu.ir.abi.dims import unravel
 from py2cu.simulator.findings import NOWHERE
 from py2cu.simulator.memory.arrays import ArrayView, PartialIndex, UnwrittenArray
 from py2cu.simulator.memory.races import RaceCheckedArray
+from py2cu.simulator.memory.shaped import Shaped
 from py2cu.simulator.memory.views import iterate, part_at
 from py2cu.simulator.memory.writes import OutOfRange, Write
 from py2cu.simulator.state import THREAD
@@ -121,7 +122,7 @@ class RaceCheckedShared(RaceCheckedArray, SharedArray):
         return [None]
 
 
-class SharedView(FastReads):
+class SharedView(FastReads, Shaped):
     """Neighbouring elements of a one-dimensional shared array."""
 
     __slots__ = ("_array", "_cells", "_extent", "_start")

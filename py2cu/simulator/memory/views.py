@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Protocol
 
+from py2cu.simulator.memory.shaped import Shaped
 from py2cu.simulator.memory.writes import OutOfRange
 from py2cu.simulator.state import THREAD
 
@@ -29,7 +30,7 @@ class Accessed(Protocol):
         """The array that holds the element at `index`, and its flat position."""
 
 
-class Part:
+class Part(Shaped):
     """The elements of `array` whose first indices are `prefix` and whose next is at least `start`."""
 
     __slots__ = ("_array", "_extents", "_prefix", "_start", "name")

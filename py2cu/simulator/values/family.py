@@ -12,9 +12,12 @@ cancellation as one; a running bound does neither.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
-from py2cu.dtypes import C128, DEFAULT_FLOAT, DTYPES, F64, DType, Kind, promote, promote_weak
+from py2cu.builtins.casts import METHODS
+from py2cu.dtypes import BOOL, C128, DEFAULT_FLOAT, DTYPES, F64, DType, Kind, promote, promote_weak
+from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import SYMBOLS, CheckedInt, division_by_zero
 from py2cu.simulator.values.complex_elements import ComplexElement, define_complex
 from py2cu.simulator.values.float_elements import FloatElement, define_float
@@ -89,4 +92,36 @@ def _fill_promotion_tables() -> None:
         PyComplex.promotions[weak] = PyComplex
 
 
+def _item(element: Element) -> Any:
+    """`item`: the element as a Python number."""
+    match element:
+        case ComplexElement():
+            return PyComplex.convert(element)
+        case FloatElement():
+            return PyFloat.convert(element)
+        case IntElement():
+            return bool(element) if element.dtype is BOOL else THREAD.integer(int(element))
+
+
+def _cast(element: Element, dtype: Any) -> Any:
+    """`to` and `astype`; in a simulated kernel, a dtype is an element class."""
+    if dtype not in _CLASSES.values():
+        raise TypeError(f"{dtype!r} is not an element type")
+    return dtype.convert(element)
+
+
+def _cast_to(cls: type[Element]) -> Callable[[Element], Any]:
+    """A method that casts to `cls`."""
+    return lambda element: cls.convert(element)
+
+
+def _add_methods() -> None:
+    """Give element classes the methods by which torch and NumPy cast."""
+    methods = {name: _cast_to(_CLASSES[dtype]) for name, dtype in METHODS.items()}
+    for cls in _CLASSES.values():
+        for name, method in {**methods, "item": _item, "to": _cast, "astype": _cast}.items():
+            setattr(cls, name, method)
+
+
 _fill_promotion_tables()
+_add_methods()
