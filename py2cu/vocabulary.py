@@ -350,3 +350,31 @@ def reduce_xor_sync(mask: int, value: Any) -> Any:
 def activemask() -> int:
     """A mask of the lanes of the warp that are active at this call."""
     raise _outside_kernel("activemask")
+
+
+# --- numbers ------------------------------------------------------------------------------------------------------
+
+
+def popc(value: Any) -> int:
+    """The number of bits that are set in an int32, uint32, int64, uint64 or Python integer."""
+    raise _outside_kernel("popc")
+
+
+def ffs(value: Any) -> int:
+    """The position of the least bit that is set, from 1; 0 if none is."""
+    raise _outside_kernel("ffs")
+
+
+def clz(value: Any) -> int:
+    """The number of zeros above the highest bit that is set, in an int32, uint32, int64 or uint64."""
+    raise _outside_kernel("clz")
+
+
+def brev(value: Any) -> Any:
+    """The bits of an int32, uint32, int64 or uint64 in reverse order."""
+    raise _outside_kernel("brev")
+
+
+def rsqrt(value: Any) -> Any:
+    """`1 / math.sqrt(value)`."""
+    raise _outside_kernel("rsqrt")

@@ -82,6 +82,8 @@ def range_of_call(expr: ir.Call, args: list[Range]) -> Range:
             return Range(0 if args[0].is_natural else -math.inf, math.inf, args[0].reach)
         case "part.exponent":
             return Range(-1073, 1024, {(): 1073})
+        case "py2cu.popc" | "count_bits" | "py2cu.ffs" | "first_bit" | "py2cu.clz" | "leading_zeros":
+            return Range(0, 64, {(): 64})
         case "py2cu.laneid" | "lane_id":
             return Range(0, 31, {(): 31})
         case "py2cu.ballot_sync" | "py2cu.match_any_sync" | "py2cu.activemask":

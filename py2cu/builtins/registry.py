@@ -27,6 +27,8 @@ class Rule(enum.Enum):
     WHOLE = "whole numbers in, a Python integer out"
     PREDICATE = "a float in, a bool out"
     SAME = "numbers in, their common type out"
+    BITS = "a whole number of 32 or 64 bits in, a Python integer out; Python integers have 64"
+    WORD = "an integer element of 32 or 64 bits in, `result` out: the same type if None"
     SHUFFLE = "a mask, a number and a lane in, the number of another lane out"
     VOTE = "a thread's predicate in, `result` for all threads out"
     MATCH = "a mask and a number in, `result` out"

@@ -16,7 +16,7 @@ from typing import Final
 from py2cu import ir
 from py2cu.analysis.ranges import Ranges
 from py2cu.builtins import ROWS, Rule
-from py2cu.dtypes import I32, Kind
+from py2cu.dtypes import I32, I64, U32, Kind
 from py2cu.ir.visit import walk
 from py2cu.passes.lowering.conversions import is_generic, to_signed, wrapping
 from py2cu.passes.lowering.required_helpers import RequiredHelpers
@@ -44,6 +44,8 @@ class CallLowering:
         helper = "round_decimals" if row.rule is Rule.INTEGRAL and len(expr.args) == 2 else row.helper
         if helper:
             self.helpers.require(helper)
+            if row.rule is Rule.BITS:
+                return ir.Call(helper, (self.word(expr.args[0]),), expr.span, expr.type)
             if row.rule is Rule.REDUCE:  # the targets recognise a collective by its name
                 return expr
             return ir.Call(helper, tuple(map(to_signed, expr.args)), expr.span, expr.type)
@@ -66,6 +68,14 @@ class CallLowering:
         ):
             return self.magnitude(expr, expr.type)
         return expr
+
+    def word(self, value: ir.Expr) -> ir.Expr:
+        """An integer whose C type has its width: a Python integer has 64 bits, or 32 where these hold it."""
+        if value.type != ir.PY_INT:
+            return value
+        range_ = self.ranges.of(value)
+        dtype = U32 if range_.is_natural and range_.high <= U32.high else I64
+        return ir.Convert(value, ir.ElementType(dtype), value.span, explicit=True)
 
     def scaled(self, expr: ir.Call) -> ir.Expr:
         """C's `ldexp` takes an `int` exponent, Python's any integer."""

@@ -54,6 +54,8 @@ class CallTyper(TypeJoiner):
             case Rule.WHOLE:
                 integers = tuple(self.integer(arg, f"an argument of `{expr.function}`") for arg in args)
                 return with_fields(expr, args=integers, type=ir.PY_INT)
+            case Rule.BITS | Rule.WORD:
+                return self.of_bits(expr, row, args[0])
             case Rule.SAME:
                 return self.same(expr, args)
             case Rule.SHUFFLE | Rule.MATCH | Rule.REDUCE | Rule.VOTE:
@@ -131,6 +133,17 @@ class CallTyper(TypeJoiner):
         if row.rule is Rule.ROUNDED:
             return with_fields(expr, args=tuple(args), type=args[0].type) if is_float else args[0]
         return with_fields(expr, args=tuple(args), type=ir.PY_INT) if is_float else self.convert(args[0], ir.PY_INT)
+
+    def of_bits(self, expr: ir.Call, row: Builtin, value: ir.Expr) -> ir.Expr:
+        """A function of the bits of an integer."""
+        type_ = scalar(value)
+        is_word = isinstance(type_, ir.ElementType) and type_.dtype.kind is Kind.INT and type_.dtype.bits >= 32
+        if not is_word and not (row.rule is Rule.BITS and type_ == ir.PY_INT):
+            what = f"`{row.key.removeprefix('py2cu.')}` takes integers of 32 or 64 bits, not {type_}"
+            self.error("P307", what, value.span, "say how many: `np.uint32(…)`", self.origins(value))
+            return ir.Constant(0, expr.span, ir.PY_INT)
+        self.check_paths("call", value)
+        return with_fields(expr, args=(value,), type=ir.PY_INT if row.result == "int" else type_)
 
     def same(self, expr: ir.Call, args: Sequence[ir.Expr]) -> ir.Expr:
         """A function of numbers in their common type."""

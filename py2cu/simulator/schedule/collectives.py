@@ -21,7 +21,9 @@ from py2cu.simulator.memory.races import RACES
 from py2cu.simulator.schedule.block import SCHEDULER
 from py2cu.simulator.schedule.warp_exchange import REDUCTIONS
 from py2cu.simulator.state import THREAD
+from py2cu.simulator.values.bit_functions import BIT_FUNCTIONS
 from py2cu.simulator.values.checked_int import CheckedInt
+from py2cu.simulator.values.library_functions import LIBRARY
 from py2cu.vocabulary import FULL_MASK
 
 
@@ -132,11 +134,12 @@ FENCES: Final[dict[str, object]] = {
     "threadfence": _fence, "threadfence_system": _fence, "threadfence_block": _fence_block,
 }  # fmt: skip
 PY2CU_SUBSTITUTES: Final[dict[str, object]] = {
-    **WAITING, **FENCES, "local": _local, "shared": _shared, "atomic": ATOMIC,
+    **WAITING, **FENCES, **BIT_FUNCTIONS, "rsqrt": LIBRARY["torch"]["rsqrt"],
+    "local": _local, "shared": _shared, "atomic": ATOMIC,
     "warpSize": CheckedInt(WARP),
 }  # fmt: skip
 NUMBA_SUBSTITUTES: Final[dict[str, object]] = {
-    **WAITING, **FENCES, "local": SimpleNamespace(array=_local),
+    **WAITING, **FENCES, **BIT_FUNCTIONS, "local": SimpleNamespace(array=_local),
     "shared": SimpleNamespace(array=_shared), "atomic": ATOMIC, "warpsize": CheckedInt(WARP),
     "cg": SimpleNamespace(this_grid=lambda: SimpleNamespace(sync=_syncgrid)),
 }  # fmt: skip

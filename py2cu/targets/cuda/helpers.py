@@ -58,7 +58,28 @@ def _reduction(name: str, what: str, next_: str, argument: str = "value") -> str
 _BITS: Final = "static_cast<unsigned>(value)"  # CUDA's bitwise reductions take unsigned numbers
 _WORD_OF_SAME_SIGN: Final = "std::conditional_t<std::is_signed_v<T>, long long, unsigned long long>"
 
+_OF_BITS: Final = """\
+// {what}
+template <typename T>
+{prefix} {result} {name}(T value)
+{{
+    if constexpr (sizeof(T) == 8) return {function}ll(value);
+    else return {function}(value);
+}}
+"""
+
+
+def _of_bits(name: str, what: str, function: str, result: str = "int") -> str:
+    """The helper for a function of bits that CUDA has for 32 and for 64 bits."""
+    text = _OF_BITS.replace("{name}", name).replace("{what}", what)
+    return text.replace("{function}", function).replace("{result}", result)
+
+
 HELPERS: Final[dict[str, str]] = {
+    "count_bits": _of_bits("count_bits", "The number of bits that are set.", "__popc"),
+    "first_bit": _of_bits("first_bit", "The position of the least bit that is set, from 1; 0 if none is.", "__ffs"),
+    "leading_zeros": _of_bits("leading_zeros", "The number of zeros above the highest bit that is set.", "__clz"),
+    "reverse_bits": _of_bits("reverse_bits", "The bits in reverse order.", "__brev", "T"),
     "round_to": COMMON["round_to"].replace("{prefix}", "__host__ {prefix}"),  # launchers call it, too
     "lane_id": """\
 // The lane of this thread in its warp.

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from py2cu.targets.cxx.helpers.bits import BIT_HELPERS
 from py2cu.targets.cxx.helpers.complex_numbers import COMPLEX_HELPERS
 from py2cu.targets.cxx.helpers.floats import FLOAT_HELPERS
 from py2cu.targets.cxx.helpers.integers import INTEGER_HELPERS
@@ -43,6 +44,7 @@ struct alignas({count} * sizeof(T)) Vector{count} {{{{
 HELPERS: Final[dict[str, str]] = {
     **{f"Vector{count}": _vector(count) for count in (2, 4, 8, 16)},
     **INTEGER_HELPERS,
+    **BIT_HELPERS,
     **FLOAT_HELPERS,
     **COMPLEX_HELPERS,
 }
@@ -55,6 +57,7 @@ HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
         ("add_elements", "subtract_elements", "multiply_elements", "to_compute_type", "round_to"), (_TRAITS,)
     ),
     **dict.fromkeys(("wrapping_add", "wrapping_sub", "wrapping_mul", "wrapping_shift", "wrapping_abs"), (_TRAITS,)),
+    **dict.fromkeys(("count_bits", "leading_zeros", "reverse_bits"), (_TRAITS,)),
     **dict.fromkeys(("negate_hidden", "int_pow", "gcd", "lcm", "factorial"), (_TRAITS,)),
     **dict.fromkeys(("floor_div", "floor_mod", "isqrt"), (MATH, _TRAITS)),
     **dict.fromkeys(("fraction", "mantissa", "exponent", "ldexp_by_any", "round_decimals"), (MATH,)),
@@ -64,7 +67,15 @@ HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 def takes_one_type(name: str) -> bool:
     """True where all arguments of the helper have the type of its result."""
-    return name not in ("to_uint64", "to_compute_type", "complex_pow", "lane_id", "exponent", "ldexp_by_any")
+    return name not in (
+        "to_uint64",
+        "to_compute_type",
+        "complex_pow",
+        "lane_id",
+        "exponent",
+        "ldexp_by_any",
+        *BIT_HELPERS,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,44 @@
+"""Helpers for the bits of integers, by the builtins of GCC and Clang; CUDA's text has its own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+BIT_HELPERS: Final[dict[str, str]] = {
+    "count_bits": """\
+// The number of bits that are set.
+template <typename T>
+{prefix} int count_bits(T value)
+{{
+    return __builtin_popcountll(static_cast<std::make_unsigned_t<T>>(value));
+}}
+""",
+    "first_bit": """\
+// The position of the least bit that is set, from 1; 0 if none is.
+template <typename T>
+{prefix} int first_bit(T value)
+{{
+    return __builtin_ffsll(value);
+}}
+""",
+    "leading_zeros": """\
+// The number of zeros above the highest bit that is set.
+template <typename T>
+{prefix} int leading_zeros(T value)
+{{
+    constexpr int bits = 8 * sizeof(T);
+    return value == 0 ? bits : __builtin_clzll(static_cast<std::make_unsigned_t<T>>(value)) - (64 - bits);
+}}
+""",
+    "reverse_bits": """\
+// The bits in reverse order.
+template <typename T>
+{prefix} T reverse_bits(T value)
+{{
+    std::make_unsigned_t<T> result = 0;
+    for (unsigned bit = 0; bit < 8 * sizeof(T); ++bit)
+        result = result << 1 | (value >> bit & 1);
+    return static_cast<T>(result);
+}}
+""",
+}
