@@ -6,16 +6,17 @@ a translator.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import astuple, replace
 
 from py2cu import ir
 from py2cu.analysis.call_graph import asserts
 from py2cu.analysis.effects import has_barrier
+from py2cu.analysis.linear_extents import linear
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Dim, Signature
-from py2cu.ir.visit import statements
+from py2cu.ir.visit import names_in, statements
 
 
 def signature_of(family: ir.Instances) -> Signature:
@@ -25,13 +26,14 @@ def signature_of(family: ir.Instances) -> Signature:
 
 
 def _signature(kernel: ir.Kernel) -> Signature:
-    functions = (kernel, *kernel.functions)
+    functions, dims = (kernel, *kernel.functions), find_dims(kernel)
     return Signature(
         name=kernel.name,
         op=kernel.symbol,
         doc=kernel.doc,
         parameters=kernel.parameters,
-        dims=find_dims(kernel),
+        dims=dims,
+        measured=find_measured(kernel, dims),
         indices=kernel.indices,
         flat_indices=kernel.flat_indices,
         launch=kernel.launch,
@@ -57,32 +59,71 @@ def _signature(kernel: ir.Kernel) -> Signature:
 def find_dims(kernel: ir.Kernel) -> tuple[Dim, ...]:
     """Every dimension of `kernel` with the argument that determines it, in order of first appearance.
 
-    A bare extent `n` of an array argument comes first; then a multiple such as `3*n`; then an integer argument; then an
-    array that may be None. Dimensions that only allocated outputs have are absent.
+    A bare extent `n` of an array argument comes first; then a multiple such as `3*n`; then an integer argument; then
+    arithmetic such as `n + 1` or `n*k`; then an array that may be None. Those of arithmetic stand last in the result,
+    each behind the dimensions that it is computed from. Dimensions that only allocated outputs have are absent.
     """
-    provided = [p for p in kernel.arrays if p.role is not Role.OUTPUT]
-    dims_by_name = _dims_of(p for p in provided if not p.may_be_none)
+    provided = [p for p in kernel.arrays if p.role is not Role.OUTPUT and not p.may_be_none]
+    dims_by_name = _dims_of(provided)
     dims = kernel.dims
     for name in dims:
-        parameter_ = kernel.parameter(name)
-        if name not in dims_by_name and parameter_ is not None and parameter_.type == ir.PythonType(Kind.INT):
+        parameter = kernel.parameter(name)
+        if name not in dims_by_name and parameter is not None and parameter.type == ir.PythonType(Kind.INT):
             dims_by_name[name] = Dim(name, None)
+    solved = _solved(provided, dims_by_name.keys())
     dims_by_name = _dims_of(kernel.optional_arrays) | dims_by_name
-    return tuple(dims_by_name[name] for name in dims if name in dims_by_name)
+    return (*(dims_by_name[name] for name in dims if name in dims_by_name and name not in solved), *solved.values())
+
+
+def determined_dims(arrays: Iterable[Parameter], integers: Iterable[str]) -> set[str]:
+    """The dimensions whose values follow from the shapes of `arrays` and from `integers`."""
+    arrays = tuple(arrays)
+    known = {*_dims_of(arrays), *integers}
+    return known.union(_solved(arrays, known))
+
+
+def _solved(arrays: Iterable[Parameter], known: Collection[str]) -> dict[str, Dim]:
+    """The dimensions that arithmetic in the extents of `arrays` fixes, where the dimensions `known` are known."""
+    extents, solved = _extents(arrays), dict[str, Dim]()
+    while True:
+        before = len(solved)
+        for array, axis, extent in extents:
+            match [name for name in dict.fromkeys(names_in(extent)) if name not in known and name not in solved]:
+                case [name] if (parts := linear(extent, name)) is not None:
+                    solved[name] = Dim(name, array, axis, *parts)
+        if len(solved) == before:
+            return solved
+
+
+def find_measured(kernel: ir.Kernel, dims: Iterable[Dim]) -> tuple[Dim, ...]:
+    """The extents from which a call may take integer arguments of the op: those of outputs that are given, too."""
+    arguments = {dim.name for dim in dims if dim.array is None}
+    candidates = (
+        (name, array, axis, linear(extent, name))
+        for array, axis, extent in _extents(p for p in kernel.arrays if not p.may_be_none)
+        for name in arguments.intersection(names_in(extent))
+        if {*names_in(extent)} == {name}
+    )
+    return tuple(Dim(name, array, axis, *parts) for name, array, axis, parts in candidates if parts is not None)
 
 
 def _dims_of(arrays: Iterable[Parameter]) -> dict[str, Dim]:
-    """The dimensions that `arrays` determine, by name."""
+    """The dimensions that bare extents and multiples of `arrays` determine, by name."""
     dims_by_name: dict[str, Dim] = {}
-    extents = [
-        (p.name, axis, dim) for p in arrays if isinstance(p.type, ir.ArrayType) for axis, dim in enumerate(p.type.dims)
-    ]
-    for divisor_allowed in (False, True):
+    extents = _extents(arrays)
+    for is_multiple in (False, True):
         for array, axis, dim in extents:
             match _multiple(dim):
-                case (name, factor) if divisor_allowed or factor == 1:
-                    dims_by_name.setdefault(name, Dim(name, array, axis, factor))
+                case (name, factor) if is_multiple or factor == 1:
+                    dims_by_name.setdefault(name, Dim(name, array, axis, ir.constant_extent(factor)))
     return dims_by_name
+
+
+def _extents(arrays: Iterable[Parameter]) -> list[tuple[str, int, ir.DimExpr]]:
+    """Every extent of `arrays` with its array and axis."""
+    return [
+        (p.name, axis, dim) for p in arrays if isinstance(p.type, ir.ArrayType) for axis, dim in enumerate(p.type.dims)
+    ]
 
 
 def _multiple(dim: ir.Expr) -> tuple[str, int] | None:

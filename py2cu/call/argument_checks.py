@@ -17,7 +17,7 @@ from py2cu import devices
 from py2cu.dtypes import I64, DType, Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature, divisors, evaluate
-from py2cu.ir.types import ArrayType, ElementType, PythonType
+from py2cu.ir.types import ArrayType, Constant, ElementType, PythonType
 
 Tensors = Mapping[str, torch.Tensor]
 
@@ -164,10 +164,12 @@ def _check_shapes(
 
     dims = _dims(signature, tensors, values)
     extents = [dim for p in signature.arrays if isinstance(p.type, ArrayType) for dim in p.type.dims]
-    for divisor in chain.from_iterable(map(divisors, (*extents, *(signature.size or ()), *signature.block))):
+    formulas = (*extents, *(signature.size or ()), *signature.block)
+    factors = (dim.factor for dim in signature.dims if not isinstance(dim.factor, Constant))
+    for divisor in chain(chain.from_iterable(map(divisors, formulas)), factors):
         if evaluate(divisor, dims) == 0:
             raise _Misfit(f"`{print_expr(divisor)}` is 0, and an extent is divided by it")
-    source_axes = {(dim.array, dim.axis) for dim in signature.dims if dim.divisor == 1}
+    source_axes = {(dim.array, dim.axis) for dim in signature.dims if dim.is_extent}
     widths, aligned = dict(signature.vector_widths), signature.aligned
     for parameter in ordered:
         assert isinstance(parameter.type, ArrayType)
@@ -196,7 +198,7 @@ def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> 
         if dim.array not in tensors:  # an array that may be None
             dims[dim.name] = 0
             continue
-        extent = tensors[dim.array].shape[dim.axis] // dim.divisor
+        extent = dim.solve(tensors[dim.array].shape[dim.axis], dims)
         if values.get(dim.name) not in (None, extent):
             what = f"`{dim.name}` is {values[dim.name]}, but dimension {dim.axis} of `{dim.array}` has {extent}"
             raise _Misfit(what)

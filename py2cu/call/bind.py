@@ -29,7 +29,7 @@ import torch
 from py2cu.call.argument_checks import check_arguments
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, Parameter, is_constexpr_value
-from py2cu.ir.abi.signature import Signature
+from py2cu.ir.abi.signature import Dim, Signature
 from py2cu.ir.types import ElementType, PythonType
 
 Values = dict[str, Any]
@@ -109,9 +109,11 @@ class ArgumentBinder:
             return f"has no parameter {_list(unknown)}"
         if repeated := [name for name in kwargs if name in positional]:
             return f"got {_list(repeated)} twice"
-        if missing := [p.name for p in self.signature.required if p.name not in positional and p.name not in kwargs]:
+        values = {**positional, **kwargs}
+        missing = [p.name for p in self.signature.required if p.name not in values]
+        if missing := [name for name in missing if self.source(name, values) is None]:
             return f"is missing {_list(missing)}"
-        return self._type_mismatch({**positional, **kwargs}, _kind_of)
+        return self._type_mismatch(values, _kind_of)
 
     def _type_mismatch(self, values: Mapping[str, Any], accepted: Callable[[Parameter], type]) -> str | None:
         """A message about the first argument that is not of the type that `accepted` gives for its parameter."""
@@ -139,7 +141,7 @@ class ArgumentBinder:
         return check_arguments(self.signature, values)
 
     def complete(self, values: Values) -> Values:
-        """Add the defaults of missing arguments, and the template arguments that a shape determines.
+        """Add the defaults of missing numbers, and the integers that a shape determines and the op does not find.
 
         An optional array that is None counts as missing.
 
@@ -151,23 +153,26 @@ class ArgumentBinder:
             name = parameter.name
             if parameter.may_be_none and complete.get(name) is None:
                 complete.pop(name, None)
-            if parameter.constexpr is not None:
-                value = complete[name] if name in complete else self._omitted(parameter, complete)
-                if value is not None:
-                    complete[name] = self._number(name, value) if name in self.signature.constexpr_ints else value
-            elif parameter.default is not None:
-                complete.setdefault(name, parameter.default.value)
+            if name not in complete and (value := self._omitted(parameter, complete)) is not None:
+                complete[name] = value
+            if name in complete and name in self.signature.constexpr_ints:
+                complete[name] = self._number(name, complete[name])
             if name in complete and not parameter.is_array and _kind(parameter) is Kind.INT:
                 complete[name] = int(complete[name])  # NumPy's integers become Python's
         return complete
 
+    def source(self, name: str, values: Mapping[str, Any]) -> Dim | None:
+        """The array of the call from which an integer of the op that is left out is taken; None if there is none."""
+        return next((dim for dim in self.signature.measured if dim.name == name and dim.array in values), None)
+
     def _omitted(self, parameter: Parameter, values: Mapping[str, Any]) -> Any:
-        """The value of a template argument that a call omits; None if its array has too few dimensions."""
-        dims = (dim for dim in self.signature.dims if dim.name == parameter.name and dim.array in values)
-        if (dim := next(dims, None)) is None:
+        """The value of a number that a call omits; None if the op finds it, or its array has too few dimensions."""
+        dims = self.signature.dims if parameter.constexpr is not None else ()
+        derived = (dim for dim in dims if dim.name == parameter.name and dim.array in values)
+        dim = next(derived, None) or self.source(parameter.name, values)
+        if dim is None:
             return parameter.default.value if parameter.default is not None else None
-        shape = values[str(dim.array)].shape
-        return shape[dim.axis] // dim.divisor if dim.axis < len(shape) else None
+        return dim.measure(values[str(dim.array)].shape, values)
 
     def _number(self, name: str, value: Any) -> int:
         number = value if isinstance(value, bool) else operator.index(value)

@@ -21,7 +21,7 @@ from py2cu.call.bind import ArgumentBinder, Bound
 from py2cu.call.operators import raise_assertions, take_positional
 from py2cu.call.outputs import allocate_outputs
 from py2cu.ir.abi.parameters import Parameter, Role
-from py2cu.ir.abi.signature import Signature
+from py2cu.ir.abi.signature import Dim, Signature
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
 
@@ -35,7 +35,8 @@ class CallPlan:
 
     `sources` is, for each argument of the op, the position or the keyword of the call's argument. If the positional
     arguments come first and in order, `trailing` names the rest, else it is None. `defaults` are those of numbers that
-    such calls leave out. `device_argument` is the position of an array, whose device picks the op. `written` are the
+    such calls leave out, `measured` are integers with the position or the keyword of the array that they are taken
+    from. `device_argument` is the position of an array, whose device picks the op. `written` are the
     positions of arrays that the kernel writes. `pick_outputs` returns the outputs that the caller passed, if the op
     allocates none.
     """
@@ -43,10 +44,16 @@ class CallPlan:
     sources: tuple[int | str, ...]
     trailing: tuple[str, ...] | None
     defaults: dict[str, Any]
+    measured: tuple[tuple[Dim, int | str], ...]
     device_argument: int
     written: tuple[int, ...]
     pick_outputs: Callable[[Sequence[Any]], Any] | None
     ops: dict[str, Callable[..., Any]] = field(default_factory=dict)  # by device
+
+    def measure(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, int | None]:
+        """The integers that such calls leave out; None, which the op refuses, where an array has no such dimension."""
+        arrays = ((dim, args[at] if isinstance(at, int) else kwargs[at]) for dim, at in self.measured)
+        return {dim.name: dim.measure(array.shape, {}) for dim, array in arrays}
 
 
 def argument_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[object, ...]:
@@ -72,6 +79,8 @@ class KernelCall:
         plan = self._launch_plans.get(key) if launch else self._plans.get(key)
         if plan is not None:
             named = plan.defaults | kwargs if plan.defaults else kwargs
+            if plan.measured:
+                named = named | plan.measure(args, kwargs)
             values = (*args, *map(named.get, plan.trailing)) if plan.trailing else args
             if plan.trailing is None:
                 values = tuple(args[at] if isinstance(at, int) else named.get(at) for at in plan.sources)
@@ -130,12 +139,14 @@ class KernelCall:
         places: dict[str, int | str] = {name: place for place, name in enumerate(bound.positional)}
         sources = tuple(places.get(p.name, p.name) for p in op_parameters)
         outputs = [place for place, p in enumerate(op_parameters) if p.role is Role.OUTPUT]
-        left_out = (p for p in op_parameters if p.default is not None and p.name not in {*bound.positional, *kwargs})
+        left_out = [p for p in op_parameters if p.name not in {*bound.positional, *kwargs}]
+        measured = [dim for p in left_out if (dim := self.binder.source(p.name, bound.values)) is not None]
         in_order = sources[: len(args)] == tuple(range(len(args)))
         return CallPlan(
             sources,
             trailing=tuple(map(str, sources[len(args) :])) if in_order else None,
-            defaults={p.name: bound.values[p.name] for p in left_out},
+            defaults={p.name: bound.values[p.name] for p in left_out if p.default is not None},
+            measured=tuple((dim, places.get(str(dim.array), str(dim.array))) for dim in measured),
             device_argument=next(place for place, p in enumerate(op_parameters) if p.is_array and not p.may_be_none),
             written=tuple(
                 place for place, p in enumerate(op_parameters) if p.role is not Role.INPUT and p.name in bound.values

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from py2cu import ir
+from py2cu.analysis.signatures import determined_dims
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.rewrite import with_fields
@@ -52,10 +53,7 @@ def _with_known_shape(kernel: ir.Kernel, allocatable: set[str]) -> set[str]:
     """
     while True:
         passed = [p for p in kernel.arrays if p.name not in allocatable and not p.may_be_none]
-        known = {
-            name for p in passed if isinstance(p.type, ir.ArrayType) for dim in p.type.dims for name in names_in(dim)
-        }
-        known |= {p.name for p in kernel.parameters if p.type == ir.PY_INT}
+        known = determined_dims(passed, (p.name for p in kernel.parameters if p.type == ir.PY_INT))
         variables = {p.type.dtype.variable for p in passed if isinstance(p.type, ir.ArrayType)} | {None}
         remaining = {
             name

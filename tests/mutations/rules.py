@@ -1378,7 +1378,11 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "numbers have defaults, and one binder reads every call",
-        ("complete.setdefault(name, parameter.default.value)", "pass", "tests/unit/call/test_binder.py"),
+        (
+            "return parameter.default.value if parameter.default is not None else None",
+            "return None",
+            "tests/unit/call/test_binder.py",
+        ),
         (
             "positional = [p for p in signature.parameters if not p.by_keyword]",
             "positional = [*signature.parameters]",
@@ -1507,6 +1511,12 @@ MUTATIONS: Final = (
         ("return self.implied(left, outcome) & behind", "return behind", "refused:optional_arrays"),
         ("if assigned.count(name) == 1}", "}", "refused:optional_arrays"),
         ("if (array->numel() == 0) return &empty;", "", "tests/unit/call/test_optional_arrays.py"),
+    ),
+    *_rule(
+        "arithmetic in an extent fixes a dimension, and a given output an integer that the call leaves out",
+        ("scale, inner = (right, left)", "scale, inner = (left, right)", "cpu:extents_solved"),
+        ("if plan.measured:", "if False:", "tests/unit/call/test_measured_dims.py"),
+        ("extent > rest && factor > 0", "factor > 0", "tests/unit/call/test_measured_dims.py"),
     ),
     *_rule(
         "what a text needs is what its code names",

@@ -23,6 +23,8 @@ from py2cu.build import toolchain
 from py2cu.dtypes import C64, C128, DTYPES
 from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.signature import Signature
+from py2cu.ir.types import ArrayType
+from py2cu.ir.visit import names_in
 from py2cu.targets.cpu.target import DIALECT
 from py2cu.translation import Artifacts, TargetName, Translation
 from tests.support.compilers import torch_headers
@@ -261,13 +263,22 @@ def _compiler(setting: Setting) -> list[str]:
     return [str(toolchain.find_cxx()), *torch_headers(), "-x", "c++", *flags, *setting.checks]
 
 
+def _dimensions(signature: Signature) -> tuple[str, ...]:
+    """Every dimension in the order in which a launcher takes them."""
+    extents = [index.extent for index in signature.indices]
+    extents += [dim for p in signature.arrays if isinstance(p.type, ArrayType) for dim in p.type.dims]
+    extents += (*(signature.size or ()), *signature.block)
+    return tuple(dict.fromkeys(name for extent in extents for name in names_in(extent)))
+
+
 def _runner(signature: Signature, functions: Mapping[Launcher, Any], library: ctypes.CDLL, is_cuda: bool) -> Run:
     """What finds the launcher for some arguments, and calls it. An input with gaps is copied, as the binding does."""
     raised = ctypes.create_string_buffer(1) if is_cuda else (ctypes.c_char * 256).in_dll(library, "raised")
     own = {launcher: function for launcher, function in functions.items() if launcher.is_of(signature.op)}
     names = [parameter.name for parameter in signature.parameters]
     taken = [name for name in names if name not in signature.constexprs]
-    taken += [dim.name for dim in signature.dims if dim.name not in names]
+    found = {dim.name for dim in signature.dims}
+    taken += [name for name in _dimensions(signature) if name in found and name not in names]
 
     def run(arguments: Mapping[str, Any]) -> None:
         left_out = dict.fromkeys(p.name for p in signature.arrays if p.may_be_none)

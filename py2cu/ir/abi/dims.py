@@ -23,15 +23,15 @@ def bind_dims(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, i
         ValueError: a shape that contradicts another, or an argument that is missing.
     """
     dims = {p.name: int(arguments[p.name]) for p in signature.parameters if isinstance(arguments.get(p.name), int)}
-    optional = {p.name for p in signature.arrays if p.may_be_none}
-    for dim in signature.dims:
-        if dim.array is not None and dim.array in arguments:
-            dims.setdefault(dim.name, int(arguments[dim.array].shape[dim.axis]) // dim.divisor)
-        elif dim.array in optional:
-            dims.setdefault(dim.name, 0)
     for parameter in signature.arrays:
         if parameter.name not in arguments and parameter.role is not Role.OUTPUT and not parameter.may_be_none:
             raise ValueError(f"`{signature.name}` needs the array `{parameter.name}`")
+    optional = {p.name for p in signature.arrays if p.may_be_none}
+    for dim in signature.dims:
+        if dim.array is not None and dim.array in arguments:
+            dims.setdefault(dim.name, dim.solve(int(arguments[dim.array].shape[dim.axis]), dims))
+        elif dim.array in optional:
+            dims.setdefault(dim.name, 0)
     for parameter in (p for p in signature.arrays if p.name in arguments):
         _check_shape(parameter.name, parameter.type, tuple(arguments[parameter.name].shape), dims)
     return dims

@@ -7,12 +7,12 @@ called without a translator.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from py2cu.dtypes import DType
 from py2cu.ir.abi.parameters import Constexpr, Guard, IndexParameter, NegativeIndex, Parameter, PredicatedSite, Role
-from py2cu.ir.types import PY_INT, ArrayType, Binary, Constant, DimExpr, Name
+from py2cu.ir.types import PY_INT, ArrayType, Binary, Constant, DimExpr, Name, constant_extent
 from py2cu.records import record
 
 _OPERATORS: Final[dict[str, Callable[[int, int], int]]] = {
@@ -24,14 +24,32 @@ _OPERATORS: Final[dict[str, Callable[[int, int], int]]] = {
 class Dim:
     """A dimension name and where a call finds its value.
 
-    `array`/`axis`: the extent of an argument; `divisor` above 1 where that extent is written `3*n`. `array` None:
-    the scalar argument of the same name is the value.
+    `array`/`axis`: the argument whose extent there is `factor * name + rest`; the two are expressions of dimensions
+    that come before. `array` None: the scalar argument of the same name is the value.
     """
 
     name: str
     array: str | None
     axis: int = 0
-    divisor: int = 1
+    factor: DimExpr = constant_extent(1)
+    rest: DimExpr = constant_extent(0)
+
+    @property
+    def is_extent(self) -> bool:
+        """True if the extent is the value, so that every extent has one."""
+        return self.factor == constant_extent(1) and self.rest == constant_extent(0)
+
+    def solve(self, extent: int, values: Mapping[str, int]) -> int:
+        """The value where the axis has this extent; 0 or rounded down where there is none."""
+        factor, rest = evaluate(self.factor, values), evaluate(self.rest, values)
+        return (extent - rest) // factor if extent > rest and factor > 0 else 0
+
+    def measure(self, shape: Sequence[int], values: Mapping[str, int]) -> int | None:
+        """The value for the shape of `array`; None if it has too few dimensions or a value is missing."""
+        try:
+            return self.solve(shape[self.axis], values)
+        except (IndexError, KeyError):
+            return None
 
 
 @record(frozen=True, slots=True)
@@ -65,6 +83,7 @@ class Signature:
     bounds: tuple[tuple[tuple[tuple[str, ...], int], ...], ...] | None = None
     vector_widths: tuple[tuple[str, int], ...] = ()  # arrays that are viewed in rows, and of how many elements at most
     aligned: tuple[str, ...] = ()  # those of which a row is loaded or stored at once
+    measured: tuple[Dim, ...] = ()  # arrays from which a call in Python takes integers that it leaves out
     asserts: bool = False  # a call may raise `AssertionError`
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
 
@@ -130,7 +149,7 @@ class Signature:
         return type_.dtype
 
 
-def evaluate(expr: DimExpr, values: dict[str, int]) -> int:
+def evaluate(expr: DimExpr, values: Mapping[str, int]) -> int:
     """The value of an extent or size for given dimension values (Python's meaning of every operator).
 
     Raises:

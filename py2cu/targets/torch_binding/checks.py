@@ -60,8 +60,8 @@ class DimView:
     value: str
     array: str
     axis: int
-    divisor: int
     argument: str
+    is_solved: bool = False  # the value is a call of `solve_extent`
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,12 @@ def op_text(extent: ir.Expr, kernel: ir.Kernel, dims: dict[str, Dim]) -> str:
     return extent_text(rebuild(extent, known), kernel)
 
 
-def zero_divisors(kernel: ir.Kernel) -> Iterator[tuple[str, str]]:
+def zero_divisors(kernel: ir.Kernel, dims: dict[str, Dim]) -> Iterator[tuple[str, str]]:
     """The divisors in the extents of a call, each with the test for zero: in C++, dividing by zero ends the process."""
     extents = [dim for p in kernel.arrays if isinstance(p.type, ir.ArrayType) for dim in p.type.dims]
-    for divisor in chain.from_iterable(map(divisors, (*extents, *(kernel.size or ()), *kernel.block))):
+    formulas = (*extents, *(kernel.size or ()), *kernel.block)
+    factors = (dim.factor for dim in dims.values() if not isinstance(dim.factor, ir.Constant))
+    for divisor in chain(chain.from_iterable(map(divisors, formulas)), factors):
         text = dim_text(divisor, kernel)
         yield f"{text} == 0" if isinstance(divisor, ir.Name) else f"({text}) == 0", print_expr(divisor)
 
@@ -154,7 +156,7 @@ def array_view(
     kernel, type_ = family[0], parameter.type
     assert isinstance(type_, ir.ArrayType)
     dtype, allocated_dtype = _dtype_texts(family, parameter, dtype_sources)
-    source_axes = {(dim.array, dim.axis) for dim in dims.values() if dim.divisor == 1}
+    source_axes = {(dim.array, dim.axis) for dim in dims.values() if dim.is_extent}
     naturals = _naturals(kernel, dims)
     texts = tuple((axis, dim_text(dim, kernel), print_expr(dim)) for axis, dim in enumerate(type_.dims))
     init = dict(kernel.inits).get(parameter.name)
@@ -210,9 +212,16 @@ def dim_view(kernel: ir.Kernel, signature: Signature, dim: Dim) -> DimView:
     scalar = kernel.parameter(dim.name)
     name = kernel.c_name(dim.name)
     if dim.array is None:
-        return DimView(name, dim.name, name, "", 0, 1, "")
+        return DimView(name, dim.name, name, "", 0, "")
     array = kernel.c_name(dim.array)
-    size = f"size({dim.axis})" + (f" / {dim.divisor}" if dim.divisor > 1 else "")
+    size = f"size({dim.axis})"
     is_optional = any(p.name == dim.array for p in kernel.optional_arrays)
-    value = f"{array} ? {array}->{size} : 0" if is_optional else f"{array}.{size}"
-    return DimView(name, dim.name, value, dim.array, dim.axis, dim.divisor, name if scalar is not None else "")
+    argument = name if scalar is not None else ""
+    match dim.factor, dim.rest:
+        case ir.Constant(value=factor), ir.Constant(value=0):
+            size += f" / {factor}" if factor > 1 else ""
+            value = f"{array} ? {array}->{size} : 0" if is_optional else f"{array}.{size}"
+            return DimView(name, dim.name, value, dim.array, dim.axis, argument)
+        case factor, rest:
+            value = f"solve_extent({array}.{size}, {dim_text(factor, kernel)}, {dim_text(rest, kernel)})"
+            return DimView(name, dim.name, value, dim.array, dim.axis, argument, is_solved=True)

@@ -152,7 +152,7 @@ def view(family: ir.Instances, groups: tuple[KernelView, ...], dialect: Dialect)
             for p in signature.parameters
             if isinstance(p.type, ir.ElementType) and p.type.dtype.kind is Kind.INT
         ),
-        divisors=tuple(dict.fromkeys(zero_divisors(kernel))),
+        divisors=tuple(dict.fromkeys(zero_divisors(kernel, dims))),
         shared=tuple(shared_extents(kernel, dims)),
         constexprs=tuple(
             constexpr_view(scalar_text(kernel, dims, p.name), p.name, p.constexpr)
