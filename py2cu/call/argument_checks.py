@@ -113,7 +113,9 @@ def _check_dtypes(signature: Signature, ordered: Sequence[Parameter], tensors: T
 def _check_layout(parameter: Parameter, tensor: torch.Tensor) -> None:
     assert isinstance(parameter.type, ArrayType)
     name, rank = parameter.name, len(parameter.type.dims)
-    if tensor.dim() != rank:
+    if parameter.type.leading and tensor.dim() < parameter.type.trailing:
+        raise _Misfit(f"`{name}` must have at least {parameter.type.trailing} dimensions, got {tensor.dim()}")
+    if not parameter.type.leading and tensor.dim() != rank:
         raise _Misfit(f"`{name}` must have {rank} dimensions, got {tensor.dim()}")
     if not tensor.is_contiguous():
         raise _Misfit(f"`{name}` must be contiguous; pass `{name}.contiguous()`")
@@ -174,19 +176,35 @@ def _check_shapes(
     for parameter in ordered:
         assert isinstance(parameter.type, ArrayType)
         name, tensor = parameter.name, tensors[parameter.name]
+        _check_leading(signature, name, tensors)
+        shape = signature.flat_shape(name, tensors)
         for axis, dim in enumerate(parameter.type.dims):
             if (name, axis) in source_axes:
                 continue
             extent = evaluate(dim, dims)
-            if tensor.shape[axis] != extent:
-                what = f"dimension {axis} of `{name}` is `{print_expr(dim)}` = {extent}"
-                raise _Misfit(f"{what}, got {tensor.shape[axis]}")
+            if shape[axis] != extent:
+                place = axis + tensor.dim() - len(shape)
+                what = f"dimension {place} of `{name}` is `{print_expr(dim)}` = {extent}"
+                raise _Misfit(f"{what}, got {shape[axis]}")
         width = widths.get(name, 0)
         if width and tensor.numel() % width:
             raise _Misfit(f"`{name}` is viewed in rows of {width} elements, but has {tensor.numel()}")
         if name in aligned and tensor.data_ptr() % (width * tensor.element_size()):
             size = width * tensor.element_size()
             raise _Misfit(f"`{name}` must begin at a multiple of {size} bytes; pass `{name}.clone()`")
+
+
+def _check_leading(signature: Signature, name: str, tensors: Tensors) -> None:
+    """Check that the leading extents of an array are those of the array that they are taken from."""
+    type_ = signature.array_type(name)
+    source = signature.leading_source(type_)
+    if source is None or source == name or source not in tensors:
+        return
+    leading, _ = type_.split(tensors[name].shape)
+    expected, _ = signature.array_type(source).split(tensors[source].shape)
+    if leading != expected:
+        what = f"the dimensions `{type_.leading}` of `{name}` are {[*leading]}, but those of `{source}` are"
+        raise _Misfit(f"{what} {[*expected]}")
 
 
 def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> dict[str, int]:
@@ -198,7 +216,7 @@ def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> 
         if dim.array not in tensors:  # an array that may be None
             dims[dim.name] = 0
             continue
-        extent = dim.solve(tensors[dim.array].shape[dim.axis], dims)
+        extent = dim.solve(signature.flat_shape(dim.array, tensors)[dim.axis], dims)
         if values.get(dim.name) not in (None, extent):
             what = f"`{dim.name}` is {values[dim.name]}, but dimension {dim.axis} of `{dim.array}` has {extent}"
             raise _Misfit(what)

@@ -172,7 +172,7 @@ class ArgumentBinder:
         dim = next(derived, None) or self.source(parameter.name, values)
         if dim is None:
             return parameter.default.value if parameter.default is not None else None
-        return dim.measure(values[str(dim.array)].shape, values)
+        return dim.measure(self.signature.array_type(str(dim.array)), values[str(dim.array)].shape, values)
 
     def _number(self, name: str, value: Any) -> int:
         number = value if isinstance(value, bool) else operator.index(value)

@@ -34,6 +34,9 @@ def allocate_outputs(signature: Signature, values: Mapping[str, Any]) -> dict[st
     for parameter in missing:
         assert isinstance(parameter.type, ArrayType)
         shape = [evaluate(dim, dims) for dim in parameter.type.dims]
+        if (source := signature.leading_source(parameter.type)) is not None:
+            leading, _ = signature.array_type(source).split(values[source].shape)
+            shape[:1] = leading
         array = torch.empty(shape, dtype=getattr(torch, parameter.type.dtype.name), device=device)
         complete[parameter.name] = array.fill_(inits[parameter.name]) if parameter.name in inits else array
     return complete

@@ -22,6 +22,7 @@ from py2cu.call.operators import raise_assertions, take_positional
 from py2cu.call.outputs import allocate_outputs
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Dim, Signature
+from py2cu.ir.types import ArrayType
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
 
@@ -44,7 +45,7 @@ class CallPlan:
     sources: tuple[int | str, ...]
     trailing: tuple[str, ...] | None
     defaults: dict[str, Any]
-    measured: tuple[tuple[Dim, int | str], ...]
+    measured: tuple[tuple[Dim, ArrayType, int | str], ...]
     device_argument: int
     written: tuple[int, ...]
     pick_outputs: Callable[[Sequence[Any]], Any] | None
@@ -52,8 +53,11 @@ class CallPlan:
 
     def measure(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, int | None]:
         """The integers that such calls leave out; None, which the op refuses, where an array has no such dimension."""
-        arrays = ((dim, args[at] if isinstance(at, int) else kwargs[at]) for dim, at in self.measured)
-        return {dim.name: dim.measure(array.shape, {}) for dim, array in arrays}
+        shapes = [(args[at] if isinstance(at, int) else kwargs[at]).shape for _, _, at in self.measured]
+        return {
+            dim.name: dim.measure(type_, shape, {})
+            for (dim, type_, _), shape in zip(self.measured, shapes, strict=True)
+        }
 
 
 def argument_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[object, ...]:
@@ -146,7 +150,10 @@ class KernelCall:
             sources,
             trailing=tuple(map(str, sources[len(args) :])) if in_order else None,
             defaults={p.name: bound.values[p.name] for p in left_out if p.default is not None},
-            measured=tuple((dim, places.get(str(dim.array), str(dim.array))) for dim in measured),
+            measured=tuple(
+                (dim, self.signature.array_type(array), places.get(array, array))
+                for dim, array in ((dim, str(dim.array)) for dim in measured)
+            ),
             device_argument=next(place for place, p in enumerate(op_parameters) if p.is_array and not p.may_be_none),
             written=tuple(
                 place for place, p in enumerate(op_parameters) if p.role is not Role.INPUT and p.name in bound.values

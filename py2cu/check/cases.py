@@ -113,7 +113,7 @@ def make_case(
         if parameter.name in left_out:
             continue
         if isinstance(type_, ArrayType):
-            shape = _shape(type_, dims)
+            shape = _shape(type_, dims, seed)
             if shape is None:
                 return None
             arguments[parameter.name] = _fill(signature, parameter, generator.array(type_.dtype, shape))
@@ -130,12 +130,23 @@ def _left_out(signature: Signature, number: int) -> tuple[str, ...]:
     return tuple(name for place, name in enumerate(optional) if number >> place & 1)
 
 
-def _shape(type_: ArrayType, dims: dict[str, int]) -> list[int] | None:
+def _shape(type_: ArrayType, dims: dict[str, int], seed: int) -> list[int] | None:
+    """The shape of an invented array; equal leading extents for equal sizes and seeds."""
     try:
         shape = [evaluate(dim, dims) for dim in type_.dims]
     except ValueError:
         return None
-    return shape if all(extent >= 0 for extent in shape) and math.prod(shape) <= MAX_ELEMENTS else None
+    if not all(extent >= 0 for extent in shape) or math.prod(shape) > MAX_ELEMENTS:
+        return None
+    return [*_leading_shape(shape[0], seed), *shape[1:]] if type_.leading else shape
+
+
+def _leading_shape(size: int, seed: int) -> list[int]:
+    """Any number of extents whose product is `size`."""
+    if size == 1 and seed % 4 == 0:
+        return []
+    factor = next((n for n in range(2, size) if size % n == 0), 1)
+    return ([size], [1, size], [factor, size // factor], [size, 1])[seed % 4]
 
 
 def _fill(signature: Signature, parameter: Parameter, drawn: torch.Tensor) -> torch.Tensor:

@@ -8,6 +8,8 @@ names all of them, and mypy checks that.
 from __future__ import annotations
 
 import enum
+import math
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Final, Generic, TypeAlias, TypeVar
 
@@ -51,21 +53,44 @@ class PythonType:
         return f"Python {self.kind.name.lower()}"
 
 
+UNNAMED_LEADING: Final = "..."
+"""The name of the product of unnamed leading extents, until `uniquify_dimensions` gives it another one."""
+
+
 @record(frozen=True, slots=True)
 class ArrayType:
     """An array; `dims` are its extents, expressions of dimension names.
 
     The elements of a `weak` one are Python numbers, as in a tuple of constants; `dtype` is the one that holds them.
+    `leading` is `*batch` or `...` as written, where the first extent is the product of any number of extents.
     """
 
     dtype: DType
     dims: tuple[DimExpr, ...]
     weak: bool = False
+    leading: str = ""
 
     @property
     def element(self) -> ScalarType:
         """The type of its elements as values."""
         return PythonType(self.dtype.kind) if self.weak else ElementType(self.dtype)
+
+    @property
+    def trailing(self) -> int:
+        """The number of extents behind the leading ones; of an array without leading extents, of all."""
+        return len(self.dims) - bool(self.leading)
+
+    def split(self, shape: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The leading extents in `shape`, and the others."""
+        place = max(len(shape) - self.trailing, 0) if self.leading else 0
+        return tuple(shape[:place]), tuple(shape[place:])
+
+    def flattened(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The extents that the kernel sees of an array of this shape: the product of the leading ones comes first."""
+        if not self.leading or len(shape) < self.trailing:
+            return tuple(shape)
+        leading, others = self.split(shape)
+        return (math.prod(leading), *others)
 
     def __str__(self) -> str:
         return f"{len(self.dims)}-D array of {self.dtype}"

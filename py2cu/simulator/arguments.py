@@ -34,7 +34,7 @@ def make_views(signature: Signature, arguments: Mapping[str, Any], *, race_check
             is_unwritten = parameter.role is Role.OUTPUT and name not in initialised
             view = unwritten if is_unwritten else plain
             tensor = arguments[name]
-            views[name] = view(name, tensor.shape, type_.dtype, tensor.flatten().tolist())
+            views[name] = view(name, type_.flattened(tensor.shape), type_.dtype, tensor.flatten().tolist())
     return views
 
 

@@ -1519,6 +1519,13 @@ MUTATIONS: Final = (
         ("extent > rest && factor > 0", "factor > 0", "tests/unit/call/test_measured_dims.py"),
     ),
     *_rule(
+        "arrays agree in leading dimensions, and an allocated output has their shape",
+        ("shape[:1] = leading", "pass", "tests/unit/call/test_leading_dimensions.py"),
+        ("if leading != expected:", "if False:", "tests/unit/call/test_leading_dimensions.py"),
+        ("if (sizes != expected)", "if (false)", "tests/unit/call/test_leading_dimensions.py"),
+        ("if type_.leading and kernel.strided:", "if False:", "refused:variadic_dimension"),
+    ),
+    *_rule(
         "what a text needs is what its code names",
         ("if spelled.casts_to:", "if False:", "kept:index_in_casts"),
         ("self.types.update(callee.template)\n        name", "name", "kept:index_in_casts"),

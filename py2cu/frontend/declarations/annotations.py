@@ -36,6 +36,7 @@ CONSTEXPR_TYPES: Final[dict[str | None, ir.PythonType]] = {"builtins.int": ir.PY
 TENSORS: Final = {"torch.Tensor", "numpy.ndarray", "jax.Array", "typing.Any"}
 _SYMBOLS: Final = "TUVW"
 _UNIONS: Final = {"typing.Optional", "typing.Union"}
+_LEADING: Final = re.compile(r"\s*(\.\.\.|\*[^\W\d]\w*)(?=\s|$)")
 _SPACED: Final = re.compile(r"\s+(//|[-+*/%])\s+")
 
 
@@ -207,7 +208,9 @@ class AnnotationReader:
                     return None
                 extents = self.read_dims(text, self.span_of(dims))
                 dtype = self._generic(name, self.span_of(node)) if name in GENERIC else BY_JAXTYPING[name]
-                return ir.ArrayType(dtype, extents) if extents is not None and dtype is not None else None
+                if extents is None or dtype is None:
+                    return None
+                return ir.ArrayType(dtype, extents, leading=_leading(text))
         self.reporter.error(
             "P301", "an array annotation names the tensor type and the dimensions", self.span_of(node),
             f'write `{name}[Tensor, "h w"]`',
@@ -236,11 +239,20 @@ class AnnotationReader:
             hint = f"spaces separate dimensions, so a formula has none: `{closed}`"
             self.reporter.error("P304", f"`{text}` has an operator between spaces", span, hint)
             return None
-        extents = [self.read_extent(token, span) for token in text.split()]
+        leading, tokens = _leading(text), text.split()
+        if leading:
+            tokens[0] = leading.removeprefix("*")
+        if misplaced := [token for token in tokens[1:] if _leading(token)]:
+            hint = f"put it first, `{misplaced[0]} n`: only leading dimensions may be any number"
+            self.reporter.error("P304", f"`{misplaced[0]}` stands behind another dimension", span, hint)
+            return None
+        extents = [self.read_extent(token, span) for token in tokens]
         return tuple(extent for extent in extents if extent is not None) if None not in extents else None
 
     def read_extent(self, text: str, span: Span) -> ir.DimExpr | None:
-        """One extent: `3`, `n`, `2*n + 1`, `rows=3`."""
+        """One extent: `3`, `n`, `2*n + 1`, `rows=3`, or `...`, the product of unnamed leading extents."""
+        if text == ir.UNNAMED_LEADING:
+            return ir.Name(text, span, ir.PY_INT)
         label, equals, value = text.partition("=")
         if equals and label.isidentifier():
             text = value
@@ -294,6 +306,12 @@ def unnamed_dims(parameter: str, rank: int, span: Span, taken: Container[str] = 
 
     names = [f"{parameter}_size"] if rank == 1 else [f"{parameter}_size{axis}" for axis in range(rank)]
     return tuple(ir.Name(free(name), span, ir.PY_INT) for name in names)
+
+
+def _leading(text: str) -> str:
+    """`*batch` or `...` at the head of a dimension string, which stand for any number of extents; else nothing."""
+    match = _LEADING.match(text)
+    return match[1] if match is not None else ""
 
 
 @functools.lru_cache(4096)

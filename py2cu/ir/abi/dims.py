@@ -29,11 +29,11 @@ def bind_dims(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, i
     optional = {p.name for p in signature.arrays if p.may_be_none}
     for dim in signature.dims:
         if dim.array is not None and dim.array in arguments:
-            dims.setdefault(dim.name, dim.solve(int(arguments[dim.array].shape[dim.axis]), dims))
+            dims.setdefault(dim.name, dim.solve(signature.flat_shape(dim.array, arguments)[dim.axis], dims))
         elif dim.array in optional:
             dims.setdefault(dim.name, 0)
     for parameter in (p for p in signature.arrays if p.name in arguments):
-        _check_shape(parameter.name, parameter.type, tuple(arguments[parameter.name].shape), dims)
+        _check_shape(parameter.name, parameter.type, signature.flat_shape(parameter.name, arguments), dims)
     return dims
 
 

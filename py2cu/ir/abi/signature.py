@@ -30,7 +30,7 @@ class Dim:
 
     name: str
     array: str | None
-    axis: int = 0
+    axis: int = 0  # of the array as the kernel sees it
     factor: DimExpr = constant_extent(1)
     rest: DimExpr = constant_extent(0)
 
@@ -44,10 +44,10 @@ class Dim:
         factor, rest = evaluate(self.factor, values), evaluate(self.rest, values)
         return (extent - rest) // factor if extent > rest and factor > 0 else 0
 
-    def measure(self, shape: Sequence[int], values: Mapping[str, int]) -> int | None:
-        """The value for the shape of `array`; None if it has too few dimensions or a value is missing."""
+    def measure(self, type_: ArrayType, shape: Sequence[int], values: Mapping[str, int]) -> int | None:
+        """The value for an array of this shape; None if it has too few dimensions or a value is missing."""
         try:
-            return self.solve(shape[self.axis], values)
+            return self.solve(type_.flattened(shape)[self.axis], values)
         except (IndexError, KeyError):
             return None
 
@@ -144,9 +144,22 @@ class Signature:
         return next(p for p in self.parameters if p.name == name)
 
     def dtype(self, name: str) -> DType:
+        return self.array_type(name).dtype
+
+    def array_type(self, name: str) -> ArrayType:
         type_ = self.parameter(name).type
         assert isinstance(type_, ArrayType), name
-        return type_.dtype
+        return type_
+
+    def flat_shape(self, name: str, arguments: Mapping[str, Any]) -> tuple[int, ...]:
+        """The extents of an array of the call, as the kernel sees them."""
+        return self.array_type(name).flattened(tuple(map(int, arguments[name].shape)))
+
+    def leading_source(self, type_: ArrayType) -> str | None:
+        """The input whose leading extents all arrays with the same ones must have; None where there is none."""
+        first = type_.dims[0] if type_.leading else None
+        sources = (dim.array for dim in self.dims if isinstance(first, Name) and dim.name == first.id)
+        return next(sources, None)
 
 
 def evaluate(expr: DimExpr, values: Mapping[str, int]) -> int:

@@ -4,6 +4,8 @@
         _, h, w = x.shape                             dropped: `h` and `w` are the dimensions
         c = blockIdx.x * blockDim.x + threadIdx.x     unchanged: `c` is the local
 
+The product of the leading dimensions `...` gets a name, `elements`.
+
 An integer parameter with the name of a dimension is that dimension. Assigning to it, or to a template argument, is an
 error.
 """
@@ -24,7 +26,7 @@ from py2cu.ir.visit import statements
 
 
 def uniquify_dimensions(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with no dimension called like a local, an array or an element index."""
+    """The kernel with no dimension without a name, or called like a local, an array or an element index."""
     kernel = _drop_restatements(kernel)
     dims = kernel.dims
     assigned = {
@@ -43,7 +45,9 @@ def uniquify_dimensions(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     others |= {buffer.name for buffer in kernel.array_decls}
     renamed: dict[str, str] = {}
     for name in dims:
-        if name in others - dimension_arguments:
+        if name == ir.UNNAMED_LEADING:
+            renamed[name] = underscored_name("elements", {*others, *dims, *renamed.values()})
+        elif name in others - dimension_arguments:
             renamed[name] = underscored_name(f"{name}_extent", {*others, *dims, *renamed.values()})
     return _rename_dims(kernel, renamed) if renamed else kernel
 

@@ -24,6 +24,7 @@ def check_dimensions(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
             what = f"`{parameter.name}` is a dimension of `{arrays[parameter.name]}`: its default would never be used"
             reporter.error("P106", what, parameter.default.span, "leave the default out; a call need not pass it")
     _check_optional(kernel, arrays, reporter)
+    _check_leading(kernel, reporter)
     for name in kernel.dims:
         if name not in arrays:
             reporter.error(
@@ -52,6 +53,20 @@ def _check_optional(kernel: ir.Kernel, arrays: dict[str, str | None], reporter: 
         if variable is not None and variable not in known:
             what = f"the dtype `{variable.annotation}` is unknown where `{array.name}` is None"
             reporter.error("P302", what, array.span, "name it: `Float32[…]`, or annotate another array with it")
+
+
+def _check_leading(kernel: ir.Kernel, reporter: Reporter) -> None:
+    """Report leading dimensions of a strided kernel, and those whose name is also that of one extent."""
+    types = [(p, p.type) for p in kernel.arrays if isinstance(p.type, ir.ArrayType)]
+    leading = {name: type_.leading for _, type_ in types if type_.leading for name in names_in(type_.dims[0])}
+    for array, type_ in types:
+        if type_.leading and kernel.strided:
+            what = f"`{type_.leading}` of `{array.name}` are flattened, which `strided=True` does not allow"
+            reporter.error("P304", what, array.span, "name every dimension, or leave `strided` out")
+        single = {name for dim in type_.dims[bool(type_.leading) :] for name in names_in(dim)}
+        for name in sorted(single & leading.keys()):
+            what = f"`{leading[name]}` are several dimensions, and `{name}` of `{array.name}` is one"
+            reporter.error("P304", what, array.span, f"write `{leading[name]}` first, or give one of them another name")
 
 
 def _dims_elsewhere(kernel: ir.Kernel, array: Parameter) -> set[str]:

@@ -6,7 +6,7 @@ In: a `Signature`'s parameters and dimensions. Out: one view for each array, dim
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -35,11 +35,14 @@ class ArrayView:
     user_name: str
     dtype: str  # the C++ expression for the dtype that the argument must have
     allocated_dtype: str  # the C++ expression for the dtype of an allocated array
-    rank: int
+    rank: str  # the C++ expression for the number of dimensions
+    least_rank: int  # of an array with leading dimensions, which may be any number; else 0
+    has_leading: bool
+    leading: LeadingView | None  # another array that must have the same leading dimensions
     is_written: bool
-    extents: tuple[tuple[int, str, str], ...]  # axis, the extent's C++ text, its annotation
-    sizes: str  # all extents, for an allocation
-    signed: tuple[tuple[int, str, str], ...]  # the extents that may be negative, in the form of `extents`
+    extents: tuple[tuple[str, str, str], ...]  # axis, the extent's C++ text, its annotation
+    shape: str  # the C++ expression for the shape of an allocated array
+    signed: tuple[tuple[str, str, str], ...]  # the extents that may be negative, in the form of `extents`
     fill: str  # the initial value of an allocated array
     is_int64_fill: bool  # the initial value is a 64-bit integer that no double represents
     row: int  # the number of elements must be a multiple of this width; 0 where any number is valid
@@ -49,6 +52,17 @@ class ArrayView:
     def guard(self) -> str:
         """What stands before a check: `if (bias) `, or nothing."""
         return f"if ({self.test}) " if self.test else ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeadingView:
+    """The leading dimensions of an array, any number of them, and the array that they are taken from."""
+
+    annotation: str
+    trailing: int  # the number of dimensions behind them
+    source: str
+    source_user_name: str
+    source_trailing: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +172,11 @@ def array_view(
     dtype, allocated_dtype = _dtype_texts(family, parameter, dtype_sources)
     source_axes = {(dim.array, dim.axis) for dim in dims.values() if dim.is_extent}
     naturals = _naturals(kernel, dims)
-    texts = tuple((axis, dim_text(dim, kernel), print_expr(dim)) for axis, dim in enumerate(type_.dims))
+    texts = tuple(
+        (_axis_text(kernel, parameter, axis), dim_text(dim, kernel), print_expr(dim))
+        for axis, dim in enumerate(type_.dims)
+    )
+    leading = _leading_view(kernel, type_, dims)
     init = dict(kernel.inits).get(parameter.name)
     return ArrayView(
         name=kernel.c_name(parameter.name),
@@ -167,16 +185,52 @@ def array_view(
         user_name=parameter.name,
         dtype=dtype,
         allocated_dtype=allocated_dtype,
-        rank=len(type_.dims),
+        rank=f"{_access(kernel, parameter)}dim()" if type_.leading else str(len(type_.dims)),
+        has_leading=bool(type_.leading),
+        least_rank=type_.trailing if type_.leading else 0,
+        leading=leading if leading is not None and leading.source_user_name != parameter.name else None,
         is_written=parameter.role is not Role.INPUT,
-        extents=tuple(text for text in texts if (parameter.name, text[0]) not in source_axes),
-        sizes=", ".join(text for _, text, _ in texts),
+        extents=tuple(
+            text
+            for axis, text in enumerate(texts)
+            if (parameter.name, axis) not in source_axes and not (leading is not None and axis == 0)
+        ),
+        shape=_shape_text([text for _, text, _ in texts], leading),
         signed=tuple(text for text, dim in zip(texts, type_.dims, strict=True) if not _is_natural(dim, naturals)),
         fill="" if init is None else init_text(init),
         is_int64_fill=init is not None and not is_double(init),
         row=kernel.vector_widths.get(parameter.name, 0),
         is_aligned=any(parameter.name in arrays_of_row_pointers(kernel) for kernel in family),
     )
+
+
+def _access(kernel: ir.Kernel, parameter: Parameter) -> str:
+    """The text before a member of an array's tensor."""
+    return f"{kernel.c_name(parameter.name)}{'->' if parameter.may_be_none else '.'}"
+
+
+def _axis_text(kernel: ir.Kernel, parameter: Parameter, axis: int) -> str:
+    """The axis of the tensor that is `axis` of the annotation: behind leading dimensions it counts from the end."""
+    assert isinstance(parameter.type, ir.ArrayType)
+    from_end = len(parameter.type.dims) - axis
+    return f"{_access(kernel, parameter)}dim() - {from_end}" if parameter.type.leading else str(axis)
+
+
+def _leading_view(kernel: ir.Kernel, type_: ir.ArrayType, dims: dict[str, Dim]) -> LeadingView | None:
+    """The leading dimensions of an array; None if it has none, or if no array that is always passed has them, too."""
+    dim = dims.get(type_.dims[0].id) if type_.leading and isinstance(type_.dims[0], ir.Name) else None
+    source = None if dim is None or dim.array is None else kernel.parameter(dim.array)
+    if source is None or source.may_be_none:
+        return None
+    of_source = kernel.array_type(source.name)
+    return LeadingView(type_.leading, type_.trailing, kernel.c_name(source.name), source.name, of_source.trailing)
+
+
+def _shape_text(extents: Sequence[str], leading: LeadingView | None) -> str:
+    if leading is None:
+        return f"std::vector<int64_t>{{{', '.join(extents)}}}"
+    trailing = f", {{{', '.join(extents[1:])}}}" if len(extents) > 1 else ""
+    return f"leading_sizes({leading.source}, {leading.source_trailing}{trailing})"
 
 
 def _naturals(kernel: ir.Kernel, dims: dict[str, Dim]) -> set[str]:
@@ -213,15 +267,18 @@ def dim_view(kernel: ir.Kernel, signature: Signature, dim: Dim) -> DimView:
     name = kernel.c_name(dim.name)
     if dim.array is None:
         return DimView(name, dim.name, name, "", 0, "")
-    array = kernel.c_name(dim.array)
-    size = f"size({dim.axis})"
-    is_optional = any(p.name == dim.array for p in kernel.optional_arrays)
+    parameter = kernel.parameter(dim.array)
+    assert parameter is not None
+    array, type_, is_optional = kernel.c_name(dim.array), kernel.array_type(dim.array), parameter.may_be_none
+    size = f"{_access(kernel, parameter)}size({_axis_text(kernel, parameter, dim.axis)})"
+    if type_.leading and dim.axis == 0:
+        size = f"leading_size({'*' if is_optional else ''}{array}, {type_.trailing})"
     argument = name if scalar is not None else ""
     match dim.factor, dim.rest:
         case ir.Constant(value=factor), ir.Constant(value=0):
             size += f" / {factor}" if factor > 1 else ""
-            value = f"{array} ? {array}->{size} : 0" if is_optional else f"{array}.{size}"
+            value = f"{array} ? {size} : 0" if is_optional else size
             return DimView(name, dim.name, value, dim.array, dim.axis, argument)
         case factor, rest:
-            value = f"solve_extent({array}.{size}, {dim_text(factor, kernel)}, {dim_text(rest, kernel)})"
+            value = f"solve_extent({size}, {dim_text(factor, kernel)}, {dim_text(rest, kernel)})"
             return DimView(name, dim.name, value, dim.array, dim.axis, argument, is_solved=True)
