@@ -672,7 +672,8 @@ def formula(w: Writer, type_: Type, depth: int) -> Value:
     types = [type_, *whole] if type_ is DEFAULT_FLOAT else [type_]
     arguments = [value(w, w.pick(types), depth - 1).text for name in row.parameters if name not in row.defaults]
     arguments += [f"{name}={text!r}" for name, text in row.options.items()]
-    return Value(f"{w.pick(row.names).replace('numpy.', 'np.')}({', '.join(arguments)})", type_)
+    names = [name.replace("numpy.", "np.") for name in row.names if not name.startswith("py2cu.")]
+    return Value(f"{w.pick(names)}({', '.join(arguments)})", type_)
 
 
 @makes(FLOATS)

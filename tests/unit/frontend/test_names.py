@@ -10,6 +10,7 @@ from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from py2cu.targets.cpu import helpers as cpu_helpers
 from py2cu.targets.cuda import helpers as cuda_helpers
+from py2cu.targets.cxx.helpers.bits import BIT_HELPERS
 from py2cu.targets.cxx.helpers.catalogue import HELPERS
 
 TEXT = """
@@ -26,11 +27,23 @@ def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
 """
 
 
-@pytest.mark.parametrize("name", sorted(cuda_helpers.HELPERS.keys() | cpu_helpers.HELPERS.keys()))
+# A file that calls a function of bits renames functions of the user, as with every common helper.
+OF_THREADS = (cuda_helpers.HELPERS.keys() | cpu_helpers.HELPERS.keys()) - BIT_HELPERS.keys()
+
+
+@pytest.mark.parametrize("name", sorted(OF_THREADS))
 def test_no_function_of_the_user_is_called_like_what_threads_do_together(name):
     for artifacts in translate_file(SourceFile("names.py", TEXT.format(name=name))).texts.values():
         assert f"float {name}(" not in artifacts.kernel.text
         assert f"float {name}_(" in artifacts.kernel.text
+
+
+def test_a_function_of_the_user_is_renamed_where_the_file_needs_a_helper_of_its_name():
+    text = TEXT.format(name="reverse_bits").replace("import Index", "import brev, Index")
+    text = text.replace("reverse_bits(x[i])", "reverse_bits(x[i]) + brev(np.int32(i))")
+    for artifacts in translate_file(SourceFile("names.py", f"import numpy as np\n{text}")).texts.values():
+        assert "float reverse_bits(" not in artifacts.kernel.text
+        assert "T reverse_bits(T value)" in artifacts.kernel.text
 
 
 def test_a_number_of_the_call_that_is_assigned_and_never_read_is_known_in_the_kernel():
