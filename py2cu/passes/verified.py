@@ -44,7 +44,7 @@ def _dropped(before: ir.Kernel | None, after: ir.Kernel, reporter: Reporter) -> 
 def _unguarded(kernel: ir.Kernel) -> Iterator[tuple[str, Span]]:
     """The accesses of `kernel.predicated` that threads past the end reach, with the index that no test bounds."""
     guards_by_end = {(site.line, site.column): site.guards for site in kernel.predicated}
-    for access in find_accesses(kernel):
+    for access in filter(lambda access: access.place.array, find_accesses(kernel)):
         bounded = {print_expr(limit.index) for limit in access.limits}
         for guard in guards_by_end.get((access.span.end_line, access.span.end_column), ()):
             if guard.index not in bounded:

@@ -121,7 +121,10 @@ def _from_start(index: ir.Expr, base: View, axis: int, scope: Scope) -> ir.Expr:
     if not isinstance(index, ir.Constant) or index.value >= 0:
         return index
     scope.negative_indices.append(NegativeIndex(index.span.line, axis, int(index.value)))
-    return minus(base.extent(axis), ir.Constant(-int(index.value), index.span, ir.PY_INT))
+    extent = base.extent(axis)
+    if isinstance(extent, ir.Extent) and isinstance(known := scope.arrays[extent.array].dims[extent.axis], ir.Constant):
+        extent = known
+    return minus(extent, ir.Constant(-int(index.value), index.span, ir.PY_INT))
 
 
 def _refuse_count(node: cst.Subscript, base: View, count: int, scope: Scope) -> None:

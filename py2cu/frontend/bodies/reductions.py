@@ -22,6 +22,7 @@ from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences import ONE, Elements, Item, Mapped, Range, Sequence, SequenceReader
 from py2cu.frontend.bodies.tables import Read
+from py2cu.frontend.bodies.unpacking import known_rounds
 from py2cu.frontend.bodies.views import ZERO, View
 from py2cu.frontend.names.syntax import source_text
 
@@ -157,15 +158,15 @@ class ReductionReader:
 
     def _has_items(self, sequence: Sequence) -> bool:
         """True where a sequence has an item; for the elements of an array, the kernel asserts it."""
-        rounds = sequence.rounds
-        if isinstance(rounds, ir.Constant):
-            return rounds.value > 0
+        length = known_rounds(sequence, self.scope)
+        if length is not None:
+            return length > 0
         part = sequence
         while isinstance(part, Mapped):
             part = part.part
         if not isinstance(part, Elements) or part.view.start is not None or part.view.stop is not None:
             return False
-        has_items = ir.Compare(">", rounds, ZERO, part.span)
+        has_items = ir.Compare(">", sequence.rounds, ZERO, part.span)
         self.scope.hoisted.statements.append(ir.Assert(has_items, "the array is not empty", "", part.span))
         return True
 

@@ -8,7 +8,7 @@ zero. Where `integer_choice.py` shows that all integers of a launch fit, they ar
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, SupportsIndex
 
 from py2cu.simulator.state import THREAD
@@ -151,4 +151,22 @@ def checked_range(*bounds: SupportsIndex) -> Iterable[int]:
     numbers = range(*map(operator.index, bounds))
     if not LONG_LOW <= numbers.stop + numbers.step <= LONG_HIGH and numbers and abs(numbers.step) > 1:
         check_64_bits(numbers[-1] + numbers.step, f"the number after the last of {numbers}")
-    return numbers if THREAD.integer is int else map(THREAD.integer, numbers)
+    return numbers if THREAD.integer is int else CheckedRange(numbers)
+
+
+class CheckedRange:
+    """A `range` whose numbers report it when arithmetic leaves 64 bits."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, numbers: range) -> None:
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __iter__(self) -> Iterator[int]:
+        return map(THREAD.integer, self._numbers)
+
+    def __reversed__(self) -> Iterator[int]:
+        return map(THREAD.integer, reversed(self._numbers))
