@@ -25,6 +25,7 @@ from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.unpacking import known_rounds
 from py2cu.frontend.bodies.views import ZERO, View
 from py2cu.frontend.names.syntax import source_text
+from py2cu.source import Span
 
 RESULTS: Final = {
     "builtins.sum": "total", "builtins.min": "lowest", "builtins.max": "highest", "builtins.any": "found",
@@ -77,23 +78,23 @@ class ReductionReader:
         """`result`, which is `first` before the loop and which `step` changes for each value."""
         statements = self.scope.hoisted.statements
         at = len(statements)
-        block = self._rounds(node, step)
+        block = self._rounds(node, result.span, step)
         if block is None:
             return None
         statements.insert(at, ir.Assign(result.id, first, result.span))
         statements += block
         return result
 
-    def _rounds(self, node: cst.BaseExpression, step: Step) -> ir.Block | None:
+    def _rounds(self, node: cst.BaseExpression, span: Span, step: Step) -> ir.Block | None:
         """The loop, or the loops of a generator, with `step` for each value; None where `node` is no sequence."""
         if (generator := _generator(node)) is not None:
             elt, head = generator
             return self._loops(head, lambda: step(self.read(elt)))
-        sequence = self._sequence(node)
+        sequence = self._sequence(node, span)
         return None if sequence is None else (self._loop(sequence, node, "k", lambda item: self._of(item, node, step)),)
 
     def _loops(self, head: cst.CompFor, innermost: Callable[[], ir.Block]) -> ir.Block:
-        sequence = self._sequence(head.iter)
+        sequence = self._sequence(head.iter, self.scope.span_of(head.iter))
         if sequence is None:
             self.scope.error("P104", "a generator runs over `range(…)`, arrays and tuples", head.iter, "write a loop")
             return ()
@@ -129,8 +130,9 @@ class ReductionReader:
         self.scope.error("P104", "the items are no numbers", node, "write a generator: `sum(v * w for v, w in …)`")
         return ()
 
-    def _sequence(self, node: cst.BaseExpression) -> Sequence | None:
-        return SequenceReader(self.scope, self.read, self.scope.span_of(node)).read_sequence(node)
+    def _sequence(self, node: cst.BaseExpression, span: Span) -> Sequence | None:
+        """The sequence that `node` is; Python takes its items at `span`."""
+        return SequenceReader(self.scope, self.read, span).read_sequence(node)
 
     # --- extremes ---
 
@@ -144,7 +146,7 @@ class ReductionReader:
 
         if default is not None:
             return self._with_default(node, function, result, default)
-        sequence = self._sequence(node)
+        sequence = self._sequence(node, result.span)
         if sequence is None and _generator(node) is None:
             return None
         if sequence is None or not self._has_items(sequence):

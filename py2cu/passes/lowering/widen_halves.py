@@ -108,8 +108,10 @@ def _wide_type(type_: ir.Type) -> ir.ElementType:
 
 def _wide(value: ir.Expr) -> ir.Expr:
     match value:
-        case ir.Convert(value=ir.Call(function="builtins.abs") as magnitude, type=type_) if _is_rounded(type_):
-            return magnitude  # no rounding happened
+        case ir.Convert(value=ir.Call(function="builtins.abs", args=(operand,)) as magnitude, type=type_) if (
+            _is_rounded(type_) and _is_widened(operand, type_)
+        ):
+            return magnitude  # `type_` holds it
         case ir.Constant(value=number, type=ir.ElementType(dtype=dtype)) if _is_half(value.type):
             rounded = as_float(dtype, number)  # may differ from the digits in the source
             return replace(value, value=rounded, type=_SINGLE, text=value.text if rounded.is_integer() else "")
@@ -117,3 +119,12 @@ def _wide(value: ir.Expr) -> ir.Expr:
             return ir.Call(TO_COMPUTE_TYPE, (value,), value.span, _wide_type(value.type))
         case _:
             return value if value.type == _SINGLE else ir.Convert(value, _SINGLE, value.span)
+
+
+def _is_widened(value: ir.Expr, type_: ir.Type) -> bool:
+    """True for a value of `type_` in the type that it is computed in."""
+    match value:
+        case ir.Convert(value=inner) | ir.Call(function="to_compute_type", args=(inner,)):
+            return inner.type == type_
+        case _:
+            return False

@@ -18,10 +18,10 @@ from py2cu.ir.abi.parameters import Guard
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ElementType, TupleType, ValueType, kind_of
 from py2cu.simulator.launch import AXES, Triple
-from py2cu.simulator.memory.arrays import ArrayView, PartialIndex
+from py2cu.simulator.memory.arrays import ArrayView
 from py2cu.simulator.memory.rows import Rows
 from py2cu.simulator.memory.shared import SharedView
-from py2cu.simulator.memory.views import iterate, part_at
+from py2cu.simulator.memory.views import is_partial, iterate, part_at
 from py2cu.simulator.state import THREAD, LaunchState
 from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.family import PyComplex, PyFloat, element_class
@@ -83,10 +83,9 @@ class PredicatedArray:
 
     def get(self, index: Any, frame: FrameType, /) -> Any:
         """The element or the part at `index`, for the user's frame."""
-        try:
-            array, position = self.access(index, frame)
-        except PartialIndex:
+        if is_partial(self._array, index):
             return part_at(self, index)
+        array, position = self.access(index, frame)
         return array.load(position, frame)
 
     def access(self, index: Any, frame: FrameType, /) -> tuple[ArrayView, int]:

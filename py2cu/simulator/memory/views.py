@@ -96,6 +96,12 @@ class Part(Shaped):
         return at
 
 
+def is_partial(array: Any, index: Any) -> bool:
+    """True where `index` selects more than one element."""
+    indices = index if isinstance(index, tuple) else (index,)
+    return len(indices) < len(array.extents) or any(isinstance(each, slice) for each in indices)
+
+
 def part_at(array: Any, index: Any) -> Part | None:
     """The part of `array` that `index` selects; None where it selects one element.
 
