@@ -37,7 +37,7 @@ def test_compiled_code_matches_python(device):
     assert not faults, "\n\n".join(faults)
     translated = [verdict for verdict in verdicts if verdict.outcome is not Outcome.REFUSED]
     assert len(translated) >= 0.7 * len(sources), verdicts
-    assert sum(verdict.outcome is Outcome.AGREES for verdict in translated) >= 0.9 * len(translated), verdicts
+    assert sum(verdict.outcome is Outcome.AGREES for verdict in translated) >= 0.85 * len(translated), verdicts
 
 
 @pytest.mark.builds
@@ -95,7 +95,7 @@ def test_each_production_is_reached():
 @pytest.mark.builds
 def test_calls_see_what_a_later_cell_redefines():
     gxx()
-    sources = [source for source in (generate(SEED, number) for number in range(60)) if CELL in source]
+    sources = [source for source in (generate(SEED, number) for number in range(120)) if CELL in source]
     called = 0
     for source in sources:
         first, later = source.split(CELL)

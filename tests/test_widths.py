@@ -34,7 +34,7 @@ SECONDS: Final = 2.0  # for a call that is simulated
 # Kernels beyond reach: their threads meet by other means than `__syncthreads()`.
 BEYOND: Final = {
     "lanes of a warp meet": frozenset((
-        "arguments_by_name.named", "dequantise.matvec", "guards_kept_in_locals.compacted", "masks.of_all_lanes",
+        "arguments_by_name.named", "bit_counts.ranks", "dequantise.matvec", "guards_kept_in_locals.compacted", "masks.of_all_lanes",
         "masks.of_the_uppermost", "narrow_shifts.votes", "reductions.warp_sums", "shared_arrays.through_functions",
         "warp_reductions.signed", "warp_reductions.unsigned", "warps.sums", "warps.types", "warps.votes",
     )),

@@ -299,11 +299,10 @@ class CallTyper(TypeJoiner):
             converted_value = self.convert(value, target)
             if is_literal(converted_value):
                 return with_fields(converted_value, args=tuple(map(_rounded_part, converted_value.args)))
-            return (
-                with_fields(converted_value, explicit=True)
-                if isinstance(converted_value, ir.Convert)
-                else converted_value
-            )
+            if isinstance(converted_value, ir.Convert):
+                return with_fields(converted_value, explicit=True)
+            is_choice = isinstance(converted_value, ir.Select | ir.BoolOp)  # of values that no branch has rounded yet
+            return ir.Convert(converted_value, target, span, explicit=True) if is_choice else converted_value
         if ir.is_complex(value.type) and target != ir.PY_BOOL and target != ir.ElementType(BOOL):
             self.error("P307", f"{value.type} cannot be converted to {target}", span, PARTS, self.origins(value))
             return ir.Constant(0, span, ir.PY_INT)
