@@ -34,13 +34,16 @@ SECONDS: Final = 2.0  # for a call that is simulated
 # Kernels beyond reach: their threads meet by other means than `__syncthreads()`.
 BEYOND: Final = {
     "lanes of a warp meet": frozenset((
-        "arguments_by_name.named", "bit_counts.ranks", "dequantise.matvec", "guards_kept_in_locals.compacted", "masks.of_all_lanes",
+        "arguments_by_name.named", "dequantise.matvec", "guards_kept_in_locals.compacted", "masks.of_all_lanes",
         "masks.of_the_uppermost", "narrow_shifts.votes", "reductions.warp_sums", "shared_arrays.through_functions",
         "warp_reductions.signed", "warp_reductions.unsigned", "warps.sums", "warps.types", "warps.votes",
     )),
     "threads wait for what others write, or fence it": frozenset((
         "agreed_in_shared_memory.last_block", "assert_of_blocks.in_order", "atomics_inside.locked",
         "shared_arrays.fences", "waiting.grid_wide", "waiting.locked", "waiting.passed_on", "waiting.scanned",
+    )),
+    "checked integers have no twin of CUDA's functions of bits": frozenset((
+        "bit_counts.elements", "bit_counts.numbers", "bit_counts.ranks",
     )),
     "blocks of a grid meet": frozenset((
         "assert_of_blocks.doubled_by_the_grid", "assert_of_blocks.in_order_before_the_grid", "cooperative.relax",

@@ -42,6 +42,7 @@ _WAITS: Final = frozenset((
     "__all_sync", "__match_any_sync", "__activemask", "asm", "cooperative_groups", "__threadfence", "__syncthreads_or",
     "__threadfence_system", "__threadfence_block", "__syncthreads_and", "__syncthreads_count",
 ))  # fmt: skip
+_OF_BITS: Final = frozenset(("__brev", "__brevll", "__clz", "__clzll", "__ffs", "__ffsll", "__popc", "__popcll"))
 _TYPES: Final = {"int": "Int", "unsigned": "Unsigned", "INT32_MAX": "MOST"}
 _FLOAT: Final = re.compile(r"(\d+\.\d*(?:e\+?\d+)?)f?")
 _LIMITS: Final = {"INT32_MIN": 2**31, "INT64_MIN": 2**63, "UINT32_MAX": 2**32 - 1, "INT64_MAX": 2**63 - 1}
@@ -62,8 +63,10 @@ def narrow(translation: Translation) -> Translation:
 
 
 def is_within_reach(translation: Translation) -> bool:
-    """True where no thread of the CUDA text waits for another, but for all of its block at `__syncthreads()`."""
-    return _WAITS.isdisjoint(token.text for token in code(tokenize(translation.cuda.kernel.text)))
+    """True where no thread of the CUDA text waits for another, but for all of its block at `__syncthreads()`, and the
+    text calls no function of bits.
+    """
+    return (_WAITS | _OF_BITS).isdisjoint(token.text for token in code(tokenize(translation.cuda.kernel.text)))
 
 
 def bits_of(translation: Translation) -> int:
