@@ -18,7 +18,6 @@ TUPLES: Final = (
     ("STEPS", Kind.INT), ("reversed((3, 1, 4))", Kind.INT), ("reversed(range(4))", Kind.INT),
 )  # fmt: skip
 PAIRS: Final = ("((0, 1), (1, 0), (0, -1), (-1, 0))", "zip((1, 2, 3), range(0, 6, 2))", "enumerate((5, 3))")
-LONGEST: Final = 64  # of what loops run over
 
 
 def row_of(w: Writer, dtype: DType) -> tuple[Array, str] | None:
@@ -83,7 +82,8 @@ def loop_over_a_tuple(w: Writer) -> None:
         if w.chance(2):
             first, second = w.fresh(), w.fresh()
             stack.enter_context(w.block(f"for {first}, {second} in {w.pick(PAIRS)}:"))
-            w.scope += [Value(name, Kind.INT, -9, 9) for name in (first, second)]
+            for name in (first, second):
+                w.declare(Value("", Kind.INT), name)
         elif w.chance(2):
             dtype, item = w.pick(DTYPES), w.fresh()
             values = [assignable(w, dtype).text for _ in range(w.pick([2, 3]))]
@@ -92,7 +92,7 @@ def loop_over_a_tuple(w: Writer) -> None:
         else:
             item, (text, kind) = w.fresh(), w.pick(TUPLES)
             stack.enter_context(w.block(f"for {item} in {text}:"))
-            w.scope.append(Value(item, kind, -LONGEST, LONGEST))
+            w.declare(Value("", kind), item)
         body(w, most=2)
     w.loops -= 1
 

@@ -128,8 +128,8 @@ def part_at(array: Any, index: Any) -> Part | None:
 
 def _from_start(index: Any, axis: int, extent: int) -> Any:
     """A negative constant index, counted from the start; any other index as it is."""
-    is_from_end = -extent <= index < 0 and THREAD.is_constant_negative_index(axis, int(index))
-    return index + extent if is_from_end else index
+    at = int(index)  # an unsigned element does not compare with a negative number
+    return at + extent if -extent <= at < 0 and THREAD.is_constant_negative_index(axis, at) else index
 
 
 def iterate(array: Any) -> Iterator[Any]:

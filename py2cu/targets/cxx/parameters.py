@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import cmath
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from py2cu import ir
 from py2cu.analysis.effects import synchronises
 from py2cu.dtypes import C128, Kind
 from py2cu.ir.abi.parameters import Parameter, Role
-from py2cu.ir.visit import all_expressions, assigned_names, statements
+from py2cu.ir.visit import all_expressions, assigned_names, statements, walk
 from py2cu.records import record
 from py2cu.targets.cxx.c_types import qualified
 from py2cu.targets.cxx.dialect import Dialect
@@ -120,11 +120,12 @@ def kernel_argument(
     """A parameter of a kernel or a device function.
 
     A kernel's pointers are `__restrict__`: the binding refuses arguments that overlap a written array. A device
-    function's are not, since callers may pass one array twice; nor are arrays through which threads communicate.
+    function's are not, since callers may pass one array twice; nor are arrays through which threads communicate, and
+    inputs beside a written array that the kernel reads.
     """
     argument = launch_argument(kernel, dialect, name, type_, parameter)
     match type_:
-        case ir.ArrayType() if not kernel.key and (is_input(parameter) or not is_communicated(kernel, name)):
+        case ir.ArrayType() if not kernel.key and may_be_restrict(kernel, name, type_, parameter):
             return replace(argument, is_restrict=True)
         case ir.PythonType(kind=Kind.FLOAT | Kind.COMPLEX) if (narrowed := dict(kernel.narrowed).get(name)) is not None:
             return replace(argument, base=dialect.spell(narrowed.dtype))
@@ -132,6 +133,40 @@ def kernel_argument(
             return replace(argument, base=dialect.widths[width if parameter is not None else ir.Width.INDEX])
         case _:
             return argument
+
+
+def may_be_restrict(kernel: ir.Kernel, name: str, type_: ir.ArrayType, parameter: Parameter | None) -> bool:
+    """True if `__restrict__` is right for the array, and safe.
+
+    nvcc (13.0) merges `c ? out[i] : x[i]` into one load of a selected address. Where `x` is a `const` pointer with
+    `__restrict__`, that is a load through the read-only cache, which does not see this thread's store to `out[i]`.
+    """
+    if not is_input(parameter):
+        return not is_communicated(kernel, name)
+    written = {kernel.base_array(stmt.array) for stmt in statements(kernel.body) if isinstance(stmt, ir.Store)}
+    alike = {p.name for p in kernel.parameters if isinstance(p.type, ir.ArrayType) and p.type.dtype == type_.dtype}
+    return not any(
+        (name in one and other & written & alike) or (name in other and one & written & alike)
+        for one, other in _alternatives(kernel)
+    )
+
+
+def _alternatives(kernel: ir.Kernel) -> Iterator[tuple[set[str], set[str]]]:
+    """The arrays that the two sides of each choice read: of a conditional value, and of an `if`."""
+
+    def read_in(nodes: Sequence[ir.Expr]) -> set[str]:
+        loaded = {kernel.base_array(node.array) for node in nodes if isinstance(node, ir.Load)}
+        return loaded | {kernel.base_array(node.id) for node in nodes if isinstance(node, ir.ArrayName)}
+
+    for node in all_expressions(kernel.body):
+        match node:
+            case ir.Select(then=one, orelse=other) | ir.BoolOp(left=one, right=other):
+                yield read_in([*walk(one)]), read_in([*walk(other)])
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, ir.If):
+            leaves = bool(stmt.body) and isinstance(stmt.body[-1], ir.Return | ir.Break | ir.Continue)
+            rest = kernel.body if leaves else stmt.orelse
+            yield read_in([*all_expressions(stmt.body)]), read_in([*all_expressions(rest)])
 
 
 def is_communicated(kernel: ir.Kernel, array: str) -> bool:
