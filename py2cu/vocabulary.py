@@ -361,7 +361,7 @@ def popc(value: Any) -> int:
 
 
 def ffs(value: Any) -> int:
-    """The position of the least bit that is set, from 1; 0 if none is."""
+    """The position of the lowest set bit, counted from 1; 0 for zero."""
     raise _outside_kernel("ffs")
 
 

@@ -162,7 +162,7 @@ class ArgumentBinder:
         return complete
 
     def source(self, name: str, values: Mapping[str, Any]) -> Dim | None:
-        """The array of the call from which an integer of the op that is left out is taken; None if there is none."""
+        """The array argument whose extent supplies an omitted integer of the op; None if no array does."""
         return next((dim for dim in self.signature.measured if dim.name == name and dim.array in values), None)
 
     def _omitted(self, parameter: Parameter, values: Mapping[str, Any]) -> Any:

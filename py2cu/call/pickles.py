@@ -32,7 +32,7 @@ def is_found_by_name(value: object) -> bool:
 
 
 def portable(function: FunctionType) -> object:
-    """What to pickle for `function`; what is unpickled is the function, or a kernel whose `python` is the function."""
+    """The pickled form of `function`; unpickling returns the function, or a kernel whose `python` it is."""
     namesake = _namesake(function)
     if getattr(namesake, "python", namesake) is function:
         return namesake

@@ -57,7 +57,7 @@ class Unpacker:
     expressions: ExpressionReader
     statement: cst.Assign
     following: Sequence[cst.BaseStatement]  # this statement and those behind it in its block
-    saved: list[ir.Assign | ir.Assert] = field(default_factory=list)  # what has to stand before the assignment
+    saved: list[ir.Assign | ir.Assert] = field(default_factory=list)  # statements that run before the assignment
     marks: list[int] = field(default_factory=list)  # of each pair, how many of these stand before its value
     results: dict[cst.BaseExpression, ir.Name] = field(
         default_factory=dict

@@ -17,20 +17,20 @@ class Hoisted:
     barrier: str = ""
 
     def take(self) -> ir.Block:
-        """The statements that belong before the statement that has just been read."""
+        """Remove and return the statements to insert before the one that was just read."""
         taken, self.statements = tuple(self.statements), []
         return taken
 
     @contextmanager
     def conditional(self, barrier: str) -> Iterator[None]:
-        """An operand that Python evaluates later, or not at all."""
+        """Refuse hoisting inside an operand that Python evaluates conditionally."""
         outer, self.barrier = self.barrier, self.barrier or barrier
         yield
         self.barrier = outer
 
     @contextmanager
     def inner(self) -> Iterator[None]:
-        """The body of a loop, which has statements of its own: `take` gives them before the context ends."""
+        """Collect the statements of a loop's body separately: call `take` before the context ends."""
         outer, barrier, self.statements, self.barrier = self.statements, self.barrier, [], ""
         yield
         self.statements, self.barrier = outer, barrier

@@ -44,7 +44,7 @@ def read_none_test(node: cst.Comparison, scope: Scope) -> ir.Expr | None:
 
 
 def _refuse(left: cst.BaseExpression, node: cst.Comparison, scope: Scope) -> None:
-    """Report a test of what is never None in the kernel."""
+    """Report a `None` test of a value that cannot be None."""
     text = source_text(left)
     if isinstance(left, cst.Name) and left.value in scope.arrays:
         what = f"the array `{text}` is never None here"

@@ -29,13 +29,13 @@ class View:
     stop: ir.Expr | None = None
 
     def indices(self, indices: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
-        """The indices in the array of what has these indices in the view."""
+        """Convert indices in the view to indices in the array."""
         if self.start is None or not indices:
             return (*self.prefix, *indices)
         return (*self.prefix, plus(self.start, indices[0]), *indices[1:])
 
     def at(self, indices: tuple[ir.Expr, ...]) -> View:
-        """The part under these leading indices, fewer than `rank`."""
+        """The part of the array that these leading indices select; they are fewer than `rank`."""
         return View(self.array, self.rank - len(indices), self.indices(indices)) if indices else self
 
     def extent(self, axis: int) -> ir.Expr:

@@ -77,7 +77,7 @@ def _of_bits(name: str, what: str, function: str, result: str = "int") -> str:
 
 HELPERS: Final[dict[str, str]] = {
     "count_bits": _of_bits("count_bits", "The number of bits that are set.", "__popc"),
-    "first_bit": _of_bits("first_bit", "The position of the least bit that is set, from 1; 0 if none is.", "__ffs"),
+    "first_bit": _of_bits("first_bit", "The position of the lowest set bit, counted from 1; 0 for zero.", "__ffs"),
     "leading_zeros": _of_bits("leading_zeros", "The number of zeros above the highest bit that is set.", "__clz"),
     "reverse_bits": _of_bits("reverse_bits", "The bits in reverse order.", "__brev", "T"),
     "round_to": COMMON["round_to"].replace("{prefix}", "__host__ {prefix}"),  # launchers call it, too

@@ -14,7 +14,7 @@ template <typename T>
 }}
 """,
     "first_bit": """\
-// The position of the least bit that is set, from 1; 0 if none is.
+// The position of the lowest set bit, counted from 1; 0 for zero.
 template <typename T>
 {prefix} int first_bit(T value)
 {{
