@@ -284,7 +284,7 @@ def helper_rows() -> str:
 REFUSED: Final = (
     ("v = [x[0, 0], 1.0]", "lists, dicts, sets"),
     ("v = [k for k in range(i)]", "comprehensions that no function or assignment takes apart"),
-    ("v = lambda k: k", "`lambda`"),
+    ("v = (lambda k: k)(i)", "a `lambda` that has no name"),
     ('v = "text"', "strings outside `print`"),
     ("v = (k := 3)", "`:=`"),
     ("v = i in range(3)", "`in`, except in a tuple"),

@@ -22,7 +22,7 @@ from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernel_reader import read_kernel
 from py2cu.frontend.source.dynamic_kernels import report_dynamic_kernels
-from py2cu.frontend.source.reader import KernelSource, Module, read_module
+from py2cu.frontend.source.reader import LAMBDA, KernelSource, Module, read_module
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.verify import Stage, verify
 from py2cu.options import NO_VALUES, KernelOptions, Values
@@ -195,9 +195,9 @@ def translate_function(
     reporter = Reporter(file)
     is_decorated = file.line(line).lstrip().startswith("@")  # `read_module` reads these anyway
     module = read_module(file, reporter, live, None if is_decorated else name)
-    source = module.function_at(line, name) if module else None
+    source = module.function_at(line, name) if module and name != LAMBDA else None
     if source is None and not reporter.failed:
-        what = "a lambda cannot be a kernel" if name == "<lambda>" else f"no function `{name}` begins here"
+        what = "a lambda cannot be a kernel" if name == LAMBDA else f"no function `{name}` begins here"
         reporter.error("P107", what, Span(line, 0, line, 1), "write the kernel as a function, with `def`")
     sources = [(source, options)] if source else []
     return _translate(options.name or name, module, sources, TargetName, reporter, values, defaults=defaults)

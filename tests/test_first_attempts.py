@@ -20,7 +20,6 @@ from py2cu.diagnostics import TranslationError
 FILES: Final = sorted((Path(__file__).parent / "first_attempts").glob("*.py"))
 REFUSED: Final = {
     "biquad_cascade": "lists",
-    "black_scholes": "lambdas",
     "causal_attention": "optional numbers",
     "gated_activation": "`match`",
     "inverse3x3": "tuples of tuples in a local",

@@ -129,7 +129,7 @@ def _write(w: Writer, result: Type | None, *, writes: bool) -> Function:
 
 
 def _text(w: Writer, function: Function) -> tuple[str, ...]:
-    """A definition of the function."""
+    """A definition of the function: a lambda here and there, where its `return` is all."""
     arrays, parameters = (*function.read, *function.written), function.parameters
     inner = Writer(w.draw, is_function=True, result=function.result, functions=list(w.functions))
     inner.inputs, inner.outputs = [*function.read], [*function.written]
@@ -149,7 +149,11 @@ def _text(w: Writer, function: Function) -> tuple[str, ...]:
         last = f"return {again} if {condition(inner, 1)} else {last.removeprefix('return ')}"
     inner.add(last)
     heads = ", ".join(["k"] * function.recurs + passed + [parameter.head for parameter in parameters])
-    return (f"def {function.name}({heads}):", *inner.lines)
+    match inner.lines:
+        case [only] if w.chance(2):
+            return (f"{function.name} = lambda {heads}: ({only.strip().removeprefix('return ')})",)
+        case lines:
+            return (f"def {function.name}({heads}):", *lines)
 
 
 def _array(given: Array | None, name: str) -> tuple[Array, ...]:

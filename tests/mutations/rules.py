@@ -580,6 +580,24 @@ MUTATIONS: Final = (
         ),
     ),
     *_rule(
+        "a lambda that a line names is a function",
+        (
+            'object.__setattr__(block, "body", body)',
+            "pass",
+            "tests/unit/frontend/test_siblings.py::test_lambdas_of_other_files",
+        ),
+        (
+            "return LAMBDA if is_lambda(node, positions) else node.name.value",
+            "return node.name.value",
+            "tests/unit/frontend/test_siblings.py::test_lambdas_of_other_files",
+        ),
+        (
+            "return positions.span(function.body.body[0]).line",
+            "return positions.span(function.name).line",
+            "tests/unit/frontend/test_siblings.py::test_lambdas_of_other_files",
+        ),
+    ),
+    *_rule(
         "match and walrus are out",
         (
             'self.scope.error("P103", f"{word} is not supported in a kernel", statement, hint)',

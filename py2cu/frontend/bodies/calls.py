@@ -295,6 +295,11 @@ class CallReader:
                 what = "an array" if name in self.scope.arrays else "a number"
                 hint = f"index it: `{name}[i]`" if name in self.scope.arrays else f"`{name} * (…)` multiplies"
                 self.scope.error("P105", f"`{name}` is {what} here, not a function", node.func, hint)
+            case cst.Lambda():
+                self.scope.error(
+                    "P103", "a lambda that has no name is not supported in a kernel", node.func,
+                    "name it on a line of its own: `f = lambda v: …`",
+                )  # fmt: skip
             case _ if self.is_unroll(node):
                 self.scope.error(
                     "P104", "`unroll` is allowed only in the head of a `for` loop", node, "`for k in unroll(range(n)):`"
@@ -335,8 +340,8 @@ class CallReader:
         """Refuse a call of a name around the kernel that is assigned a value, not defined by `def`."""
         match self.scope.environment.definition(name):
             case cst.Lambda(params=params):
-                what = f"`{name}` is a lambda; kernels call only functions defined by `def`"
-                hint = f"write `def {name}({' '.join(source_text(params).split())}): return …`"
+                what = f"`{name}` is a lambda that is not named on a line of its own"
+                hint = f"write `{name} = lambda {' '.join(source_text(params).split())}: …` on a line of its own"
             case _ if self.scope.table(node.func) is not None:
                 what, hint = f"`{name}` is a tuple of constants, not a function", f"look a number up: `{name}[k]`"
             case _ if self.scope.environment.constant(node.func) is not None:

@@ -29,14 +29,15 @@ from py2cu.suggestions import did_you_mean
 
 _WORDS: Final[dict[type[cst.BaseExpression], str]] = {
     cst.SimpleString: "a string", cst.FormattedString: "an f-string", cst.ConcatenatedString: "a string",
-    cst.List: "a list", cst.Dict: "a dict", cst.Set: "a set", cst.Tuple: "a tuple", cst.Lambda: "a lambda",
+    cst.List: "a list", cst.Dict: "a dict", cst.Set: "a set", cst.Tuple: "a tuple",
+    cst.Lambda: "a lambda that has no name",
     cst.ListComp: "a comprehension", cst.SetComp: "a comprehension", cst.DictComp: "a comprehension",
     cst.GeneratorExp: "a generator", cst.Yield: "`yield`", cst.Await: "`await`", cst.NamedExpr: "`:=`",
     cst.Ellipsis: "`...`", cst.StarredElement: "`*`",
 }  # fmt: skip
 _LOOP: Final = "write a `for` over `range(…)`"
 _INSTEAD: Final[dict[type[cst.BaseExpression], str]] = {
-    cst.Lambda: "write the expression where it is used", cst.NamedExpr: "assign on a line of its own",
+    cst.Lambda: "name it on a line of its own: `f = lambda v: …`", cst.NamedExpr: "assign on a line of its own",
     cst.ListComp: _LOOP, cst.SetComp: _LOOP, cst.DictComp: _LOOP, cst.GeneratorExp: _LOOP,
     cst.List: "use a local for each item, or an array parameter", cst.Tuple: "use a local for each item",
     cst.Dict: "use an array parameter", cst.Set: "compare one by one: `a == b or a == c`",

@@ -157,7 +157,8 @@ class Scope:
         node = cst.Name(name)
         if name in self.environment.imports:
             return False
-        return not self.is_local(node) and name not in self.dims and self.table(node) is None
+        extents = (extent for array in self.arrays.values() for dim in array.dims for extent in names_in(dim))
+        return not self.is_local(node) and name not in extents and self.table(node) is None
 
     def is_number(self, node: cst.BaseExpression) -> bool:
         """True for a local, a scalar parameter, a complex constant, and for expressions that are no names."""

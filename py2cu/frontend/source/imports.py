@@ -22,7 +22,7 @@ from py2cu.diagnostics import Origin, Related, Reporter
 from py2cu.frontend.names.constants import Constants, Real, as_constants, numbers
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.reexports import MAX_REEXPORTS, find_file
-from py2cu.frontend.source.reader import Module, read_module
+from py2cu.frontend.source.reader import LAMBDA, Module, read_module
 from py2cu.function_text import source_file
 from py2cu.live import defaults_of, is_library, visible_objects
 from py2cu.source import SourceFile, UnreadableSource
@@ -75,7 +75,9 @@ class ImportedSources:
 
     def _read_live(self, function: FunctionType, reporter: Reporter, used: Related) -> DeviceFunction | str:
         file, code = source_file(function), function.__code__
-        module = self._read(file, reporter, used, code.co_name, visible_objects(function)) if file.text else None
+        module = (
+            self._read(file, reporter, used, _bound_name(function), visible_objects(function)) if file.text else None
+        )
         source = module.function_at(code.co_firstlineno, code.co_name) if module else None
         if module is None or source is None:
             return f"the source of `{function.__name__}` is not available: write it with `def` in a file or a cell"
@@ -153,3 +155,12 @@ class ImportedSources:
         self, file: SourceFile, reporter: Reporter, used: Related, name: str, live: dict[str, object]
     ) -> Module | None:
         return read_module(file, reporter.within(Origin(file, used)), live, name)
+
+
+def _bound_name(function: FunctionType) -> str:
+    """A name that the file of `function` binds to it; of a lambda in a function, the name of that function."""
+    if function.__code__.co_name != LAMBDA:
+        return function.__code__.co_name
+    around = function.__qualname__.partition(".")[0]
+    names = (name for name, value in function.__globals__.items() if value is function)
+    return next(names, around) if around == LAMBDA else around

@@ -17,7 +17,7 @@ from py2cu.source import Span
 
 Rebinder = cst.Global | cst.Nonlocal | cst.NamedExpr
 _NEWLINE = re.compile(r"\r\n?|\n")
-_NOTED = frozenset([cst.Global, cst.Nonlocal, cst.NamedExpr, cst.Name])
+_NOTED = frozenset([cst.Global, cst.Nonlocal, cst.NamedExpr, cst.Name, cst.Lambda])
 
 
 class Positions:
@@ -30,6 +30,7 @@ class Positions:
         """The nodes that bind names of other scopes: `global`, `nonlocal`, and `:=` in brackets."""
         self.foreign = tuple(writer.foreign)
         """Names with letters outside ASCII, which Python normalises."""
+        self.has_lambdas = writer.has_lambdas
         self._between = writer.between
         self._places = list(accumulate(writer.tokens, _advance, initial=(1, 0)))
 
@@ -37,6 +38,10 @@ class Positions:
         """The span of `node`, a node of the tree."""
         first, last = self._between[id(node)]
         return Span(*self._places[first], *self._places[last])
+
+    def add(self, node: cst.CSTNode, like: cst.CSTNode) -> None:
+        """Give `node`, which joins the tree, the position of `like`."""
+        self._between[id(node)] = self._between[id(like)]
 
 
 def _advance(place: tuple[int, int], token: str) -> tuple[int, int]:
@@ -60,6 +65,7 @@ class _Writer(CodegenState):
         self.between: dict[int, tuple[int, int]] = {}  # by id(): LibCST's `__hash__` returns it too, but slowly
         self.rebinders: list[Rebinder] = []
         self.foreign: list[cst.Name] = []
+        self.has_lambdas = False
         self._starts: list[int] = []
         self._open: list[tuple[cst.CSTNode, int, cst.CSTNode | None, cst.CSTNode | None]] = []
 
@@ -79,6 +85,8 @@ class _Writer(CodegenState):
                 self.foreign.append(node)
         elif isinstance(node, Rebinder):
             self.rebinders.append(node)
+        else:
+            self.has_lambdas = True
 
     def after_codegen(self, node: cst.CSTNode) -> None:
         if node.__class__ is cst.SimpleWhitespace:

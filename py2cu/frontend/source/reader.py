@@ -24,12 +24,15 @@ from py2cu.frontend.names.redefinitions import redefined
 from py2cu.frontend.names.reexports import Reexports
 from py2cu.frontend.names.syntax import Statement, flatten, suites
 from py2cu.frontend.source import nesting
+from py2cu.frontend.source.lambdas import is_lambda, lambda_line, name_lambdas
 from py2cu.frontend.source.positions import Positions, Rebinder
 from py2cu.frontend.source.prune_source import prune
 from py2cu.function_text import source_file
 from py2cu.source import SourceFile, Span
 
 KERNEL_DECORATOR = "py2cu.kernel"
+LAMBDA = "<lambda>"
+"""What Python calls a function without a name."""
 _BROKEN = "fix it: a file that Python cannot run cannot be translated either"
 _DEEP = "break long expressions into several assignments, and long `elif` chains into a loop or a lookup in an array"
 
@@ -59,8 +62,8 @@ class Module:
         return self.positions.span(node)
 
     def function_at(self, line: int, name: str) -> KernelSource | None:
-        """The function `name` whose `def`, or one of its decorators, is on `line`."""
-        candidates = (source for source in self.functions if source.function.name.value == name)
+        """The function that Python calls `name`, whose `def`, or one of its decorators, is on `line`."""
+        candidates = (source for source in self.functions if python_name(source.function, self.positions) == name)
         return next((source for source in candidates if stands_at(source.function, line, self.positions)), None)
 
     def is_here(self, node: cst.FunctionDef, function: FunctionType) -> bool:
@@ -68,8 +71,15 @@ class Module:
         return defines(node, function, self.file, self.positions)
 
 
+def python_name(node: cst.FunctionDef, positions: Positions) -> str:
+    """What Python calls the function."""
+    return LAMBDA if is_lambda(node, positions) else node.name.value
+
+
 def stands_at(node: cst.FunctionDef, line: int, positions: Positions) -> bool:
-    """Whether the `def` of `node`, or one of its decorators, is on `line`."""
+    """Whether the `def` or the `lambda` of `node`, or one of its decorators, is on `line`."""
+    if is_lambda(node, positions):
+        return lambda_line(node, positions) == line
     def_line = positions.span(node.name).line
     return min([def_line, *(positions.span(decorator).line for decorator in node.decorators)]) <= line <= def_line
 
@@ -77,7 +87,7 @@ def stands_at(node: cst.FunctionDef, line: int, positions: Positions) -> bool:
 def defines(node: cst.FunctionDef, function: FunctionType, file: SourceFile, positions: Positions) -> bool:
     """Whether `node` of `file` defines the live `function`, by the line and the text of its code object."""
     code = function.__code__
-    is_named = code.co_filename == file.name and code.co_name == node.name.value
+    is_named = code.co_filename == file.name and code.co_name == python_name(node, positions)
     return is_named and stands_at(node, code.co_firstlineno, positions) and source_file(function).text == file.text
 
 
@@ -159,6 +169,7 @@ def _parse(text: str, wanted: str | None) -> _Parsed:
         raise _NoPython("P102", "the source is nested too deeply to parse", Span(1, 0, 1, 1), _DEEP) from None
     positions = Positions(tree)
     _normalise(positions.foreign)
+    name_lambdas(tree, positions)
     return _Parsed(tree, positions, part.pruned_names)
 
 

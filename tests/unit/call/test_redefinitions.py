@@ -83,6 +83,7 @@ REDEFINITIONS: list[tuple[str, str, list[tuple[str, str]]]] = [
         "h(x[i])",
         [("def g(v):\n    return v + 8", "v + 8"), ("def h(v):\n    return 3 * g(v)", "3 * g(v)")],
     ),
+    ("h = lambda v: v + 1", "h(x[i])", [("h = lambda v: v + 4", "v + 4"), ("def h(v):\n    return v - 1", "v - 1")]),
     ("def h(v, k=2.0):\n    return k * v", "h(x[i])", [("h.__defaults__ = (7.0,)", "h(x[i], 7)")]),
     ("from math import sin as t", "t(x[i])", [("from math import cos as t", "cosf(x[i])")]),
     ("t = math.sin", "t(x[i])", [("t = math.cos", "cosf(x[i])")]),

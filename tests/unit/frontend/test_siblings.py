@@ -37,7 +37,9 @@ def halves(v):
     return v / 2, v - v / 2
 
 bounded = clamp
-squared = lambda v: v * v
+squared = (
+    lambda v: v * v
+)
 """
 
 
@@ -251,7 +253,7 @@ main.py:8:14: note: `lost` is called here
             "functions are read from files beside this one, and there is no `deep.py`",
         ),
         ("from binary import g", "g", "it holds a null byte"),
-        ("from helpers import squared", "squared", "is not a function defined by `def`"),
+        ("from helpers import HIGH", "HIGH", "is not a function defined by `def`"),
     ],
 )
 def test_missing_files_and_functions(tmp_path: Path, line: str, call: str, hint: str) -> None:
@@ -276,6 +278,15 @@ def test_the_oracle_runs_them_on_elements(folder: Path) -> None:
     call = "clamp(x[i]) + helpers.halves(x[i])[1] * helpers.limited(x[i])"
     write(folder, helpers=CLAMP, main=f"import helpers\nfrom helpers import clamp\n\n{KERNEL}{call}\n")
     checked(imported().f)
+
+
+@pytest.mark.parametrize(
+    ("line", "call"), [("from helpers import squared as other", "other"), ("import helpers", "helpers.squared")]
+)
+def test_lambdas_of_other_files(folder: Path, line: str, call: str) -> None:
+    main = write(folder, helpers=CLAMP, main=f"{line}\n\n{KERNEL}{call}(x[i])\n")
+    for text in (cuda(main), imported().f.cuda_source):
+        assert "__device__ float squared(float v)\n{\n    return v * v;\n}" in text
 
 
 def test_findings_say_in_which_file_they_are(folder: Path) -> None:
