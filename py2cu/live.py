@@ -9,6 +9,7 @@ from __future__ import annotations
 import dis
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Final, NamedTuple
 
@@ -104,10 +105,12 @@ _LOADS: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"})
 _ATTRIBUTES: Final = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 
 
-def _chains(code: CodeType, free: frozenset[str]) -> set[tuple[str, ...]]:
+@lru_cache(512)
+def _chains(code: CodeType, free: frozenset[str]) -> frozenset[tuple[str, ...]]:
     """The dotted names in `code` and its inner functions, such as `("helpers", "K")`.
 
-    Each starts with a global or with a variable in `free`.
+    Each starts with a global or with a variable in `free`. To disassemble a function takes longer than to run it for a
+    few threads, hence the cache.
     """
     chains: set[tuple[str, ...]] = set()
     chain: tuple[str, ...] = ()
@@ -124,7 +127,7 @@ def _chains(code: CodeType, free: frozenset[str]) -> set[tuple[str, ...]]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             chains |= _chains(constant, free)
-    return chains
+    return frozenset(chains)
 
 
 def reachable_functions(function: FunctionType) -> list[FunctionType]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from typing import Final, TypeVar, assert_never
+from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
+from typing import Any, Final, TypeVar, assert_never
 
 from py2cu.ir.expressions import (
     ArrayName,
@@ -56,29 +57,22 @@ _CACHE_SIZE: Final = 64
 LEAVES: Final = frozenset([Constant, Name, LaunchIndex, Extent, ArrayName, IsGiven])  # nodes without operands
 
 
+_OPERANDS: Final[Mapping[type[Expr], Callable[[Any], tuple[Expr, ...]]]] = {
+    **dict.fromkeys([Binary, Compare, BoolOp], attrgetter("left", "right")),
+    **dict.fromkeys([Convert, TupleItem], lambda expr: (expr.value,)),
+    **dict.fromkeys([Call, DeviceCall], attrgetter("args")),
+    **dict.fromkeys(LEAVES, lambda _: ()),
+    Load: attrgetter("indices"),
+    Unary: lambda expr: (expr.operand,),
+    Select: attrgetter("test", "then", "orelse"),
+    Atomic: lambda expr: (*expr.indices, *expr.values),
+    Tuple: attrgetter("items"),
+}
+
+
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The operands of `expr`, in evaluation order."""
-    match expr:  # what is frequent comes first
-        case Binary(left=left, right=right) | Compare(left=left, right=right) | BoolOp(left=left, right=right):
-            return (left, right)
-        case Load(indices=indices):
-            return indices
-        case Convert(value=value) | TupleItem(value=value):
-            return (value,)
-        case Unary(operand=operand):
-            return (operand,)
-        case Select(test=test, then=then, orelse=orelse):
-            return (test, then, orelse)
-        case Call(args=args) | DeviceCall(args=args):
-            return args
-        case Atomic(indices=indices, values=values):
-            return (*indices, *values)
-        case Tuple(items=items):
-            return items
-        case Constant() | Name() | LaunchIndex() | Extent() | ArrayName() | IsGiven():
-            return ()
-        case _:
-            assert_never(expr)
+    return _OPERANDS[expr.__class__](expr)
 
 
 def walk(expr: Expr) -> list[Expr]:
@@ -88,7 +82,7 @@ def walk(expr: Expr) -> list[Expr]:
         node = waiting.pop()
         nodes.append(node)
         if node.__class__ not in LEAVES:
-            waiting += reversed(children(node))
+            waiting += reversed(_OPERANDS[node.__class__](node))
     return nodes
 
 

@@ -28,7 +28,7 @@ def typed_substitute(value: Any) -> object | None:
     """The substitute for `value` in a simulated kernel; None if `value` needs none."""
     origin = getattr(value, "__module__", None) or type(value).__module__
     top = origin.partition(".")[0]
-    if type(value).__module__ == "torch" and str(value).startswith("torch."):  # torch.float32 is no function of torch
+    if type(value).__module__ == "torch" and type(value).__name__ == "dtype":  # without an import of torch
         return cast_named(str(value).removeprefix("torch."))
     if top == "numba":
         return cast_named(str(value))

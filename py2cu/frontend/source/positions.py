@@ -8,6 +8,7 @@ line and a column are computed only for the spans that are asked for, which make
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from itertools import accumulate
 
 import libcst as cst
@@ -32,25 +33,23 @@ class Positions:
         """Names with letters outside ASCII, which Python normalises."""
         self.has_lambdas = writer.has_lambdas
         self._between = writer.between
-        self._places = list(accumulate(writer.tokens, _advance, initial=(1, 0)))
+        self._offsets = list(accumulate(map(len, writer.tokens), initial=0))
+        self._lines = [0, *(newline.end() for newline in _NEWLINE.finditer("".join(writer.tokens)))]
 
     def span(self, node: cst.CSTNode) -> Span:
         """The span of `node`, a node of the tree."""
         first, last = self._between[id(node)]
-        return Span(*self._places[first], *self._places[last])
+        return Span(*self._place(first), *self._place(last))
 
     def add(self, node: cst.CSTNode, like: cst.CSTNode) -> None:
         """Give `node`, which joins the tree, the position of `like`."""
         self._between[id(node)] = self._between[id(like)]
 
-
-def _advance(place: tuple[int, int], token: str) -> tuple[int, int]:
-    """The line and column after a token that starts at `place`."""
-    line, column = place
-    if token.isprintable():
-        return line, column + len(token)
-    *ended, last = _NEWLINE.split(token)
-    return (line + len(ended), len(last)) if ended else (line, column + len(last))
+    def _place(self, token: int) -> tuple[int, int]:
+        """The line and column where token number `token` starts."""
+        offset = self._offsets[token]
+        line = bisect_right(self._lines, offset)
+        return line, offset - self._lines[line - 1]
 
 
 class _Writer(CodegenState):
