@@ -109,6 +109,8 @@ def _targets(node: ast.stmt) -> Iterator[ast.expr]:
         target = worklist.pop(0)
         if isinstance(target, ast.Tuple | ast.List):
             worklist[:0] = target.elts
+        elif isinstance(target, ast.Starred):
+            worklist.insert(0, target.value)
         else:
             yield target
 

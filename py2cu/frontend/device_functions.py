@@ -16,8 +16,9 @@ import libcst as cst
 from py2cu import ir
 from py2cu.diagnostics import Origin, Related, Reporter
 from py2cu.frontend.bodies.expressions import ExpressionReader
-from py2cu.frontend.bodies.scope import ClosureCapture, ParameterNames, function_scope
+from py2cu.frontend.bodies.scope import ArgumentKind, ClosureCapture, ParameterNames, Scope, function_scope
 from py2cu.frontend.bodies.statements import StatementReader
+from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, shape, spell_form
 from py2cu.frontend.bodies.views import ArrayArgument
 from py2cu.frontend.declarations.annotations import unnamed_dims
 from py2cu.frontend.declarations.arguments import Argument, bind_arguments
@@ -32,7 +33,8 @@ from py2cu.frontend.names.syntax import all_parameters, assigned_names
 from py2cu.frontend.source.imports import DeviceFunction, ImportedSources
 from py2cu.frontend.source.reader import Module
 from py2cu.ir.abi.parameters import Parameter
-from py2cu.ir.visit import names_in
+from py2cu.ir.names import free_name
+from py2cu.ir.visit import all_expressions, names_in, statements
 from py2cu.live import defaults_of, visible_objects
 from py2cu.source import Span
 
@@ -51,6 +53,7 @@ class FunctionReader:
     origin: Origin | None = None
     functions: list[ir.Kernel] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
+    returned: dict[str, list[Form]] = field(default_factory=dict)  # by key: the forms of the results that are read
     depth: int = 0  # of functions that are being read
 
     def named(self, node: cst.BaseExpression) -> DeviceFunction | None:
@@ -133,14 +136,33 @@ class FunctionReader:
             call, node, self.module, self.reporter, lambda param: defaults.read_for_call(param, self.span_of(call))
         )
 
+    def form(self, key: str) -> Form:
+        """The form of the result of the function `key`, as far as it is read."""
+        return next(iter(self.returned[key]), None)
+
+    def acts(self, key: str) -> bool:
+        """True for a function that writes, prints or asserts, and for one that is not read to its end."""
+        functions = {function.key: function for function in self.functions}
+        waiting, seen = [key], set[str]()
+        while waiting:
+            called = waiting.pop()
+            if called not in functions or _acts(functions[called]):
+                return True
+            seen.add(called)
+            calls = {
+                node.function for node in all_expressions(functions[called].body) if isinstance(node, ir.DeviceCall)
+            }
+            waiting += calls - seen
+        return False
+
     def key(
-        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayArgument | None], captured: ClosureCapture
+        self, call: cst.Call, function: DeviceFunction, kinds: Sequence[ArgumentKind], captured: ClosureCapture
     ) -> str | None:
-        """The key of `function` for these array arguments; None, after a diagnostic, if calls nest too deep."""
+        """The key of `function` for these kinds of arguments; None, after a diagnostic, if calls nest too deep."""
         name = function.node.name.value
         around = map(ArrayArgument, captured.arrays.values())
-        all_arrays = (*around, *arrays, *(None for _ in captured.values))
-        ranks = ["" if array is None else array.key for array in all_arrays]
+        all_kinds = (*around, *kinds, *captured.values.values())
+        ranks = [kind.key if isinstance(kind, ArrayArgument) else spell_form(kind) for kind in all_kinds]
         file = function.module.file.name
         place = f"{'' if file == self.imported.main.name else f'{file}:'}{function.number or ''}"
         span = function.module.span(function.node)
@@ -156,16 +178,17 @@ class FunctionReader:
                 return None
             self.keys.add(key)
             inside = self._inside(function, call)
-            self.functions.append(inside._read(function.node, arrays, captured, key))
+            self.functions.append(inside._read(function.node, kinds, captured, key))
         return key
 
     def _read(
-        self, function: cst.FunctionDef, arrays: Sequence[ArrayArgument | None], captured: ClosureCapture, key: str
+        self, function: cst.FunctionDef, kinds: Sequence[ArgumentKind], captured: ClosureCapture, key: str
     ) -> ir.Kernel:
         if function.asynchronous is not None:
             what = f"`{function.name.value}` is `async`: its call returns a coroutine, not a value"
             self.reporter.error("P103", what, self.span_of(function.name), "leave `async` out")
-        parameters = self._parameters(function, arrays, captured)
+        tuples = self._tuples(function, kinds, captured)
+        parameters = self._parameters(function, kinds, captured, tuples)
         array_types = {p.name: p.type for p in parameters if isinstance(p.type, ir.ArrayType)}
         extents = ExtentReader(self.reporter, self.environment, self.span_of, array_types, is_device=True)
         declarations = ArrayDeclarationReader(extents, frozenset(p.name for p in parameters))
@@ -177,9 +200,11 @@ class FunctionReader:
             broken=captured.broken,
         )
         scope = function_scope(function, declarations, names, self)
-        for name, array in zip(all_parameters(function), arrays, strict=True):
-            if array is not None and (numbers := array.names(name.name.value)):
-                scope.views.views[name.name.value] = array.view(name.name.value, numbers)
+        for name, kind in zip(all_parameters(function), kinds, strict=True):
+            if isinstance(kind, ArrayArgument) and (numbers := kind.names(name.name.value)):
+                scope.views.views[name.name.value] = kind.view(name.name.value, numbers)
+        self.returned[key] = scope.returned
+        start = self._bind_tuples(function, tuples, scope)
         reader = StatementReader(scope, ExpressionReader(scope))
         text = function.get_docstring(clean=False)
         return ir.Kernel(
@@ -192,7 +217,7 @@ class FunctionReader:
             block=(),
             inits=(),
             strided=False,
-            body=reader.read_suite(function.body),
+            body=(*start, *reader.read_suite(function.body)),
             annotated=tuple(reader.annotated),
             array_decls=tuple(scope.array_decls.values()),
             negative_indices=tuple(scope.negative_indices),
@@ -202,25 +227,57 @@ class FunctionReader:
             origin=self.origin,
         )
 
+    def _tuples(
+        self, function: cst.FunctionDef, kinds: Sequence[ArgumentKind], captured: ClosureCapture
+    ) -> dict[str, ir.Expr]:
+        """The parameters and captured names that are tuples, each as a tuple of the parameters of its numbers."""
+        names = [param.name.value for param in all_parameters(function)]
+        taken = {*names, *captured.values, *captured.arrays, *assigned_names(function.body.body)}
+        tuples: dict[str, ir.Expr] = {}
+        for name, kind in (*zip(names, kinds, strict=True), *captured.values.items()):
+            if kind is None or isinstance(kind, ArrayArgument):
+                continue
+            numbers = [free_name(f"{name}_{at}", taken) for at in range(count_numbers(kind))]
+            taken.update(numbers)
+            tuples[name] = shape(kind, lambda at, numbers=numbers: ir.Name(numbers[at]))  # type: ignore[misc]
+        return tuples
+
+    def _bind_tuples(self, function: cst.FunctionDef, tuples: dict[str, ir.Expr], scope: Scope) -> ir.Block:
+        """Names of tuples stand for their numbers; one that the function assigns is a local from the start."""
+        assigned = set(assigned_names(function.body.body))
+        scope.bound.update({name: value for name, value in tuples.items() if name not in assigned})
+        span = self.span_of(function.name)
+        return tuple(scope.assign(name, value, span) for name, value in tuples.items() if name in assigned)
+
     def _parameters(
-        self, function: cst.FunctionDef, arrays: Sequence[ArrayArgument | None], captured: ClosureCapture
+        self,
+        function: cst.FunctionDef,
+        kinds: Sequence[ArgumentKind],
+        captured: ClosureCapture,
+        tuples: dict[str, ir.Expr],
     ) -> tuple[Parameter, ...]:
         """Captured arrays, the function's parameters, captured numbers: the order in which calls pass them."""
         names = [param.name for param in all_parameters(function)]
         used = {*(name.value for name in names), *captured.values, *captured.arrays}
         used |= set(assigned_names(function.body.body))
+        used |= {name for value in tuples.values() for name in names_in(value)}
         around = self._around(captured, self.span_of(function.name), used)
         used |= {
             name for p in around if isinstance(p.type, ir.ArrayType) for dim in p.type.dims for name in names_in(dim)
         }
         parameters: list[Parameter] = []
-        for name, array in zip(names, arrays, strict=True):
+        for name, kind in zip(names, kinds, strict=True):
             span = self.span_of(name)
-            parameters.append(Parameter(name.value, self._parameter_type(array, name, used), span=span))
-            if array is not None:
-                parameters += (Parameter(number, ir.PY_INT, span=span) for number in array.names(name.value))
-        values = (Parameter(name, ir.PY_INT, span=self.span_of(function.name)) for name in captured.values)
-        return (*around, *parameters, *values)
+            numbers = [name.value]
+            if isinstance(kind, ArrayArgument):
+                extents = unnamed_dims(name.value, len(kind.type.dims), span, used)
+                parameters.append(Parameter(name.value, kind.with_extents(extents), span=span))
+                numbers = [*kind.names(name.value)]
+            elif name.value in tuples:
+                numbers = [*names_in(tuples[name.value])]
+            parameters += (_number(number, span) for number in numbers)
+        free = (number for name in captured.values for number in names_in(tuples.get(name, ir.Name(name))))
+        return (*around, *parameters, *(_number(number, self.span_of(function.name)) for number in free))
 
     def _around(self, captured: ClosureCapture, span: Span, used: set[str]) -> tuple[Parameter, ...]:
         """The captured arrays; extents keep the names that this function does not use itself."""
@@ -234,10 +291,16 @@ class FunctionReader:
             parameters.append(Parameter(name, ir.ArrayType(array.dtype, dims), span=span))
         return tuple(parameters)
 
-    def _parameter_type(
-        self, array: ArrayArgument | None, name: cst.Name, used: set[str]
-    ) -> ir.ArrayType | ir.PythonType:
-        """An array with extents of fresh names; for a number a placeholder, which type inference replaces."""
-        if array is None:
-            return ir.PY_INT
-        return array.with_extents(unnamed_dims(name.value, len(array.type.dims), self.span_of(name), used))
+
+def _number(name: str, span: Span) -> Parameter:
+    """A parameter that is a number, of a placeholder type, which type inference replaces."""
+    return Parameter(name, ir.PY_INT, span=span)
+
+
+def _acts(function: ir.Kernel) -> bool:
+    """True for a function that itself may change an array of its caller, print, or stop the thread."""
+    own = {array.name for array in function.array_decls}
+    for stmt in statements(function.body):
+        if isinstance(stmt, ir.Print | ir.Assert | ir.Sync) or (isinstance(stmt, ir.Store) and stmt.array not in own):
+            return True
+    return any(isinstance(node, ir.Atomic) for node in all_expressions(function.body))

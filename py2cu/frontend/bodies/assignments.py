@@ -13,7 +13,8 @@ a = b = x[i]              a ← value, b ← value                 with `value =
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Final
 
 import libcst as cst
 
@@ -21,17 +22,19 @@ from py2cu import ir
 from py2cu.builtins import find_pair_formula
 from py2cu.frontend.bodies.expressions import ExpressionReader, is_starred
 from py2cu.frontend.bodies.formulas import expand
-from py2cu.frontend.bodies.parts import is_array, is_part, read_extents, read_part
+from py2cu.frontend.bodies.parts import is_part, read_part
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences import Item, SequenceReader
-from py2cu.frontend.bodies.tables import find_row
-from py2cu.frontend.bodies.unpacking import known_rounds, unpack
+from py2cu.frontend.bodies.sequences import SequenceReader
+from py2cu.frontend.bodies.tables import constant_value, find_row
+from py2cu.frontend.bodies.tuples.items import Item, as_item
+from py2cu.frontend.bodies.tuples.values import open_tuple
+from py2cu.frontend.bodies.unpacking import distribute, known_rounds, unpack
 from py2cu.frontend.bodies.views import View
-from py2cu.frontend.names.constants import Constants, Real
-from py2cu.frontend.names.syntax import assigned_names, nodes_in, source_text
+from py2cu.frontend.names.syntax import assigned_names, nodes_in
 from py2cu.ir.visit import is_duplicable, names_in, walk
 from py2cu.source import Span
 
+_ONLY: Final = "only tuples, rows, `.shape`, `divmod(…)` and generators can be unpacked"
 Pair = tuple[cst.BaseExpression, "ir.Expr | View"]  # a target and its value
 
 
@@ -76,17 +79,7 @@ class Unpacker:
             return [] if part is None else [(targets[0], part)]
         if any(isinstance(target, cst.Tuple | cst.List) for target in targets):
             return self._in_order([pair for target in targets for pair in self._unpack(target, value)])
-        if all(map(self._takes_tuples, targets)):
-            return self._share(targets, self.expressions.read_value(value))
         return self._share(targets, self.expressions.read(value))
-
-    def _takes_tuples(self, target: cst.BaseExpression) -> bool:
-        """True for a name, and for a row of a view."""
-        match target:
-            case cst.Subscript(value=cst.Name(value=name), slice=[cst.SubscriptElement(slice=cst.Index(value=index))]):
-                return self.scope.is_row_view(name) and not isinstance(index, cst.Tuple)
-            case _:
-                return isinstance(target, cst.Name)
 
     def _share(self, targets: list[cst.BaseExpression], value: ir.Expr) -> list[Pair]:
         """One value for all targets; later targets read the first one if that has the type of the value."""
@@ -104,36 +97,57 @@ class Unpacker:
             part = self._part(value)
             return [] if part is None else self._unpack_part(target, part)
         if not isinstance(target, cst.Tuple | cst.List):
-            return self._pairs([target], [self._read(value, self._takes_tuples(target))])
+            return self._pairs([target], [self._read(value)])
         if (row := find_row(value, self.scope)) is not None:
-            return self._unpack_row(target, row, value)
-        targets = self._targets(target)
+            return self._distribute(target, constant_value(row, value, self.scope), value)
+        targets = [element.value for element in target.elements]
+        has_star = any(map(is_starred, target.elements))
         match value:
-            case _ if targets is None:
-                return []
-            case cst.Tuple(elements=elements) | cst.List(elements=elements) if not any(map(is_starred, elements)):
+            case cst.Tuple(elements=elements) | cst.List(elements=elements) if not any(map(is_starred, elements)) and (
+                not has_star
+            ):
                 if self._counts_match(len(elements), targets, value):
                     inner = zip(targets, elements, strict=True)
                     return [pair for part, element in inner for pair in self._unpack(part, element.value)]
                 return []
-            case cst.Attribute(value=base, attr=cst.Name(value="shape")) if is_array(base, self.scope):
-                extents = read_extents(base, self.scope, self.expressions.read) or ()
-                values: list[ir.Expr] = [replace(extent, span=self.scope.span_of(value)) for extent in extents]
             case cst.Call(func=func, args=args) if (
                 pair_formula := find_pair_formula(self.expressions.calls.meaning(func), len(args))
-            ) is not None and not any(arg.keyword or arg.star for arg in args):
+            ) is not None and not (has_star or any(arg.keyword or arg.star for arg in args)):
                 operands = [self._once(arg.value, "operand") for arg in args]
                 operands_by_name = dict(zip(pair_formula.parameters, operands, strict=True))
                 values = [expand(text, operands_by_name, self.scope.span_of(value)) for text in pair_formula.texts]
             case cst.Call() if self.expressions.calls.is_invoke(value):
-                values = self._items(self._result(value, targets), len(targets))
+                return self._unpack_local(target, self._result(value, targets), value)
             case cst.Subscript(value=cst.Name(value=name)) if self.scope.is_row_view(name):
-                values = self._items(self._result(value, targets), len(targets))
+                return self._unpack_local(target, self._result(value, targets), value)
             case cst.Name(value=name) if name in self.scope.values:
-                values = self._items(ir.Name(name, self.scope.span_of(value)), len(targets))
+                return self._unpack_local(target, ir.Name(name, self.scope.span_of(value)), value)
+            case cst.Tuple() | cst.IfExp() | cst.Name() | cst.Attribute():
+                return self._distribute(target, open_tuple(self.expressions.read(value), value, self.scope), value)
+            case cst.Subscript() if self.scope.form_of(value) is not None:
+                return self._distribute(target, open_tuple(self.expressions.read(value), value, self.scope), value)
             case _:
                 return self._unpack_sequence(target, value)
         return self._pairs(targets, values) if self._counts_match(len(values), targets, value) else []
+
+    def _unpack_local(self, target: cst.Tuple | cst.List, local: ir.Name, value: cst.BaseExpression) -> list[Pair]:
+        """A local that is a tuple; type inference checks the number of its items where its form is unknown."""
+        form, elements = self.scope.form(local), target.elements
+        is_plain = not any(is_starred(each) or isinstance(each.value, cst.Tuple | cst.List) for each in elements)
+        if is_plain and (form is None or all(item is None for item in form)):
+            return self._pairs([each.value for each in elements], self._items(local, len(elements)))
+        return self._distribute(target, self.scope.variable(local.id, local.span), value)
+
+    def _distribute(self, target: cst.Tuple | cst.List, tuple_: ir.Expr, value: cst.BaseExpression) -> list[Pair]:
+        """The items of an opened tuple to the parts of the target."""
+        if not isinstance(tuple_, ir.Tuple):
+            self.scope.error("P103", _ONLY, value, "assign one by one")
+            return []
+        parts = distribute(target, tuple(map(as_item, tuple_.items)), value, self.scope) or []
+        checks: list[ir.Assert] = []
+        pairs = [pair for part, item in parts for pair in unpack(part, item, self.scope, checks)]
+        self.marks += [len(self.saved)] * len(pairs)
+        return pairs
 
     def _part(self, value: cst.BaseExpression) -> View | None:
         """The part of an array that `value` is, with a local for each index that changes while it is used."""
@@ -158,48 +172,32 @@ class Unpacker:
         item: Item | None = reader.read_row(value)
         if item is None and (sequence := reader.read_sequence(value)) is not None:
             length = known_rounds(sequence, self.scope)
+            if length is None and any(map(is_starred, target.elements)):
+                self.scope.error(
+                    "P103", "`*` needs a known number of values", value, "write the extent in the annotation"
+                )
+                return []
             if length is None:
                 is_count = ir.Compare("==", sequence.rounds, ir.Constant(count, span, ir.PY_INT), span)
                 checks.append(ir.Assert(is_count, f"{count} values are unpacked", "", span))
             places = range(count if length is None else length)
             item = tuple(sequence.item(ir.Constant(at, span, ir.PY_INT)) for at in places)
         if item is None:
-            what = "only tuples, rows, `.shape`, `divmod(…)` and generators can be unpacked"
-            self.scope.error("P103", what, value, "assign one by one")
+            self.scope.error("P103", _ONLY, value, "assign one by one")
             return []
         pairs = unpack(target, item, self.scope, checks)
         self.saved += checks
         self.marks += [len(self.saved)] * len(pairs)
         return list(pairs)
 
-    def _targets(self, target: cst.Tuple | cst.List) -> list[cst.BaseExpression] | None:
-        """The parts of a target; None, after a diagnostic, if one of them is starred."""
-        starred = [element for element in target.elements if is_starred(element)]
-        for element in starred:
-            self.scope.error("P103", "`*` is not supported in a kernel", element, "write a name for each value")
-        return None if starred else [element.value for element in target.elements]
-
-    def _unpack_row(self, target: cst.BaseExpression, row: Constants | Real, value: cst.BaseExpression) -> list[Pair]:
-        """Pair each part of `target` with its constant in `row`, nested tuples included."""
-        if not isinstance(row, tuple):
-            return self._pairs([target], [ir.Constant(row, self.scope.span_of(value))])
-        if not isinstance(target, cst.Tuple | cst.List):
-            what = f"`{source_text(target)}` would be a tuple of constants"
-            self.scope.error("P312", what, target, "unpack it, too, or look its numbers up: `T[r][c]`")
-            return []
-        targets = self._targets(target)
-        if targets is None or not self._counts_match(len(row), targets, value):
-            return []
-        return [pair for part, item in zip(targets, row, strict=True) for pair in self._unpack_row(part, item, value)]
-
     def _pairs(self, targets: Sequence[cst.BaseExpression], values: Sequence[ir.Expr | View]) -> list[Pair]:
         """Pair targets with the values that were just read."""
         self.marks += [len(self.saved)] * len(values)
         return list(zip(targets, values, strict=True))
 
-    def _read(self, value: cst.BaseExpression, takes_tuples: bool) -> ir.Expr:
+    def _read(self, value: cst.BaseExpression) -> ir.Expr:
         """A value for one target; if several targets share it and it has effects, it is computed once."""
-        result = self.expressions.read_value(value) if takes_tuples else self.expressions.read(value)
+        result = self.expressions.read(value)
         acts = any(isinstance(node, ir.DeviceCall | ir.Atomic) for node in walk(result))
         return self._result(value, ()) if acts and len(self.statement.targets) > 1 else result
 
@@ -228,7 +226,7 @@ class Unpacker:
 
     def _save(self, value: ir.Expr, name: str, span: Span) -> ir.Name:
         fresh = self.scope.fresh(name)
-        self.saved.append(ir.Assign(fresh, value, span))
+        self.saved.append(self.scope.assign(fresh, value, span))
         return ir.Name(fresh, span)
 
     def _in_order(self, pairs: list[Pair]) -> list[Pair]:

@@ -19,9 +19,12 @@ from py2cu.frontend.bodies.formulas import expand_call
 from py2cu.frontend.bodies.methods import read_method
 from py2cu.frontend.bodies.parts import is_array, is_part, read_extents, read_part
 from py2cu.frontend.bodies.reductions import RESULTS, ReductionReader
-from py2cu.frontend.bodies.scope import ClosureCapture, Scope
+from py2cu.frontend.bodies.scope import ArgumentKind, ClosureCapture, Scope
 from py2cu.frontend.bodies.tables import Read, find_row
+from py2cu.frontend.bodies.tuples.forms import numbers_of
+from py2cu.frontend.bodies.tuples.values import open_tuple
 from py2cu.frontend.bodies.views import ArrayArgument
+from py2cu.frontend.declarations.arguments import Argument
 from py2cu.frontend.declarations.array_declarations import EXAMPLES, MAKERS
 from py2cu.frontend.names.closures import free_variables, reached_functions
 from py2cu.frontend.names.constants import as_float
@@ -103,24 +106,34 @@ class CallReader:
         captured = self._capture(function, node)
         if captured is None:
             return None
-        parts = [
-            read_part(value, self.scope, self.read) if isinstance(value, cst.BaseExpression) else None
-            for value in values
-        ]
-        arrays = [None if part is None else ArrayArgument.of(part, self.scope.arrays[part.array]) for part in parts]
-        key = self.scope.functions.key(node, function, arrays, captured)
+        kinds: list[ArgumentKind] = []
+        args: list[ir.Expr] = []
+        for value in values:
+            kind, numbers = self._read_argument(value)
+            kinds.append(kind)
+            args += numbers
+        key = self.scope.functions.key(node, function, kinds, captured)
         if key is None:
             return None
-        args: list[ir.Expr] = []
-        for value, part in zip(values, parts, strict=True):
-            if part is not None and isinstance(value, cst.BaseExpression):
-                place = self.scope.span_of(value)
-                args += [ir.ArrayName(part.array, place, self.scope.arrays[part.array]), *part.numbers]
-            else:
-                args.append(self.read(value) if isinstance(value, cst.BaseExpression) else value)
+        self.scope.hoisted.acted |= self.scope.functions.acts(key)
         span = self.scope.span_of(node)
         around = tuple(ir.ArrayName(name, span, array) for name, array in captured.arrays.items())
-        return ir.DeviceCall(key, (*around, *args, *(ir.Name(name, span) for name in captured.values)), span)
+        values_around = (self.scope.variable(name, span) for name in captured.values)
+        free = (number for value in values_around for number in numbers_of(value))
+        return ir.DeviceCall(key, (*around, *args, *free), span)
+
+    def _read_argument(self, argument: Argument) -> tuple[ArgumentKind, list[ir.Expr]]:
+        """The kind of an argument, and the arguments that it is in C++: an array and numbers, or each number of a
+        tuple.
+        """
+        if not isinstance(argument, cst.BaseExpression):
+            return None, [argument]
+        if (part := read_part(argument, self.scope, self.read)) is not None:
+            array = self.scope.arrays[part.array]
+            name = ir.ArrayName(part.array, self.scope.span_of(argument), array)
+            return ArrayArgument.of(part, array), [name, *part.numbers]
+        value = open_tuple(self.read(argument), argument, self.scope)
+        return self.scope.form(value), [*numbers_of(value)]
 
     def _capture(self, function: DeviceFunction, call: cst.Call) -> ClosureCapture | None:
         """The free variables that `call` passes to a nested function; None, and a diagnostic, where it cannot.
@@ -207,6 +220,7 @@ class CallReader:
             self.scope.error("P401", what, index, f"`({', '.join('ijklmnop'[:rank])})`")
             return None
         indices = tuple(map(self.read, items))
+        self.scope.hoisted.acted = True
         place = (name, indices) if part is None else (part.array, part.indices(indices))
         return ir.Atomic(op, *place, tuple(map(self.read, values_)), self.scope.span_of(node))
 
@@ -279,6 +293,8 @@ class CallReader:
                 return ir.Constant(0, self.scope.span_of(node))
             case other if (table := find_row(other, self.scope)) is not None:
                 return ir.Constant(len(table), self.scope.span_of(node))
+            case other if (form := self.scope.form_of(other)) is not None:
+                return ir.Constant(len(form), self.scope.span_of(node))
             case other if self.scope.is_unknown(other) and self.scope.reports_ambiguous(other):
                 return ir.Constant(0, self.scope.span_of(node))
             case other:

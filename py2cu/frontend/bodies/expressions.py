@@ -19,7 +19,8 @@ from py2cu.frontend.bodies.methods import read_rank
 from py2cu.frontend.bodies.none_tests import read_none_test
 from py2cu.frontend.bodies.parts import Element, is_array, is_indexed, read_extents, read_subscript, subscripts
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.tables import read_lookup
+from py2cu.frontend.bodies.tables import constant_value, read_lookup
+from py2cu.frontend.bodies.tuples.values import choose, read_display, read_item
 from py2cu.frontend.bodies.views import View
 from py2cu.frontend.names.constants import Value, check_64_bits
 from py2cu.frontend.names.operators import BINARY, COMPARISONS, UNARY
@@ -93,19 +94,14 @@ class ExpressionReader:
             case cst.IfExp(test=test, body=body, orelse=orelse):
                 condition = self.read(test)
                 with self.scope.hoisted.conditional("only one of the two values is computed"):
-                    return ir.Select(condition, self.read(body), self.read(orelse), span)
+                    then, otherwise = self.read(body), self.read(orelse)
+                return choose(condition, then, otherwise, node, self.scope)
             case cst.Call():
                 return self.calls.read_call(node)
+            case cst.Tuple(elements=[_, *_] as elements):
+                return read_display(node, elements, self.scope, self.read)
             case _:
                 return self._refuse(node)
-
-    def read_value(self, node: cst.BaseExpression) -> ir.Expr:
-        """A value that may be returned or assigned to a name: a number, or a tuple of numbers."""
-        match node:
-            case cst.Tuple(elements=[_, *_] as elements) if not any(map(is_starred, elements)):
-                return ir.Tuple(tuple(self.read(element.value) for element in elements), self.scope.span_of(node))
-            case _:
-                return self.read(node)
 
     def _read_integer(self, node: cst.Integer, negative: bool = False, place: cst.CSTNode | None = None) -> ir.Expr:
         """`-1` is a constant, not an operation on one."""
@@ -173,9 +169,9 @@ class ExpressionReader:
             return literal(constant, span)
         if isinstance(constant, bool | int | float):
             return ir.Constant(check_64_bits(constant, self.scope.reporter, span), span)
-        if self.scope.table(node) is not None:
-            self.scope.error("P303", f"`{text}` is a tuple; a kernel works on its numbers", node, f"`{text}[k]`")
-        elif qualified is not None or isinstance(node, cst.Attribute) or text in self.scope.environment.live:
+        if (table := self.scope.table(node)) is not None:
+            return constant_value(table, node, self.scope)
+        if qualified is not None or isinstance(node, cst.Attribute) or text in self.scope.environment.live:
             self.scope.error("P202", f"a kernel cannot use the value of `{text}`", node, "pass it as a parameter")
         elif text in self.scope.environment.definitions:
             self.scope.error(
@@ -196,6 +192,9 @@ class ExpressionReader:
         if is_array(node.value, self.scope):
             if (rank := read_rank(node, self.scope, self.read)) is not None:
                 return rank
+            if attribute == "shape" and (extents := read_extents(node.value, self.scope, self.read)):
+                span = self.scope.span_of(node)
+                return ir.Tuple(tuple(replace(extent, span=span) for extent in extents), span)
             self._refuse_attribute(node)
             return ir.Constant(0, self.scope.span_of(node))
         if (launch_object := self.scope.launch_object(node)) is not None:
@@ -269,13 +268,17 @@ class ExpressionReader:
                 self.scope.error("P401", "a view in rows takes all its indices at once", node, f"write `{name}[i, j]`")
             case cst.Name(value=name) if name in self.scope.views.ended:
                 return self._read_name(node.value)
+            case base if self._is_computed(base) and self.scope.form(value := self.read(base)) is not None:
+                return read_item(node, value, self.scope, self.read)
+            case base if self.scope.form_of(base) is not None:
+                return read_item(node, self.read(base), self.scope, self.read)
             case cst.Name(value=name) if name in self.scope.values:
                 return self._read_item(node, ir.Name(name, self.scope.span_of(node.value)))
             case cst.Call() as call if self.calls.is_invoke(call):
                 return self._read_item(node, self.read(call))
             case cst.Name() as base if not self.scope.is_local(base) and self.scope.environment.qualify(base) is None:
                 self.scope.unknown_name(base)
-            case cst.Call() | cst.Tuple():
+            case cst.Call():
                 self.scope.error(
                     "P401", "only names can be indexed", node, "unpack it on a line of its own: `a, b = …`"
                 )
@@ -285,8 +288,20 @@ class ExpressionReader:
                 )
         return ir.Constant(0, span)
 
+    def _is_computed(self, node: cst.BaseExpression) -> bool:
+        """True for a tuple that has no name: a display, a choice, and an item of these or of a function's result."""
+        match node:
+            case cst.Subscript(value=cst.Call() as call):
+                return self.calls.is_invoke(call)
+            case cst.Subscript(value=base):
+                return self._is_computed(base)
+            case _:
+                return isinstance(node, cst.Tuple | cst.IfExp)
+
     def _read_item(self, node: cst.Subscript, base: ir.Expr) -> ir.Expr:
-        """`t[0]`; type inference checks that `t` is a tuple with that item."""
+        """`t[0]`; type inference checks that `t` is a tuple with that item where its form is unknown."""
+        if self.scope.form(base) is not None:
+            return read_item(node, base, self.scope, self.read)
         match [element.slice for element in node.slice]:
             case [cst.Index(value=value, star=None)]:
                 at = self.scope.environment.constant(value)

@@ -11,14 +11,17 @@ from py2cu import ir
 
 @dataclass(slots=True)
 class Hoisted:
-    """The statements so far, in the order of evaluation. `barrier` says why an expression may need none here."""
+    """The statements so far, in the order of evaluation. `barrier` says why an expression may need none here, and
+    `acted` is True behind a call that writes, prints or asserts.
+    """
 
     statements: list[ir.Stmt] = field(default_factory=list)
     barrier: str = ""
+    acted: bool = False
 
     def take(self) -> ir.Block:
         """Remove and return the statements to insert before the one that was just read."""
-        taken, self.statements = tuple(self.statements), []
+        taken, self.statements, self.acted = tuple(self.statements), [], False
         return taken
 
     @contextmanager

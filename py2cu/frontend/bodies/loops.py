@@ -21,13 +21,14 @@ from py2cu.frontend.bodies.sequences import (
     ONE,
     Display,
     Enumerate,
-    Item,
     Range,
     Reversed,
     Sequence,
     SequenceReader,
     Table,
+    constant_range,
 )
+from py2cu.frontend.bodies.tuples.items import Item
 from py2cu.frontend.bodies.views import ZERO, minus
 
 MAX_UNROLL: Final = 65534  # GCC's limit
@@ -43,7 +44,7 @@ class LoopHead:
     """What a loop counts, how it is unrolled (0: fully, None: as the compiler likes), and what a round begins with.
 
     `name` is the user's name for the counter, None where the counter is new. At the start of a round `item` goes to
-    `target`; both are None where the counter is all that the user named.
+    `target`, after `computed`; both are None where the counter is all that the user named.
     """
 
     counter: str
@@ -52,12 +53,14 @@ class LoopHead:
     unroll: int | None
     target: cst.BaseExpression | None = None
     item: Item | None = None
+    computed: ir.Block = ()
 
 
 def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences: SequenceReader) -> LoopHead | None:
     """The head of a loop; None after a diagnostic."""
     node, unroll = _read_unroll(statement.iter, expressions)
-    target, scope = statement.target, expressions.scope
+    scope = expressions.scope
+    target: cst.BaseExpression = statement.target
     if isinstance(target, cst.Name) and (bounds := _read_range(node, expressions)) is not None:
         return LoopHead(target.value, target, bounds, unroll)
     before = len(scope.reporter.diagnostics)
@@ -73,14 +76,18 @@ def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences:
     if isinstance(target, cst.Name) and (counted := _as_count(sequence)) is not None:
         return LoopHead(target.value, target, counted, unroll)
     rounds = (ZERO, sequence.rounds, ONE)
+    counter, name = "", None
     match sequence, target:
         case Enumerate(part, ir.Constant(value=0)), cst.Tuple(elements=[first, rest]) if isinstance(
             first.value, cst.Name
         ):
-            item = part.item(ir.Name(first.value.value, sequences.span))
-            return LoopHead(first.value.value, first.value, rounds, unroll, rest.value, item)
-    counter = scope.fresh("k")
-    return LoopHead(counter, None, rounds, unroll, target, sequence.item(ir.Name(counter, sequences.span)))
+            counter, name, target, sequence = first.value.value, first.value, rest.value, part
+        case _:
+            counter, name = scope.fresh("k"), None
+    with scope.hoisted.inner(), scope.counting(counter, constant_range(*rounds)):
+        item = sequence.item(ir.Name(counter, sequences.span))
+        computed = scope.hoisted.take()
+    return LoopHead(counter, name, rounds, unroll, target, item, computed)
 
 
 def _as_count(sequence: Sequence) -> Bounds | None:

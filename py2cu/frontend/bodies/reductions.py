@@ -20,8 +20,9 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences import ONE, Elements, Item, Mapped, Range, Sequence, SequenceReader
+from py2cu.frontend.bodies.sequences import ONE, Elements, Mapped, Range, Sequence, SequenceReader, constant_range
 from py2cu.frontend.bodies.tables import Read
+from py2cu.frontend.bodies.tuples.items import Item
 from py2cu.frontend.bodies.unpacking import known_rounds
 from py2cu.frontend.bodies.views import ZERO, View
 from py2cu.frontend.names.syntax import source_text
@@ -118,7 +119,8 @@ class ReductionReader:
     ) -> ir.For:  # fmt: skip
         """A loop over `sequence`, whose body `inside` makes of an item."""
         span, counter = self.scope.span_of(node), self.scope.fresh(name)
-        with self.scope.hoisted.inner():
+        rounds = constant_range(start, sequence.rounds, ONE)
+        with self.scope.hoisted.inner(), self.scope.counting(counter, rounds):
             body = inside(sequence.item(ir.Name(counter, span)))
             body = (*self.scope.hoisted.take(), *body)
         return ir.For(counter, start, sequence.rounds, ONE, body, span)

@@ -7,15 +7,17 @@ body is; diagnostics for unknown names.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import libcst as cst
 
 from py2cu import builtins, ir
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.bodies.hoisting import Hoisted
+from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, flatten, shape
 from py2cu.frontend.bodies.views import ArrayArgument, ViewNames
 from py2cu.frontend.declarations.arguments import Argument
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
@@ -32,6 +34,7 @@ from py2cu.suggestions import did_you_mean
 
 LAUNCH_OBJECTS = ("blockIdx", "threadIdx", "blockDim", "gridDim")
 _PYTHON = tuple(name.removeprefix("builtins.") for name in builtins.names() if name.startswith("builtins."))
+ArgumentKind: TypeAlias = "ArrayArgument | Form"  # what distinguishes the instances of a device function
 _BY_PLAIN_NAME = {name.lower(): name for name in LAUNCH_OBJECTS}
 
 
@@ -53,9 +56,15 @@ class DeviceFunctions(Protocol):
         """The argument of each parameter of `function`; None, after a diagnostic, if the call does not fit."""
 
     def key(
-        self, call: cst.Call, function: DeviceFunction, arrays: Sequence[ArrayArgument | None], captured: ClosureCapture
+        self, call: cst.Call, function: DeviceFunction, kinds: Sequence[ArgumentKind], captured: ClosureCapture
     ) -> str | None:
-        """The key of `function` for these array arguments; None, after a diagnostic, if calls nest too deep."""
+        """The key of `function` for these kinds of arguments; None, after a diagnostic, if calls nest too deep."""
+
+    def form(self, key: str) -> Form:
+        """The form of the result of the function `key`, as far as it is read."""
+
+    def acts(self, key: str) -> bool:
+        """True for a function that writes, prints or asserts, and for one that is not read to its end."""
 
     def constant(self, node: cst.BaseExpression) -> Constants | Real | None:
         """The number, or the tuple of numbers, that `node` names in another file; None for anything else."""
@@ -63,12 +72,12 @@ class DeviceFunctions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ClosureCapture:
-    """The free variables of a nested function: arrays and numbers, which a call passes, and names that the whole kernel
-    shares.
+    """The free variables of a nested function: arrays, numbers and tuples, which a call passes, and names that the
+    whole kernel shares.
     """
 
     arrays: dict[str, ir.ArrayType]
-    values: tuple[str, ...]
+    values: dict[str, Form]
     launch: dict[str, str]
     barriers: frozenset[str]
     grids: frozenset[str]
@@ -124,7 +133,12 @@ class Scope:
     views: ViewNames = field(default_factory=ViewNames, kw_only=True)
     temporaries: set[str] = field(default_factory=set, kw_only=True)  # locals that the source does not have
     hoisted: Hoisted = field(default_factory=Hoisted, kw_only=True)
-    bound: dict[str, ir.Expr] = field(default_factory=dict, kw_only=True)  # variables of the comprehensions around
+    bound: dict[str, ir.Expr] = field(
+        default_factory=dict, kw_only=True
+    )  # variables of comprehensions, tuple parameters
+    tuples: dict[str, Form] = field(default_factory=dict, kw_only=True)  # the forms of locals that are tuples
+    counters: dict[str, range] = field(default_factory=dict, kw_only=True)  # the numbers of loops around, if constant
+    returned: list[Form] = field(default_factory=list, kw_only=True)  # the forms of a device function's results
 
     def launch_object(self, node: cst.BaseExpression) -> str | None:
         """The launch object that `node` names: a leading parameter, or one imported from py2cu."""
@@ -150,8 +164,62 @@ class Scope:
     def save(self, value: ir.Expr, name: str = "value") -> ir.Name:
         """A new local that takes `value` before the statement that is read."""
         fresh = self.fresh(name)
-        self.hoisted.statements.append(ir.Assign(fresh, value, value.span))
+        self.hoisted.statements.append(self.assign(fresh, value, value.span))
         return ir.Name(fresh, value.span)
+
+    def assign(self, name: str, value: ir.Expr, span: Span, augmented: bool = False) -> ir.Assign:
+        """`name = value`; a tuple gives the name its form."""
+        form, known = self.form(value), self.tuples.get(name)
+        if form is not None:
+            if known not in (None, form) and count_numbers(known) == count_numbers(form):
+                what = f"`{name}` is a tuple of another form elsewhere in this function"
+                self.reporter.error("P312", what, span, "use another name")
+            self.tuples[name] = form
+        return ir.Assign(name, flatten(value), span, augmented=augmented)
+
+    def form(self, value: ir.Expr) -> Form:
+        """The form of a value: None of a number, and of the result of a function that is not read yet."""
+        match value:
+            case ir.Tuple(items=items):
+                return tuple(map(self.form, items))
+            case ir.Name(id=name):
+                return self.tuples.get(name)
+            case ir.DeviceCall(function=key):
+                return self.functions.form(key)
+            case ir.Load(array=array, indices=(_,)) if self.is_row_view(array):
+                return (None,) * self.array_decls[array].vector_width
+            case _:
+                return None
+
+    def variable(self, name: str, span: Span) -> ir.Expr:
+        """The value of a local, a parameter or a variable of a comprehension; a tuple as its numbers."""
+        value = self.bound.get(name, ir.Name(name, span))
+        form = None if isinstance(value, ir.Tuple) else self.form(value)
+        return value if form is None else shape(form, lambda at: ir.TupleItem(value, at, span))
+
+    @contextmanager
+    def counting(self, counter: str, rounds: range | None) -> Iterator[None]:
+        """The rounds of a loop whose counter has these numbers; None where they are not constant."""
+        if rounds:
+            self.counters[counter] = rounds
+        yield
+        self.counters.pop(counter, None)
+
+    def form_of(self, node: cst.BaseExpression) -> Form:
+        """The form of a name or of an item of one, by the text alone; None for anything else."""
+        match node:
+            case cst.Name(value=name) if name in self.bound:
+                return self.form(self.bound[name])
+            case cst.Name(value=name):
+                return self.tuples.get(name)
+            case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Index(value=index, star=None))]):
+                form = self.form_of(base)
+                at = self.environment.constant(index) if form else None
+                return None if not form else form[at if isinstance(at, int) and -len(form) <= at < len(form) else 0]
+            case cst.Subscript(value=base):
+                return self.form_of(base)
+            case _:
+                return None
 
     def _is_free(self, name: str) -> bool:
         node = cst.Name(name)
@@ -187,7 +255,11 @@ class Scope:
         """The capture of these names in this scope."""
         return ClosureCapture(
             {name: self.arrays[name] for name in names if name in self.arrays},
-            tuple(name for name in names if name in self.values and name not in self.grids),
+            {
+                name: self.form_of(cst.Name(name))
+                for name in names
+                if name in self.bound or (name in self.values and name not in self.grids)
+            },
             {name: self.launch[name] for name in names if name in self.launch},
             self.barriers.intersection(names),
             frozenset(self.grids.intersection(names)),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol
 
 import libcst as cst
 
@@ -18,12 +18,13 @@ from py2cu import ir
 from py2cu.frontend.bodies.parts import is_part, read_part
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read, as_array, find_row, problem_of
+from py2cu.frontend.bodies.tuples.items import Item, as_item, as_value, lengths
+from py2cu.frontend.bodies.tuples.values import open_tuple, select_number
 from py2cu.frontend.bodies.views import ZERO, View, is_fixed, minus, plus, smaller
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.syntax import name_nodes
 from py2cu.source import Span
 
-Item: TypeAlias = "ir.Expr | View | tuple[Item, ...]"
 ONE: Final = ir.Constant(1, type=ir.PY_INT)
 
 
@@ -97,30 +98,19 @@ class Display:
         return self._select(self.items, at)
 
     def _select(self, items: tuple[Item, ...], at: ir.Expr) -> Item:
-        """`a if at == 0 else b if at == 1 else c`; of tuples, one by one."""
+        """The number that `at` selects; of tuples, one by one."""
         if isinstance(items[0], tuple):
             rows = [item for item in items if isinstance(item, tuple)]
             return tuple(self._select(column, at) for column in zip(*rows, strict=True))
-        *firsts, value = [item for item in items if not isinstance(item, tuple | View)]
-        for place in reversed(range(len(firsts))):
-            is_here = ir.Compare("==", at, ir.Constant(place, self.span, ir.PY_INT), self.span)
-            value = ir.Select(is_here, firsts[place], value, self.span)
-        return value
+        numbers = tuple(item for item in items if not isinstance(item, tuple | View))
+        return select_number(numbers, at, self.span)
 
     @property
     def is_uniform(self) -> bool:
         """True where a run-time index can choose: numbers, or tuples of equal form."""
-        return bool(self.items) and len({_form(item) for item in self.items}) == 1 and _form(self.items[0]) is not None
-
-
-def _form(item: Item) -> object:
-    """The lengths of nested tuples; None of what holds a part of an array."""
-    if isinstance(item, View):
-        return None
-    if not isinstance(item, tuple):
-        return ()
-    forms = tuple(map(_form, item))
-    return None if None in forms else forms
+        return (
+            bool(self.items) and len({lengths(item) for item in self.items}) == 1 and lengths(self.items[0]) is not None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +135,15 @@ class Table:
             return ir.Load(array, indices, self.span)
         places = (ir.Constant(place, self.span, ir.PY_INT) for place in range(len(item)))
         return tuple(self._loads(array, part, (*indices, place)) for part, place in zip(item, places, strict=True))
+
+
+def constant_range(start: ir.Expr, stop: ir.Expr, step: ir.Expr) -> range | None:
+    """The numbers from `start` to `stop`, if all three are constants."""
+    match start, stop, step:
+        case ir.Constant(value=int(first)), ir.Constant(value=int(end)), ir.Constant(value=int(by)) if by != 0:
+            return range(first, end, by)
+        case _:
+            return None
 
 
 def constants(value: Constants | Real, span: Span) -> Item:
@@ -207,7 +206,7 @@ class Mapped:
 
     def item(self, at: ir.Expr) -> Item:
         with self.reader.bound(self.target, self.part.item(at)):
-            return self.reader.read(self.elt)
+            return self.reader.read_item(self.elt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +243,12 @@ class SequenceReader:
             ):
                 inner = self.read_sequence(head.iter)
                 return None if inner is None else Mapped(self, elt, head.target, inner)
+            case cst.Name() | cst.Subscript() if self.scope.form_of(node) is not None:
+                return self._tuple(node)
+            case cst.Call(func=func) if not self.scope.is_local(func) and self.scope.functions.named(func) is not None:
+                return self._tuple(node)
+            case cst.IfExp():
+                return self._tuple(node)
             case cst.Call(func=func, args=args) if not any(arg.star for arg in args):
                 places = [arg.value for arg in args if arg.keyword is None]
                 named = {arg.keyword.value: arg.value for arg in args if arg.keyword is not None}
@@ -262,6 +267,21 @@ class SequenceReader:
             case _:
                 return None
 
+    def _tuple(self, node: cst.BaseExpression) -> Sequence | None:
+        """The items of a tuple that is computed or kept in a local; None after a diagnostic."""
+        match self._item(node):
+            case tuple() as items:
+                return Display(items, self.span)
+            case None:
+                return None
+            case _:
+                self.scope.error("P312", "this is one number, not a tuple", node, "loop over a tuple, or a `range`")
+                return None
+
+    def read_item(self, node: cst.BaseExpression) -> Item:
+        """A number, or the items of a tuple."""
+        return as_item(open_tuple(self.read(node), node, self.scope))
+
     @contextmanager
     def bound(self, target: cst.BaseExpression, item: Item) -> Iterator[None]:
         """The variables of a comprehension, while an expression with them is read."""
@@ -279,9 +299,9 @@ class SequenceReader:
             case cst.Name(value=name), View():
                 self.scope.bound.pop(name, None)
                 self.scope.views.views[name] = item
-            case cst.Name(value=name), _ if not isinstance(item, tuple | View):
+            case cst.Name(value=name), _ if (value := as_value(item, self.span)) is not None:
                 self.scope.views.views.pop(name, None)
-                self.scope.bound[name] = item
+                self.scope.bound[name] = value
             case cst.Tuple(elements=elements), tuple() if len(elements) == len(item):
                 for element, part in zip(elements, item, strict=True):
                     self._bind(element.value, part)
@@ -330,8 +350,15 @@ class SequenceReader:
                 return None if part is None else part.kept(self.assigned, self.scope.save)
             case cst.Tuple(elements=elements) | cst.List(elements=elements):
                 return self._items([element.value for element in elements])
+            case cst.Name(value=name) if name in self.assigned and self.scope.form_of(node) is not None:
+                return as_item(open_tuple(self.scope.save(self.read(node)), node, self.scope))
             case _:
-                return self._kept(self.read(node))
+                return self._kept_item(self.read_item(node))
+
+    def _kept_item(self, item: Item) -> Item:
+        if isinstance(item, tuple):
+            return tuple(map(self._kept_item, item))
+        return item if isinstance(item, View | ir.TupleItem) else self._kept(item)
 
     def _kept(self, value: ir.Expr) -> ir.Expr:
         """`value`, in a local unless it stays the same while the sequence is used."""

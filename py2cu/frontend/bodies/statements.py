@@ -12,11 +12,12 @@ from py2cu import ir
 from py2cu.frontend.bodies.assignments import Unpacker
 from py2cu.frontend.bodies.comments import comment_beside, comment_of, comments_above, head_comment
 from py2cu.frontend.bodies.expressions import ExpressionReader
-from py2cu.frontend.bodies.loops import read_loop_head
+from py2cu.frontend.bodies.loops import LoopHead, read_loop_head
 from py2cu.frontend.bodies.printing import read_message, read_print
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences import SequenceReader
+from py2cu.frontend.bodies.sequences import SequenceReader, constant_range
 from py2cu.frontend.bodies.targets import TargetReader
+from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, describe_form, flatten
 from py2cu.frontend.bodies.unpacking import bind
 from py2cu.frontend.declarations.annotations import AnnotationReader
 from py2cu.frontend.names.operators import AUGMENTED
@@ -183,7 +184,17 @@ class StatementReader:
                     results = self._read_return(body, span), self._read_return(orelse, span)
                 return (ir.If(head, results[0], span=self._span(test)), *results[1])
             case _:
-                return (ir.Return(span, value=self.expressions.read_value(value)),)
+                result = self.expressions.read(value)
+                self._note_form(self.scope.form(result), value)
+                return (ir.Return(span, value=flatten(result)),)
+
+    def _note_form(self, form: Form, node: cst.BaseExpression) -> None:
+        """Note the form of a result; type inference checks the number of values on each path."""
+        known = self.scope.returned[0] if self.scope.returned else form
+        if known != form and count_numbers(known) == count_numbers(form):
+            what = f"this function returns {describe_form(known)} on one path and {describe_form(form)} here"
+            self.scope.error("P312", what, node, "a tuple of one form on every path")
+        self.scope.returned.append(form)
 
     def _is_breakpoint(self, callee: cst.BaseExpression) -> bool:
         """True for `breakpoint`, which stops `simulate` and has no code in the compiled kernel."""
@@ -312,10 +323,11 @@ class StatementReader:
             before = self.scope.hoisted.take()
             start: ir.Block = ()
             if head is not None and head.target is not None and head.item is not None:
-                start = bind(
+                bound = bind(
                     head.target, head.item, self.scope, lambda part, item: self.targets.assign(part, item, part)
                 )
-            body = self.read_suite(statement.body)
+                start = (*head.computed, *bound)
+            body = self._read_rounds(statement, head)
         orelse = self._read_else(statement.orelse)
         if head is None or (head.name is not None and not self.targets.is_local(head.name)):
             return ()
@@ -324,6 +336,13 @@ class StatementReader:
         span, body = self._span(statement.iter), (*start, *body)
         loop = ir.For(head.counter, start_, stop, step, body, span, trivia, orelse=orelse, unroll=head.unroll)
         return (*before, loop)
+
+    def _read_rounds(self, statement: cst.For, head: LoopHead | None) -> ir.Block:
+        """The body of a loop, which may index tuples by a counter that it does not change."""
+        if head is None or head.counter in assigned_names(statement.body.body):
+            return self.read_suite(statement.body)
+        with self.scope.counting(head.counter, constant_range(*head.bounds)):
+            return self.read_suite(statement.body)
 
     def _elide(self, statement: cst.CSTNode, why: ir.Elision) -> ir.Block:
         """Note a statement that has no code; `analysis/account.py` reports those without a note."""

@@ -1,7 +1,8 @@
 """Tuples of constants from around a kernel, indexed in it: `WEIGHTS[k]`, `KERNEL[r][c]`.
 
 A constant index is replaced by its constant. An index that is known only at run time places the tuple in constant
-memory; its elements remain Python numbers, weakly typed and exact.
+memory; its elements remain Python numbers, weakly typed and exact. A whole tuple, or a row of one, is a tuple of
+numbers.
 """
 
 from __future__ import annotations
@@ -14,11 +15,17 @@ import libcst as cst
 from py2cu import ir
 from py2cu.dtypes import BOOL, F64, I64
 from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.bodies.views import is_fixed
 from py2cu.frontend.names.constants import Constants, Real, check_64_bits, numbers
+from py2cu.frontend.names.syntax import source_text
 from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.source import Span
 
+_NONE: Final[frozenset[str]] = frozenset()
 _DTYPES: Final = {bool: BOOL, int: I64, float: F64}
+
+MAX_NUMBERS: Final = 64
+"""Of a tuple of constants that is a value: each is a local or an argument."""
 
 Read = Callable[[cst.BaseExpression], ir.Expr]
 
@@ -49,10 +56,24 @@ def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> ir.Expr | None
             scope.negative_indices.append(NegativeIndex(scope.span_of(node).line, 0, at))
         item = item[at]
     else:
-        if not isinstance(item, tuple):
-            span = scope.span_of(node)
-            return ir.Constant(check_64_bits(item, scope.reporter, span), span)
+        return constant_value(item, node, scope)
     return _refuse_rank(node, name.value, table, scope)
+
+
+def constant_value(value: Constants | Real, node: cst.BaseExpression, scope: Scope) -> ir.Expr:
+    """A constant, or a tuple of constants, as a value."""
+    span = scope.span_of(node)
+    if isinstance(value, tuple) and (count := sum(1 for _ in numbers(value))) > MAX_NUMBERS:
+        what = f"a tuple of {count} numbers is no value: at most {MAX_NUMBERS} fit locals and arguments"
+        scope.error("P408", what, node, f"index it: `{source_text(node)}[k]`")
+        return ir.Constant(0, span)
+
+    def part(value: Constants | Real) -> ir.Expr:
+        if isinstance(value, tuple):
+            return ir.Tuple(tuple(map(part, value)), span)
+        return ir.Constant(check_64_bits(value, scope.reporter, span), span)
+
+    return part(value)
 
 
 def find_row(node: cst.BaseExpression, scope: Scope) -> Constants | None:
@@ -111,12 +132,23 @@ def _look_up(node: cst.Subscript, name: str, table: Constants, indices: list[ir.
         scope.error("P408", f"a kernel cannot index the tuple `{name}` at run time: {problem}", node, hint)
         return ir.Constant(0, span)
     array = scope.array_decls.setdefault(name, as_array(name, table, span))
-    if len(indices) != len(array.type.dims):
+    if len(indices) > len(array.type.dims):
         return _refuse_rank(node, name, table, scope)
     for index in indices:
         if isinstance(index, ir.Constant) and index.value < 0:
             scope.negative_indices.append(NegativeIndex(span.line, 0, int(index.value)))
-    return ir.Load(name, tuple(indices), span)
+
+    def part(indices: tuple[ir.Expr, ...]) -> ir.Expr:
+        if len(indices) == len(array.type.dims):
+            return ir.Load(name, indices, span)
+        extent = array.type.dims[len(indices)]
+        assert isinstance(extent, ir.Constant)
+        places = (ir.Constant(place, span, ir.PY_INT) for place in range(int(extent.value)))
+        return ir.Tuple(tuple(part((*indices, place)) for place in places), span)
+
+    if len(indices) < len(array.type.dims):
+        indices = [each if is_fixed(each, _NONE) or scope.hoisted.barrier else scope.save(each) for each in indices]
+    return part(tuple(indices))
 
 
 def _refuse_rank(node: cst.Subscript, name: str, table: Constants, scope: Scope) -> ir.Expr:

@@ -1,6 +1,6 @@
-"""Items of sequences to targets: `(a, b), row = item`. Parts of arrays are unpacked element by element.
+"""Items of sequences to targets: `(a, *b), row = item`. Parts of arrays are unpacked element by element.
 
-A part whose extent only the launch knows is checked: `assert x.shape[1] == 4`.
+A part whose extent only the launch knows is checked: `assert x.shape[1] == 4`. A starred name takes a tuple.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences import Item, Sequence
+from py2cu.frontend.bodies.sequences import Sequence
+from py2cu.frontend.bodies.tuples.items import Item, as_value
 from py2cu.frontend.bodies.views import View
 
 Bound = tuple[cst.BaseExpression, "ir.Expr | View"]  # a name or an element, and what it takes
@@ -36,51 +37,59 @@ def unpack(target: cst.BaseExpression, item: Item, scope: Scope, checks: list[ir
             value = _as_tuple(item, target, scope)
             return [] if value is None else [(target, value)]
         return [(target, item)]
-    if any(isinstance(element, cst.StarredElement) for element in target.elements):
-        scope.error("P103", "`*` is not supported in a kernel", target, "write a name for each value")
+    items = _items(item, target, scope, checks)
+    parts = None if items is None else distribute(target, items, target, scope)
+    if parts is None:
         return []
-    parts = [element.value for element in target.elements]
-    items = _items(item, len(parts), target, scope, checks)
-    if items is None:
-        return []
-    return [pair for part, each in zip(parts, items, strict=True) for pair in unpack(part, each, scope, checks)]
+    return [pair for part, each in parts for pair in unpack(part, each, scope, checks)]
+
+
+def distribute(
+    target: cst.Tuple | cst.List, items: tuple[Item, ...], value: cst.BaseExpression, scope: Scope
+) -> list[tuple[cst.BaseExpression, Item]] | None:
+    """Each part of `target` with its item, a starred one with a tuple; None, after a diagnostic, if counts differ."""
+    parts, count = [element.value for element in target.elements], len(items)
+    starred = [at for at, element in enumerate(target.elements) if isinstance(element, cst.StarredElement)]
+    if (count < len(parts) - 1) if starred else (count != len(parts)):
+        least = f"at least {len(parts) - 1}" if starred else str(len(parts))
+        scope.error("P103", f"{count} values for {least} names", value, "as many names as values")
+        return None
+    if starred:
+        first, last = starred[0], count - (len(parts) - 1 - starred[0])
+        items = (*items[:first], items[first:last], *items[last:])
+    return list(zip(parts, items, strict=True))
 
 
 def _as_tuple(item: tuple[Item, ...], target: cst.BaseExpression, scope: Scope) -> ir.Expr | None:
-    """A tuple for one name: of numbers alone."""
-    numbers = tuple(each for each in item if not isinstance(each, tuple | View))
-    if len(numbers) == len(item):
-        return ir.Tuple(numbers, scope.span_of(target))
-    scope.error("P103", "one name takes a number, a part of an array, or a tuple of numbers", target, "unpack it")
-    return None
+    """A tuple for one name: of numbers, and of tuples of them."""
+    value = as_value(item, scope.span_of(target))
+    if value is None:
+        scope.error("P103", "one name takes a number, a part of an array, or a tuple of numbers", target, "unpack it")
+    return value
 
 
-def _items(
-    item: Item, count: int, target: cst.Tuple | cst.List, scope: Scope, checks: list[ir.Assert]
-) -> tuple[Item, ...] | None:
-    """The `count` items of a tuple or of a part of an array; None after a diagnostic."""
-    span = scope.span_of(target)
+def _items(item: Item, target: cst.Tuple | cst.List, scope: Scope, checks: list[ir.Assert]) -> tuple[Item, ...] | None:
+    """The items of a tuple or of a part of an array; None after a diagnostic."""
+    span, count = scope.span_of(target), len(target.elements)
     match item:
         case tuple():
-            length: int | None = len(item)
-            items = item
+            return item
         case View():
             length = known_extent(item, scope)
-            places = [ir.Constant(place, span, ir.PY_INT) for place in range(count)]
-            items = tuple(
-                item.at((place,)) if item.rank > 1 else ir.Load(item.array, item.indices((place,)), span)
-                for place in places
-            )
+            if length is None and any(isinstance(element, cst.StarredElement) for element in target.elements):
+                scope.error("P103", "`*` needs a known number of values", target, "write the extent in the annotation")
+                return None
+            places = [ir.Constant(place, span, ir.PY_INT) for place in range(count if length is None else length)]
             if length is None:
                 has_count = ir.Compare("==", item.extent(0), ir.Constant(count, span, ir.PY_INT), span)
                 checks.append(ir.Assert(has_count, f"{count} values are unpacked", "", span))
+            return tuple(
+                item.at((place,)) if item.rank > 1 else ir.Load(item.array, item.indices((place,)), span)
+                for place in places
+            )
         case _:
             scope.error("P103", "a number cannot be unpacked", target, "write one name")
             return None
-    if length is not None and length != count:
-        scope.error("P103", f"{length} values for {count} names", target, "as many names as values")
-        return None
-    return items
 
 
 def known_extent(view: View, scope: Scope) -> int | None:

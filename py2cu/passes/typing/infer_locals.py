@@ -113,14 +113,14 @@ class _Locals:
     known: dict[str, ir.ValueType]
     numbers: dict[str, _Local] = field(default_factory=dict)
     so_far: dict[str, ir.ReachingTypes] = field(default_factory=dict)  # of this round, for names not in `before`
-    lengths: dict[str, dict[int, Span]] = field(default_factory=dict)  # with the first place; 0 for a number
+    lengths: dict[str, dict[int | None, Span]] = field(default_factory=dict)  # with the first place; None of a number
 
     def add(self, name: str, value: ir.Expr, span: Span, is_parameter: bool = False) -> None:
         """Join one assignment into the type of `name`; a value whose type is unknown yet is skipped."""
         match value.type:
             case ir.ElementType() | ir.PythonType():
                 self.known.setdefault(name, value.type)
-                self.lengths.setdefault(name, {}).setdefault(0, span)
+                self.lengths.setdefault(name, {}).setdefault(None, span)
                 self.join(name, value, value.type, span, is_parameter)
             case ir.TupleType(items=types):
                 self.known.setdefault(name, value.type)
@@ -138,8 +138,8 @@ class _Locals:
         """The type by name; a local with several lengths gets the first."""
         return {name: self._type(name, next(iter(lengths))) for name, lengths in self.lengths.items()}
 
-    def _type(self, name: str, length: int) -> ir.ValueType:
-        if length == 0:
+    def _type(self, name: str, length: int | None) -> ir.ValueType:
+        if length is None:
             return self.numbers[name].type
         return ir.TupleType(tuple(self.numbers[_item(name, at)].type for at in range(length)))
 
@@ -173,8 +173,8 @@ def _item(name: str, at: int) -> str:
     return f"{name}[{at}]"
 
 
-def _counted(length: int) -> str:
-    return f"a tuple of {length}" if length else "one number"
+def _counted(length: int | None) -> str:
+    return "one number" if length is None else f"a tuple of {length}"
 
 
 def _join_into(local: _Local, name: str, value: ir.Expr, type_: ir.ScalarType, span: Span, is_parameter: bool) -> None:

@@ -16,7 +16,7 @@ from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.dims import unravel
 from py2cu.simulator.memory.rows import Rows
 from py2cu.simulator.memory.shaped import Shaped
-from py2cu.simulator.memory.views import iterate, part_at
+from py2cu.simulator.memory.views import iterate, part_at, store_tuple
 from py2cu.simulator.memory.writes import OutOfRange, Sum, Write
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import CheckedInt
@@ -94,7 +94,17 @@ class ArrayView(Shaped):
         return self.load(position, frame)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.store(self._position(index), value, sys._getframe(1))
+        frame = sys._getframe(1)
+        try:
+            position = self._position(index)
+        except PartialIndex:
+            self.store_part(index, value, frame)
+        else:
+            self.store(position, value, frame)
+
+    def store_part(self, index: Any, value: Any, frame: FrameType) -> None:
+        """Store a tuple into the elements that `index` selects, for the user's frame."""
+        store_tuple(part_at(self, index), value, frame)
 
     def view(self, rows: int, row: int) -> Rows:
         """View a one-dimensional array in rows: `x.view(-1, 4)`.

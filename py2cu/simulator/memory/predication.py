@@ -93,6 +93,10 @@ class PredicatedArray:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         frame = sys._getframe(1)
+        if is_partial(self._array, index):
+            if not is_predicated_off(frame):
+                self._array.store_part(index, value, frame)
+            return
         array, position = scratch_element(self._array) if is_predicated_off(frame) else self._array.locate(index)
         array.store(position, value, frame)
 

@@ -20,7 +20,7 @@ from py2cu.simulator.findings import NOWHERE
 from py2cu.simulator.memory.arrays import ArrayView, PartialIndex, UnwrittenArray
 from py2cu.simulator.memory.races import RaceCheckedArray
 from py2cu.simulator.memory.shaped import Shaped
-from py2cu.simulator.memory.views import iterate, part_at
+from py2cu.simulator.memory.views import iterate, part_at, store_tuple
 from py2cu.simulator.memory.writes import OutOfRange, Write
 from py2cu.simulator.state import THREAD
 
@@ -168,7 +168,18 @@ class SharedView(FastReads, Shaped):
         return self._array.load(position, frame)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._array.store(self._position(index), value, sys._getframe(1))
+        self.store(index, value, sys._getframe(1))
+
+    def store(self, index: Any, value: Any, frame: FrameType) -> None:
+        """Store a number, or a tuple into a slice, for the user's frame."""
+        if index.__class__ is slice:
+            self.store_part(index, value, frame)
+        else:
+            self._array.store(self._position(index), value, frame)
+
+    def store_part(self, part: slice, value: Any, frame: FrameType) -> None:
+        """Store a tuple into a slice, for the user's frame."""
+        store_tuple(self._slice(part), value, frame)
 
     def locate(self, index: Any) -> tuple[ArrayView, int]:
         return self._array, self._position(index)

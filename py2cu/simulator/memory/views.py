@@ -72,7 +72,14 @@ class Part(Shaped):
         return array.load(position, frame)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        frame = sys._getframe(1)
+        self.store(index, value, sys._getframe(1))
+
+    def store(self, index: Any, value: Any, frame: FrameType) -> None:
+        """Store a number, or a tuple of as many as `index` selects, for the user's frame."""
+        part = part_at(self, index)
+        if part is not None:
+            store_tuple(part, value, frame)
+            return
         array, position = self.access(index if isinstance(index, tuple) else (index,), frame)
         array.store(position, value, frame)
 
@@ -124,6 +131,19 @@ def part_at(array: Any, index: Any) -> Part | None:
     if step != 1:
         raise IndexError(f"a part of `{array.name}` takes neighbouring elements: `[a:b]`")
     return Part(array, tuple(singles), start, (max(0, stop - start), *left[1:]))
+
+
+def store_tuple(part: Any, value: Any, frame: FrameType) -> None:
+    """Store a tuple into the elements of a part, nested ones into its rows.
+
+    Raises:
+        ValueError: the tuple has another length than the part, or is no tuple.
+    """
+    count = len(part)
+    if not isinstance(value, tuple | list) or len(value) != count:
+        raise ValueError(f"{count} elements or rows of `{part.name}` take a tuple of {count} values")
+    for at, item in enumerate(value):
+        part.store(THREAD.integer(at), item, frame)
 
 
 def _from_start(index: Any, axis: int, extent: int) -> Any:
