@@ -26,11 +26,13 @@ def best() -> TargetName:
 
 
 def of_tensors(tensors: Mapping[str, torch.Tensor]) -> TargetName:
-    """The device that holds all of `tensors`, which are named as in messages; there is at least one.
+    """The device that holds all of `tensors`, which are named as in messages; torch's default device if there are none.
 
     Raises:
         ValueError: a tensor is on another device than the first, or on neither a GPU nor the CPU.
     """
+    if not tensors:
+        return _of_default()
     first, *_ = tensors
     expected = tensors[first].device
     for name, tensor in tensors.items():
@@ -43,3 +45,12 @@ def of_tensors(tensors: Mapping[str, torch.Tensor]) -> TargetName:
             places = f"`{name}` is on device {tensor.device.index} and `{first}` on device {expected.index}"
             raise ValueError(places)
     return TargetName(expected.type)
+
+
+def _of_default() -> TargetName:
+    import torch
+
+    device = torch.get_default_device()
+    if device.type not in tuple(TargetName):
+        raise ValueError(f"torch's default device is {device}; kernels run on cuda and cpu")
+    return TargetName(device.type)

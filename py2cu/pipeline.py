@@ -225,7 +225,7 @@ def _translate(
     return Translation(
         name=name,
         python_file=reporter.file.name,
-        signatures=tuple(signature_of(family) for family in finished),
+        signatures=tuple(signature_of(family).called() for family in finished),
         notes=reporter.sorted,
         texts={
             target: render(name, source_name, kernels, target)

@@ -17,7 +17,7 @@ from py2cu.ir.types import ArrayType
 
 
 def allocate_outputs(signature: Signature, values: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of `values` with the missing outputs allocated on the device of its first tensor.
+    """A copy of `values` with the missing outputs allocated on the device of its first tensor, or the default device.
 
     An output with an `init=` value is filled with it; others are left uninitialised.
 
@@ -30,7 +30,8 @@ def allocate_outputs(signature: Signature, values: Mapping[str, Any]) -> dict[st
     if not missing:
         return complete
     dims, inits = bind_dims(signature, values), dict(signature.inits)
-    device = next(value.device for value in values.values() if isinstance(value, torch.Tensor))
+    devices = (value.device for value in values.values() if isinstance(value, torch.Tensor))
+    device = next(devices, torch.get_default_device())
     for parameter in missing:
         assert isinstance(parameter.type, ArrayType)
         shape = [evaluate(dim, dims) for dim in parameter.type.dims]

@@ -112,7 +112,7 @@ class KernelCall:
         if self.signature.size is None and not launch:
             how = f"launch it as {name}[grid, block](...), or decorate it with @kernel(size=…)"
             raise TypeError(f"the number of threads of {name} is unknown: {how}")
-        op_allocates = bool(missing) and len(missing) == len(self.signature.outputs)
+        op_allocates = self.signature.op_allocates and bool(missing) and len(missing) == len(self.signature.outputs)
         if op_allocates or not missing:
             op_parameters = self.signature.inputs if op_allocates else self.signature.parameters
             op = self._op(device, op_allocates, launch)
@@ -173,7 +173,7 @@ class KernelCall:
             return self._adapted(packet.grid, self.signature.parameters)
         if allocates:
             return self._adapted(packet.default, self.signature.inputs)
-        op = packet.out if self.signature.outputs else packet.default
+        op = packet.out if self.signature.outputs and self.signature.op_allocates else packet.default
         return self._adapted(op, self.signature.parameters)
 
     def _adapted(self, op: Any, parameters: Sequence[Parameter]) -> Callable[..., Any]:

@@ -165,7 +165,8 @@ def user_case(signature: Signature, arguments: Mapping[str, Argument]) -> Case:
     """
     complete = {n: v.detach().cpu().clone() if isinstance(v, torch.Tensor) else v for n, v in arguments.items()}
     dims = bind_dims(signature, complete)
-    with_outputs = allocate_outputs(signature, complete)
+    with torch.device("cpu"):
+        with_outputs = allocate_outputs(signature, complete)
     for name in with_outputs.keys() - complete.keys() - dict(signature.inits).keys():
         poison(with_outputs[name])
     for parameter in signature.parameters:

@@ -1,6 +1,7 @@
 """Infers the role of every array: input, output or both.
 
 out[i] = x[i]       x: input; out: output, since it is only written and x fixes its shape
+out[i] = seed * i   out: factory, since it is only written and the call's numbers fix its shape
 y[i] += x[i]        y: inout, since it is read
 """
 
@@ -37,10 +38,12 @@ def infer_roles(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     optional = {p.name for p in kernel.optional_arrays}
     allocatable = {name for name in stored - optional if name not in loaded or name in inits}
     allocated = _with_known_shape(kernel, allocatable)
+    # An op runs on the device of a tensor. Without one, a call in Python allocates on torch's default device.
+    names_device = any(p.name not in allocated and not p.may_be_none for p in kernel.arrays)
 
     def role(parameter: Parameter) -> Role:
         if parameter.name in allocated:
-            return Role.OUTPUT
+            return Role.OUTPUT if names_device else Role.FACTORY
         return Role.INOUT if parameter.name in stored else Role.INPUT
 
     return with_fields(kernel, parameters=tuple(replace(p, role=role(p)) for p in kernel.parameters))
@@ -62,8 +65,7 @@ def _with_known_shape(kernel: ir.Kernel, allocatable: set[str]) -> set[str]:
             and kernel.array_type(name).dtype.variable in variables
         }
         if remaining == allocatable:
-            # Without an array argument, the device to allocate on is unknown.
-            return allocatable if passed else set()
+            return allocatable
         allocatable = remaining
 
 

@@ -22,6 +22,7 @@ class Role(enum.Enum):
     INPUT = "input"
     INOUT = "inout"  # written, and the caller provides it
     OUTPUT = "output"  # written, and allocated where the caller gives none
+    FACTORY = "factory"  # the same of a kernel that takes no tensor: its op takes the array, a call in Python may not
 
 
 def is_constexpr_value(value: object) -> TypeGuard[int]:

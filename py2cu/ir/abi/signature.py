@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from py2cu.dtypes import DType
@@ -85,6 +86,7 @@ class Signature:
     aligned: tuple[str, ...] = ()  # those of which a row is loaded or stored at once
     measured: tuple[Dim, ...] = ()  # arrays from which a call in Python takes integers that it leaves out
     asserts: bool = False  # a call may raise `AssertionError`
+    op_allocates: bool = True  # the outputs of a call; else Python does, on torch's default device
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
 
     def instance(self, arguments: Mapping[str, Any]) -> Signature:
@@ -102,6 +104,20 @@ class Signature:
                 return candidate
         listed = ", ".join(f"`{name}` of {dtype}" for name, dtype in dtypes.items())
         raise RuntimeError(f"{self.name} has no instance for {listed}")
+
+    def called(self) -> Signature:
+        """The signature of calls in Python, which allocate arrays that the op takes where no tensor names a device."""
+        made = {p.name for p in self.parameters if p.role is Role.FACTORY}
+        if not made:
+            return self
+        by_number = {dim.name for dim in self.dims if dim.array in made}
+        return replace(
+            self,
+            parameters=tuple(replace(p, role=Role.OUTPUT) if p.name in made else p for p in self.parameters),
+            dims=tuple(Dim(dim.name, None) if dim.name in by_number else dim for dim in self.dims),
+            measured=(*self.measured, *(dim for dim in self.dims if dim.name in by_number)),
+            op_allocates=False,
+        )
 
     @property
     def arrays(self) -> tuple[Parameter, ...]:
