@@ -11,6 +11,7 @@ import io
 import re
 from dataclasses import field
 from pathlib import Path
+from typing import Final
 
 from py2cu.records import record
 
@@ -24,6 +25,8 @@ class Span:
     end_line: int
     end_column: int
 
+
+_QUOTED: Final = 40  # the longest text that a hint repeats
 
 NOWHERE = Span(0, 0, 0, 0)
 """The place of nodes that a pass creates; diagnostics never point there."""
@@ -67,6 +70,11 @@ class SourceFile:
         """Line `number`, from 1, without its line break; empty past the last."""
         lines = _lines(self.text)
         return lines[number - 1] if 0 < number <= len(lines) else ""
+
+    def quote(self, span: Span) -> str:
+        """The text of `span` as a hint repeats it; `…` if it is long, or of several lines."""
+        text = self.line(span.line)[span.column : span.end_column] if span.line == span.end_line else ""
+        return text if 0 < len(text) <= _QUOTED else "…"
 
 
 @functools.lru_cache(maxsize=4)

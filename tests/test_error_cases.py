@@ -1,50 +1,76 @@
 """Every refusal as a user sees it, `tests/cases/errors/*.case`, and in `tests/cases/notes` what `--notes` says.
 
-A case is a sentence, `=== python` with a file, `=== error` with all that is printed about it. `--update-golden`
-writes the latter, which a new case lacks; the diff is the review.
+A case is a sentence, `=== python` with a file, `=== error` with all that is printed about it, and `=== rewrite` with
+what the hints say to write instead (`tests/support/rewrites.py`). `--update-golden` writes the errors, which a new case
+lacks; the diff is the review.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from py2cu.codes import CODES
-from py2cu.diagnostics import TranslationError, render
+from py2cu.diagnostics import Diagnostic, Severity, TranslationError, render
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
+from tests.support.rewrites import Rewrite
 
 FOLDER = Path(__file__).parent / "cases"
 CASES = sorted([*FOLDER.glob("errors/*.case"), *FOLDER.glob("notes/*.case")])
 WITHOUT_CASE = {"P100", "P102", "P601"}  # not about a text that can be shown: tests/test_bad_input.py, test_build.py
 
 
-def sections(path: Path) -> tuple[str, str, str]:
-    """The sentence, the Python, and the expected output, "" for a new case."""
-    text = path.read_text(encoding="utf-8")
-    sentence, python, *error = re.split(r"^=== (?:python|error)\n", text, flags=re.MULTILINE)
-    return sentence.strip(), python.rstrip("\n") + "\n", "".join(error).strip("\n")
+class Sections(NamedTuple):
+    """The parts of a case; "" for one that it lacks."""
+
+    sentence: str
+    python: str
+    error: str
+    rewrite: str
+
+    @property
+    def text(self) -> str:
+        parts = {"python": self.python.rstrip("\n"), "error": self.error, "rewrite": self.rewrite}
+        return "\n\n".join([self.sentence, *(f"=== {name}\n{part}" for name, part in parts.items() if part)]) + "\n"
 
 
-def said_about(path: Path, python: str) -> str:
-    """What is printed about a file: its errors, else its notes."""
+def sections(path: Path) -> Sections:
+    sentence, *parts = re.split(r"^=== (python|error|rewrite)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    texts = dict(zip(parts[::2], parts[1::2], strict=True))
+    python = texts["python"].rstrip("\n") + "\n"
+    return Sections(sentence.strip(), python, texts.get("error", "").strip("\n"), texts.get("rewrite", "").strip("\n"))
+
+
+def reported(path: Path, python: str) -> tuple[Diagnostic, ...]:
+    """The errors of a file, else its notes."""
     try:
-        return render(translate_file(SourceFile("case.py", python), notes=path.parent.name == "notes").notes)
+        return translate_file(SourceFile("case.py", python), notes=path.parent.name == "notes").notes
     except TranslationError as error:
-        return render(error.diagnostics)
+        return error.diagnostics
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_error_case(path: Path, pytestconfig: pytest.Config) -> None:
-    sentence, python, expected = sections(path)
-    said = said_about(path, python)
-    assert said == said_about(path, python), "two runs differ"
+    case = sections(path)
+    said = render(reported(path, case.python))
+    assert said == render(reported(path, case.python)), "two runs differ"
     if pytestconfig.getoption("--update-golden"):
-        path.write_text(f"{sentence}\n\n=== python\n{python}\n=== error\n{said}\n", encoding="utf-8")
+        path.write_text(case._replace(error=said).text, encoding="utf-8")
     else:
-        assert said == expected
+        assert said == case.error
+
+
+@pytest.mark.parametrize("path", [path for path in CASES if sections(path).rewrite], ids=lambda path: path.stem)
+def test_what_the_hints_say_is_translated(path: Path) -> None:
+    case = sections(path)
+    rewrite = Rewrite.of(case.rewrite)
+    translate_file(SourceFile("case.py", rewrite.applied(case.python)))
+    hints = {item.hint for item in reported(path, case.python) if item.severity is Severity.ERROR and item.hint}
+    assert [hint for hint in hints if not rewrite.follows(hint)] == []
 
 
 def test_the_repr_of_an_error_is_no_copy_of_the_file() -> None:
@@ -55,14 +81,14 @@ def test_the_repr_of_an_error_is_no_copy_of_the_file() -> None:
 
 
 def test_every_code_has_a_case() -> None:
-    shown = {code for path in CASES for code in re.findall(r"(?:error|note)\[(P\d\d\d)\]", sections(path)[2])}
+    shown = {code for path in CASES for code in re.findall(r"(?:error|note)\[(P\d\d\d)\]", sections(path).error)}
     assert shown == set(CODES) - WITHOUT_CASE
 
 
 def test_notes_on_performance_are_for_those_who_ask() -> None:
     for path in FOLDER.glob("notes/*.case"):
-        assert translate_file(SourceFile("case.py", sections(path)[1])).notes == ()
+        assert translate_file(SourceFile("case.py", sections(path).python)).notes == ()
 
 
 def test_every_case_says_something() -> None:
-    assert [path.name for path in CASES if not sections(path)[2]] == []
+    assert [path.name for path in CASES if not sections(path).error] == []

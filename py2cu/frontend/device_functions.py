@@ -24,6 +24,7 @@ from py2cu.frontend.declarations.annotations import unnamed_dims
 from py2cu.frontend.declarations.arguments import Argument, bind_arguments
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
 from py2cu.frontend.declarations.array_extents import ExtentReader
+from py2cu.frontend.names.ambiguity import remove_decorators
 from py2cu.frontend.names.closures import environment_in
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.defaults import DefaultReader
@@ -127,7 +128,7 @@ class FunctionReader:
             return None
         if environment.binders and not environment.is_plain(node):
             what = f"`{node.name.value}` may be replaced by its decorator, and py2cu does not run the file"
-            self.reporter.error("P105", what, self.span_of(call), "remove the decorator")
+            self.reporter.error("P105", what, self.span_of(call), remove_decorators(node))
             return None
         is_here = function.module is self.module
         reporter = self.reporter if is_here else self.reporter.within(self._there(function, call))

@@ -25,6 +25,7 @@ from py2cu.frontend.declarations.annotations import (
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.defaults import DefaultReader
 from py2cu.frontend.names.syntax import all_parameters, is_named, nodes_in
+from py2cu.frontend.rewrites.annotations import rewrite_parameter
 from py2cu.frontend.source.imports import ImportedSources
 from py2cu.frontend.source.reader import KernelSource, Module
 from py2cu.ir.abi.parameters import (
@@ -36,6 +37,7 @@ from py2cu.ir.abi.parameters import (
     Parameter,
     is_constexpr_value,
 )
+from py2cu.ir.printer import print_expr
 from py2cu.options import Values
 
 
@@ -99,10 +101,8 @@ class ParameterReader:
             parameters.launch[name] = launched
             return
         if param.annotation is None:
-            self._error(
-                "P301", f"parameter `{name}` needs an annotation", param.name,
-                f'`{name}: Float32[Tensor, "n"]`, or `{name}: int` for a scalar',
-            )  # fmt: skip
+            hint = rewrite_parameter(name, self.source.function.body, self.rank(name))
+            self._error("P301", f"parameter `{name}` needs an annotation", param.name, hint)
             parameters.broken.add(name)
             return
         if isinstance(type_, IndexAnnotation):
@@ -154,7 +154,8 @@ class ParameterReader:
         type_ = block_parameter.type
         if type_ is not None and len(type_.dims) != 1:
             message = f"the shared memory `{block_parameter.name}` has one dimension, not {len(type_.dims)}"
-            self._error("P408", message, param.name, "slice it: `a, b = shared[:n], shared[n:]`")
+            product = "*".join(f"({each})" if " " in each else each for each in map(print_expr, type_.dims))
+            self._error("P408", message, param.name, f'write one extent, `"{product}"`')
             block_parameter = replace(block_parameter, type=replace(type_, dims=(ir.constant_extent(1),)))
         parameters.block.append(block_parameter)
 

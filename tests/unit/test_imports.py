@@ -39,9 +39,12 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "analysis": ABI | {"ir", "builtins"},
     "frontend.source": IR | {"deep_stack", "frontend.names", "function_text", "live"},
     "frontend.names": ABI | {"builtins", "ir", "live"},
-    "frontend.declarations": IR | {"frontend.names", "frontend.source"},
-    "frontend.bodies": IR | {"frontend.declarations", "frontend.names", "frontend.source", "live"},
-    "frontend": IR | {"frontend.bodies", "frontend.declarations", "frontend.names", "frontend.source", "live"},
+    "frontend.declarations": IR | {"frontend.names", "frontend.rewrites", "frontend.source"},
+    "frontend.rewrites": {"frontend.names"},
+    "frontend.bodies": IR
+    | {"frontend.declarations", "frontend.names", "frontend.rewrites", "frontend.source", "live"},
+    "frontend": IR
+    | {"frontend.bodies", "frontend.declarations", "frontend.names", "frontend.rewrites", "frontend.source", "live"},
     "passes": IR,
     "passes.canonical": IR,
     "passes.typing": IR,

@@ -31,6 +31,7 @@ from py2cu.frontend.bodies.tuples.values import open_tuple
 from py2cu.frontend.bodies.unpacking import distribute, known_rounds, unpack
 from py2cu.frontend.bodies.views import View
 from py2cu.frontend.names.syntax import assigned_names, nodes_in
+from py2cu.frontend.rewrites.targets import rewrite_names
 from py2cu.ir.visit import is_duplicable, names_in, walk
 from py2cu.source import Span
 
@@ -216,7 +217,8 @@ class Unpacker:
 
     def _counts_match(self, count: int, targets: Sequence[cst.BaseExpression], value: cst.BaseExpression) -> bool:
         if count != len(targets):
-            self.scope.error("P103", f"{count} values for {len(targets)} names", value, "as many names as values")
+            what = f"{count} values for {len(targets)} names"
+            self.scope.error("P103", what, value, rewrite_names(targets, count))
         return count == len(targets)
 
     def _once(self, node: cst.BaseExpression, name: str) -> ir.Expr:

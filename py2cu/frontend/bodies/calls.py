@@ -28,7 +28,7 @@ from py2cu.frontend.declarations.arguments import Argument
 from py2cu.frontend.declarations.array_declarations import EXAMPLES, MAKERS
 from py2cu.frontend.names.closures import free_variables, reached_functions
 from py2cu.frontend.names.constants import as_float
-from py2cu.frontend.names.syntax import nodes_in, source_text
+from py2cu.frontend.names.syntax import all_parameters, nodes_in, source_text
 from py2cu.frontend.source.imports import DeviceFunction
 from py2cu.suggestions import nearest
 
@@ -155,7 +155,9 @@ class CallReader:
                 return None
             if self.scope.views.is_view(name):
                 what = f"`{name}` is part of an array, which a nested function cannot read from around it"
-                self.scope.error("P105", what, call, "pass it as an argument")
+                params = [each.name.value for each in all_parameters(function.node)] + [name]
+                hint = f"pass it as an argument: `def {function.node.name.value}({', '.join(params)})`"
+                self.scope.error("P105", what, call, hint)
                 return None
             if self.scope.is_row_view(name):
                 what = f"`{name}` is a view in rows; device functions cannot take it"
@@ -205,7 +207,8 @@ class CallReader:
         if len(node.args) != count or any(arg.keyword or arg.star for arg in node.args):
             values = ", ".join(("compare", "value")[-ATOMICS[op].values :])
             what = f"`atomic.{op}` takes an array, an index and {'two values' if count == 4 else 'a value'}"
-            self.scope.error("P105", what, node, f"`atomic.{op}(x, i, {values})`")
+            first = source_text(node.args[0].value) if node.args else "x"
+            self.scope.error("P105", what, node, f"`atomic.{op}({first}, i, {values})`")
             return None
         array, index, *values_ = (arg.value for arg in node.args)
         part = read_part(array, self.scope, self.read)
@@ -217,7 +220,8 @@ class CallReader:
         rank = len(self.scope.arrays[name].dims) if part is None else part.rank
         if len(items) != rank:
             what = f"`{source_text(array)}` takes {rank} {'index' if rank == 1 else 'indices'}, not {len(items)}"
-            self.scope.error("P401", what, index, f"`({', '.join('ijklmnop'[:rank])})`")
+            places = ", ".join([*map(source_text, items), *"klmnopqr"][:rank])
+            self.scope.error("P401", what, index, f"write `{places}`" if rank == 1 else f"write `({places})`")
             return None
         indices = tuple(map(self.read, items))
         self.scope.hoisted.acted = True
@@ -232,7 +236,7 @@ class CallReader:
         most = SYNCS[function]
         if len(node.args) > most or any(arg.keyword or arg.star for arg in node.args):
             takes = "no arguments" if most == 0 else "a mask, or nothing"
-            self.scope.error("P105", f"`{source_text(node.func)}` takes {takes}", node, f"`{function}()`")
+            self.scope.error("P105", f"`{source_text(node.func)}` takes {takes}", node, f"`{source_text(node.func)}()`")
             return ir.Sync(function, (), self.scope.span_of(node))
         return ir.Sync(function, tuple(self.read(arg.value) for arg in node.args), self.scope.span_of(node))
 
@@ -317,13 +321,11 @@ class CallReader:
                     "name it on a line of its own: `f = lambda v: …`",
                 )  # fmt: skip
             case _ if self.is_unroll(node):
-                self.scope.error(
-                    "P104", "`unroll` is allowed only in the head of a `for` loop", node, "`for k in unroll(range(n)):`"
-                )
+                what, hint = "`unroll` is allowed only in the head of a `for` loop", f"`for k in {source_text(node)}:`"
+                self.scope.error("P104", what, node, hint)
             case cst.Name(value="range"):
-                self.scope.error(
-                    "P104", "`range` is allowed only in the head of a `for` loop", node, "`for k in range(n):`"
-                )
+                what, hint = "`range` is allowed only in the head of a `for` loop", f"`for k in {source_text(node)}:`"
+                self.scope.error("P104", what, node, hint)
             case cst.Name(value=name) if qualified is None and self.scope.environment.definition(name) is not None:
                 self._refuse_definition(node, name)
             case cst.Name() as name if qualified is None:
@@ -337,7 +339,9 @@ class CallReader:
                 hint = f"`{EXAMPLES[space]}` outside loops and branches, once"
                 self.scope.error("P408", f"a {space.value} array must be assigned on a line of its own", node, hint)
             case _ if (function := self._sync_function(node)) is not None:
-                self.scope.error("P103", f"`{function}` has no value", node, "call it on a line of its own")
+                self.scope.error(
+                    "P103", f"`{function}` has no value", node, f"write `{function}()` on a line of its own"
+                )
             case _ if (way := builtins.way_to_unpack(qualified or "")) is not None:
                 what = f"`{source_text(node.func)}` returns two numbers"
                 hint = f"unpack them on a line of their own: {way.replace('builtins.', '')}"
@@ -368,6 +372,9 @@ class CallReader:
 
     def _function_hint(self, node: cst.BaseExpression, qualified: str) -> str:
         """What to write instead of `node`, which kernels cannot call."""
+        match node:
+            case cst.Attribute(value=cst.Name(value=name)) if name in self.scope.barriers:
+                return f"a barrier has one method: `{name}.wait()`"
         refused = builtins.REFUSED.get(qualified)
         return refused or self.scope.functions.missing(node) or _nearest_function(qualified)
 

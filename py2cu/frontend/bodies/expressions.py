@@ -25,6 +25,8 @@ from py2cu.frontend.bodies.views import View
 from py2cu.frontend.names.constants import Value, check_64_bits
 from py2cu.frontend.names.operators import BINARY, COMPARISONS, UNARY
 from py2cu.frontend.names.syntax import source_text
+from py2cu.frontend.rewrites.comparisons import rewrite_comparison
+from py2cu.frontend.rewrites.subscripts import rewrite_slices
 from py2cu.ir.complex_numbers import is_literal, literal
 from py2cu.suggestions import did_you_mean
 
@@ -135,7 +137,9 @@ class ExpressionReader:
         if name in self.scope.arrays or name in self.scope.views.views:
             tested = f", or test `{name} is not None`" if name in self.scope.optional_arrays else ""
             what = f"`{name}` is an array; a kernel works on its elements"
-            self.scope.error("P303", what, node, f"index it: `{name}[i]`{tested}")
+            rank = len(self.scope.arrays[name].dims) if name in self.scope.arrays else self.scope.views.views[name].rank
+            indices = ", ".join("ijklmnop"[:rank]) or "()"
+            self.scope.error("P303", what, node, f"index it: `{name}[{indices}]`{tested}")
             return ir.Constant(0, span)
         if name in self.scope.views.ended:
             what = f"`{name}` is part of an array in the block that defines it, and the block has ended"
@@ -156,7 +160,7 @@ class ExpressionReader:
         if isinstance(node, cst.Attribute) and qualified is None and self.scope.reports_ambiguous(node):
             return ir.Constant(0, span)
         if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call):
-            hint = "assign it to a name outside the kernel"
+            hint = f"assign it to a name outside the kernel: `LIMIT = {text}`"
             self.scope.error("P202", f"`{text}` is computed in the kernel", node, hint)
             return ir.Constant(0, span)
         if (element := self.scope.environment.element(node)) is not None:
@@ -175,7 +179,10 @@ class ExpressionReader:
             self.scope.error("P202", f"a kernel cannot use the value of `{text}`", node, "pass it as a parameter")
         elif text in self.scope.environment.definitions:
             self.scope.error(
-                "P202", f"`{text}` is not a literal constant", node, "pass it as a parameter, or assign a number to it"
+                "P202",
+                f"`{text}` is not a literal constant",
+                node,
+                f"assign a number to it, `{text} = …`, or make it a parameter",
             )
         else:
             self.scope.unknown_name(node)
@@ -206,7 +213,7 @@ class ExpressionReader:
     def _refuse_attribute(self, node: cst.Attribute) -> None:
         attribute = node.attr.value
         hint = did_you_mean(attribute, ["shape", "ndim"], "an array has `.shape`, `.ndim` and `len()`")
-        hint = "`.shape[0]` is its first extent" if attribute == "shape" else hint
+        hint = f"`{source_text(node)}[0]` is its first extent" if attribute == "shape" else hint
         self.scope.error("P202", f"`.{attribute}` of an array is not a number", node, hint)
 
     def _read_launch(self, node: cst.Name | cst.Attribute, launched: str, axis: str) -> ir.Expr:
@@ -238,11 +245,9 @@ class ExpressionReader:
                 is_in = functools.reduce(lambda some, link: ir.BoolOp("or", some, link, span), links)
                 return (is_in if operator is cst.In else ir.Unary("not", is_in, span)), left
         if operator not in COMPARISONS:
-            what, hint = (
-                "kernels compare with == != < <= > >=, and with `in` a tuple",
-                "compare one by one: `a == b or a == c`",
-            )
-            self.scope.error("P103", what, target, hint)
+            what = "kernels compare with == != < <= > >=, and with `in` a tuple"
+            value = self.scope.reporter.file.quote(left.span)
+            self.scope.error("P103", what, target, f"`{rewrite_comparison(value, target, self.scope.environment)}`")
             return ir.Constant(False, span), left
         right = self.read(target.comparator)
         return ir.Compare(COMPARISONS[operator], left, right, span), right
@@ -264,8 +269,10 @@ class ExpressionReader:
             case cst.Name(value=name) if name in self.scope.arrays:
                 indices = self._read_vector_indices(node, name)
                 return ir.Load(name, indices, span) if indices is not None else ir.Constant(0, span)
-            case cst.Subscript(value=cst.Name(value=name)) if name in self.scope.arrays:
-                self.scope.error("P401", "a view in rows takes all its indices at once", node, f"write `{name}[i, j]`")
+            case cst.Subscript(value=cst.Name(value=name)) as row if name in self.scope.arrays:
+                texts = ", ".join(source_text(each.slice) for each in (*row.slice, *node.slice))
+                hint = f"write `{name}[{texts}]`"
+                self.scope.error("P401", "a view in rows takes all its indices at once", node, hint)
             case cst.Name(value=name) if name in self.scope.views.ended:
                 return self._read_name(node.value)
             case base if self._is_computed(base) and self.scope.form(value := self.read(base)) is not None:
@@ -278,14 +285,18 @@ class ExpressionReader:
                 return self._read_item(node, self.read(call))
             case cst.Name() as base if not self.scope.is_local(base) and self.scope.environment.qualify(base) is None:
                 self.scope.unknown_name(base)
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="view"))) as view:
+                hint = f"assign the view first: `rows = {source_text(view)}`"
+                self.scope.error("P401", "only names can be indexed", node, hint)
             case cst.Call():
                 self.scope.error(
                     "P401", "only names can be indexed", node, "unpack it on a line of its own: `a, b = …`"
                 )
-            case _:
-                self.scope.error(
-                    "P401", "only arrays can be indexed", node, 'make it a parameter: `Float32[Tensor, "n"]`'
-                )
+            case base:
+                hint = 'make it a parameter: `Float32[Tensor, "n"]`'
+                if self.scope.environment.constant(base) is not None:
+                    hint = f"use it without an index: `{source_text(base)}`"
+                self.scope.error("P401", "only arrays can be indexed", node, hint)
         return ir.Constant(0, span)
 
     def _is_computed(self, node: cst.BaseExpression) -> bool:
@@ -331,10 +342,12 @@ class ExpressionReader:
         parts = subscripts(node)
         if len(parts) not in (1, 2):
             what = f"`{name}` has 2 dimensions and takes 2 indices, not {len(parts)}"
-            self.scope.error("P401", what, node, f"write `{name}[i, j]`")
+            indices = ", ".join(map(source_text, parts[:2]))
+            self.scope.error("P401", what, node, f"write `{name}[{indices}]`")
             return None
         if not all(isinstance(part, cst.Index) and part.star is None for part in parts):
-            self.scope.error("P401", "a view in rows takes indices, not slices", node, "write a loop over its elements")
+            hint = rewrite_slices(node.value, parts, node)
+            self.scope.error("P401", "a view in rows takes indices, not slices", node, hint)
             return None
         return tuple(self.read(part.value) for part in parts if isinstance(part, cst.Index))
 

@@ -17,6 +17,7 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.expressions import ExpressionReader
+from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences import (
     ONE,
     Display,
@@ -30,9 +31,9 @@ from py2cu.frontend.bodies.sequences import (
 )
 from py2cu.frontend.bodies.tuples.items import Item
 from py2cu.frontend.bodies.views import ZERO, minus
+from py2cu.frontend.names.syntax import source_text
 
 MAX_UNROLL: Final = 65534  # GCC's limit
-_UNROLL_HINT: Final = "`unroll(range(n), 4)`, or `unroll(range(8))` for all rounds"
 _RUNS_OVER: Final = "a kernel's `for` runs over `range(…)`, arrays, tuples, and `enumerate`, `zip`, `reversed` of them"
 
 
@@ -67,7 +68,7 @@ def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences:
     sequence = sequences.read_sequence(node)
     if sequence is None:
         if len(scope.reporter.diagnostics) == before:
-            scope.error("P104", _RUNS_OVER, node, "index the array: `for i in range(n)`")
+            scope.error("P104", _RUNS_OVER, node, f"`for {source_text(target)} in {_countable(node, scope)}`")
         return None
     if isinstance(sequence, Display) and not sequence.is_uniform:
         what, hint = "a loop over a tuple takes numbers, or tuples of one length", "write the rounds out"
@@ -88,6 +89,19 @@ def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences:
         item = sequence.item(ir.Name(counter, sequences.span))
         computed = scope.hoisted.take()
     return LoopHead(counter, name, rounds, unroll, target, item, computed)
+
+
+def _countable(node: cst.BaseExpression, scope: Scope) -> str:
+    """What a loop may run over in place of `node`."""
+    match node:
+        case cst.Set(elements=[*elements]):
+            return f"({', '.join(source_text(element.value) for element in elements)},)"
+        case cst.Integer() | cst.BinaryOperation() | cst.Subscript():
+            return f"range({source_text(node)})"
+        case cst.Name(value=name) if name in scope.values:
+            return f"range({name})"
+        case _:
+            return "range(…)"
 
 
 def _as_count(sequence: Sequence) -> Bounds | None:
@@ -111,6 +125,8 @@ def _read_unroll(node: cst.BaseExpression, expressions: ExpressionReader) -> tup
     scope = expressions.scope
     if not isinstance(node, cst.Call) or not expressions.calls.is_unroll(node):
         return node, None
+    rounds = source_text(node.args[0].value) if node.args else "range(n)"
+    hint = f"`unroll({rounds}, 4)`, or `unroll({rounds})` for all rounds"
     match node.args:
         case [cst.Arg(value=counts, keyword=None, star="")]:
             return counts, 0
@@ -118,10 +134,10 @@ def _read_unroll(node: cst.BaseExpression, expressions: ExpressionReader) -> tup
             number = scope.environment.constant(factor)
             if type(number) is int and 1 <= number <= MAX_UNROLL:
                 return counts, number
-            scope.error("P104", f"a loop is unrolled by a constant from 1 to {MAX_UNROLL}", factor, _UNROLL_HINT)
+            scope.error("P104", f"a loop is unrolled by a constant from 1 to {MAX_UNROLL}", factor, hint)
             return counts, None
         case _:
-            scope.error("P104", "`unroll` takes a `range`, and by how much to unroll", node, _UNROLL_HINT)
+            scope.error("P104", "`unroll` takes a `range`, and by how much to unroll", node, hint)
             return (node.args[0].value if node.args else node), None
 
 

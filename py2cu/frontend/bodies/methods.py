@@ -54,10 +54,8 @@ def _read_of_element(node: cst.Call, base: cst.BaseExpression, name: str, scope:
         case [cst.Arg(value=target, keyword=None | cst.Name(value="dtype"), star="")] if name in _CASTS:
             return _read_cast(node, base, target, scope, read)
         case _ if name in (*_CASTS, *METHODS, "item"):
-            what, hint = (
-                f"`.{name}` of an element does not take these arguments",
-                "`x[i].to(torch.float32)`, `x[i].float()`",
-            )
+            what, text = f"`.{name}` of an element does not take these arguments", source_text(base)
+            hint = f"`{text}.{name}()`" if name not in _CASTS else f"`{text}.{name}(torch.float32)`, `{text}.float()`"
             scope.error("P105", what, node, hint)
             return ir.Constant(0, span)
         case _:

@@ -11,6 +11,7 @@ import libcst as cst
 from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.names.syntax import is_named, source_text
+from py2cu.frontend.rewrites.annotations import dims_text
 
 
 def read_none_test(node: cst.Comparison, scope: Scope) -> ir.Expr | None:
@@ -49,9 +50,11 @@ def _refuse(left: cst.BaseExpression, node: cst.Comparison, scope: Scope) -> Non
     if isinstance(left, cst.Name) and left.value in scope.arrays:
         what = f"the array `{text}` is never None here"
         is_parameter = left.value not in scope.array_decls and not scope.returns
-        hint = f'annotate it `{text}: Float32[Tensor, "n"] | None = None`'
+        dims = dims_text(len(scope.arrays[left.value].dims))
+        hint = f'annotate it `{text}: Float32[Tensor, "{dims}"] | None = None`'
         scope.error("P411", what, node, hint if is_parameter else "test it in the kernel, before the call")
     elif isinstance(left, cst.Name) and scope.is_unknown(left):
         scope.unknown_name(left)
     else:
-        scope.error("P411", f"`{text}` is never None", node, "only optional arrays are: give a number a default")
+        hint = "leave the test out: only arrays may be None, and a parameter that is a number takes a default"
+        scope.error("P411", f"`{text}` is never None", node, hint)

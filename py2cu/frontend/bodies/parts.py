@@ -13,6 +13,8 @@ from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.views import ZERO, View, larger, minus, plus, smaller
+from py2cu.frontend.names.syntax import source_text
+from py2cu.frontend.rewrites.subscripts import rewrite_slices
 from py2cu.ir.abi.parameters import NegativeIndex
 
 
@@ -98,16 +100,16 @@ def read_subscript(node: cst.Subscript, scope: Scope, read: Read) -> View | Elem
         return None
     parts = subscripts(node)
     if len(parts) > base.rank:
-        _refuse_count(node, base, len(parts), scope)
+        _refuse_count(node, base, parts, scope)
         return None
     singles = [part for part in parts if isinstance(part, cst.Index)]
     ranges = parts[len(singles) :]
     if any(part.star for part in singles) or parts[: len(singles)] != singles or any(map(_has_step, ranges)):
         what = "a part of an array takes indices, then one slice of neighbouring elements"
-        scope.error("P401", what, node, "`x[i, :n]`, or write a loop over its elements")
+        scope.error("P401", what, node, rewrite_slices(node.value, parts, node))
         return None
     if any(not _is_all(part) for part in ranges[1:]):
-        scope.error("P401", "only the first axis that is left is sliced", node, "write a loop over its elements")
+        scope.error("P401", "only the first axis that is left is sliced", node, rewrite_slices(node.value, parts, node))
         return None
     indices = tuple(read(part.value) for part in singles)
     if len(indices) == base.rank:
@@ -127,12 +129,14 @@ def _from_start(index: ir.Expr, base: View, axis: int, scope: Scope) -> ir.Expr:
     return minus(extent, ir.Constant(-int(index.value), index.span, ir.PY_INT))
 
 
-def _refuse_count(node: cst.Subscript, base: View, count: int, scope: Scope) -> None:
-    rank = base.rank
+def _refuse_count(node: cst.Subscript, base: View, parts: list[cst.BaseSlice], scope: Scope) -> None:
+    rank, count = base.rank, len(parts)
     dimensions, s = ("dimension", "index") if rank == 1 else ("dimensions", "indices")
     what = f"`{base.array}` has" if isinstance(node.value, cst.Name) and not base.prefix else "this part has"
-    indices = ", ".join("ijklmnop"[: rank + len(base.prefix)]) or "()"
-    hint = f"write `{base.array}[{indices}]`, or annotate it with as many"
+    is_parameter = isinstance(node.value, cst.Name) and not base.prefix and base.array not in scope.array_decls
+    annotated = f", or annotate `{base.array}` with {count} dimensions" if is_parameter else ""
+    indices = ", ".join(map(source_text, parts[:rank])) or "()"
+    hint = f"write `{source_text(node.value)}[{indices}]`{annotated}"
     scope.error("P401", f"{what} {rank} {dimensions} and takes {rank} {s}, not {count}", node, hint)
 
 

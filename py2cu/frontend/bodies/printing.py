@@ -15,6 +15,8 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.expressions import ExpressionReader
+from py2cu.frontend.names.syntax import source_text
+from py2cu.frontend.rewrites.format_strings import rewrite_format
 
 _SPEC: Final = re.compile(
     r"(?P<align>[<>]?)(?P<sign>[-+ ]?)(?P<layout>0?\d{0,3}(?:\.\d{1,2})?)(?P<letter>[dxXofeEgG]?)"
@@ -27,9 +29,8 @@ def read_print(call: cst.Call, expressions: ExpressionReader) -> ir.Print:
     options = {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
     separator, end = reader.option(options.pop("sep", None), " "), reader.option(options.pop("end", None), "\n")
     for arg in options.values():
-        expressions.scope.error(
-            "P105", "`print` takes values, `sep` and `end` in a kernel", arg, "leave the others out"
-        )
+        what, hint = "`print` takes values, `sep` and `end` in a kernel", f"leave out `{source_text(arg)}`"
+        expressions.scope.error("P105", what, arg, hint)
     for place, arg in enumerate(arg for arg in call.args if arg.keyword is None):
         reader.texts[-1] += separator if place else ""
         if arg.star:
@@ -65,7 +66,9 @@ class _PrintReader:
                 return node.evaluated_value
             case node:
                 assert isinstance(node, cst.BaseExpression)
-                self.expressions.scope.error("P103", "`sep` and `end` are strings in quotes", node, '`end=""`')
+                keyword = arg.keyword.value if arg is not None and arg.keyword is not None else "end"
+                what = "`sep` and `end` are strings in quotes"
+                self.expressions.scope.error("P103", what, node, f'`{keyword}=""`')
                 return default
 
     def read(self, node: cst.BaseExpression) -> None:
@@ -78,12 +81,9 @@ class _PrintReader:
             case cst.FormattedString(parts=parts):
                 for part in parts:
                     self.part(part, node)
-            case (
-                cst.BinaryOperation(left=cst.SimpleString(), operator=cst.Modulo())
-                | cst.Call(func=cst.Attribute(value=cst.SimpleString(), attr=cst.Name(value="format")))
-            ):
+            case _ if (string := rewrite_format(node)) is not None:
                 what = "`print` in a kernel formats values only in f-strings"
-                self.expressions.scope.error("P103", what, node, '`print(f"{i}: {x[i]:.3f}")`')
+                self.expressions.scope.error("P103", what, node, f"`print({string})`")
             case _:
                 self.value(node, "", node)
 
@@ -123,7 +123,7 @@ class _PrintReader:
         if match is None or (match["align"] and match["layout"].startswith("0")):
             self.expressions.scope.error(
                 "P103", f"the format `{spec}` has no equivalent in C", place,
-                "width, precision, `<`, `>`, `+`, `0` and one of d, x, o, f, e, g: `{v:8.3f}`",
+                f"width, precision, `<`, `>`, `+`, `0` and one of d, x, o, f, e, g: `{{{source_text(node)}:8}}`",
             )  # fmt: skip
             return
         flags = match["align"].replace("<", "-").replace(">", "") + match["sign"].replace("-", "")

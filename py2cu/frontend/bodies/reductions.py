@@ -26,6 +26,7 @@ from py2cu.frontend.bodies.tuples.items import Item
 from py2cu.frontend.bodies.unpacking import known_rounds
 from py2cu.frontend.bodies.views import ZERO, View
 from py2cu.frontend.names.syntax import source_text
+from py2cu.frontend.rewrites.targets import unpacked_names
 from py2cu.source import Span
 
 RESULTS: Final = {
@@ -56,7 +57,7 @@ class ReductionReader:
             return None
         if self.scope.hoisted.barrier:
             what = f"this needs a loop before the statement, but {self.scope.hoisted.barrier}"
-            self.scope.error("P103", what, node, f"assign it on a line of its own: `t = {source_text(node)}`")
+            self.scope.error("P103", what, node, f"assign it before: `{RESULTS[function]} = {source_text(node)}`")
             return ir.Constant(0, self.scope.span_of(node))
         initial = next((self.read(value) for value in named.values()), None)
         result = ir.Name(self.scope.fresh(RESULTS[function]), self.scope.span_of(node))
@@ -69,7 +70,7 @@ class ReductionReader:
         is_any = function == "builtins.any"
         if (head := _generator(places[0])) is not None and head[1].inner_for_in is not None:
             what = f"`{function.removeprefix('builtins.')}` of a generator with two loops is not supported"
-            self.scope.error("P104", what, places[0], "write the loops")
+            self.scope.error("P104", what, places[0], f"`{_nested(function, *head)}`")
         first = ir.Constant(not is_any, result.span)
         return self._fold(places[0], result, first, lambda value: _decide(result, value, is_any))
 
@@ -129,7 +130,10 @@ class ReductionReader:
         """`step` of an item, which must be a number."""
         if not isinstance(item, tuple | View):
             return step(item)
-        self.scope.error("P104", "the items are no numbers", node, "write a generator: `sum(v * w for v, w in …)`")
+        text = source_text(node)
+        names = unpacked_names(cst.Name("v"), len(item)) if isinstance(item, tuple) else ""
+        hint = f"`v0 * v1 for {names} in {text}`" if names else f"`v for row in {text} for v in row`"
+        self.scope.error("P104", "the items are no numbers", node, f"write a generator: {hint}")
         return ()
 
     def _sequence(self, node: cst.BaseExpression, span: Span) -> Sequence | None:
@@ -153,7 +157,10 @@ class ReductionReader:
             return None
         if sequence is None or not self._has_items(sequence):
             what = f"`{function.removeprefix('builtins.')}` of a generator that may be empty needs a default"
-            self.scope.error("P105", what, node, f"`{function.removeprefix('builtins.')}(…, default=…)`")
+            text = (
+                source_text(node) if not isinstance(node, cst.GeneratorExp) or node.lpar else f"({source_text(node)})"
+            )
+            self.scope.error("P105", what, node, f"`{function.removeprefix('builtins.')}({text}, default=0.0)`")
             return ir.Constant(0, result.span)
         first = self._of(sequence.item(ZERO), node, lambda value: (ir.Assign(result.id, value, value.span),))
         loop = self._loop(sequence, node, "k", lambda item: self._of(item, node, better), ONE)
@@ -200,6 +207,15 @@ def _generator(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.CompFo
             return elt, head
         case _:
             return None
+
+
+def _nested(function: str, elt: cst.BaseExpression, head: cst.CompFor) -> str:
+    """`any(…)` of a generator with two loops as an `any` of `any`s."""
+    name, inner, test = function.removeprefix("builtins."), head.inner_for_in, source_text(elt)
+    if inner is not None:
+        test = _nested(function, elt, inner)
+    filters = "".join(f" if {source_text(each.test)}" for each in head.ifs)
+    return f"{name}({test} for {source_text(head.target)} in {source_text(head.iter)}{filters})"
 
 
 def _add(result: ir.Name, value: ir.Expr) -> ir.Block:

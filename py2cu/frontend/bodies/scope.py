@@ -21,7 +21,7 @@ from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, flatten, sha
 from py2cu.frontend.bodies.views import ArrayArgument, ViewNames
 from py2cu.frontend.declarations.arguments import Argument
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
-from py2cu.frontend.names.ambiguity import report_ambiguous_name
+from py2cu.frontend.names.ambiguity import hint_for_value, parameter_hint, report_ambiguous_name
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import assigned_names
@@ -276,7 +276,9 @@ class Scope:
 
     def reports_ambiguous(self, node: cst.CSTNode) -> bool:
         """Report the first ambiguous name in `node`; False if there is none."""
-        return report_ambiguous_name(node, self.environment, self.reporter, self.span_of)
+        name = self.environment.first_ambiguous(node)
+        hint = None if name is None else hint_for_value(name.value, self.environment)
+        return report_ambiguous_name(node, self.environment, self.reporter, self.span_of, hint)
 
     def elide(self, statement: cst.CSTNode, why: ir.Elision) -> None:
         """Note a statement that has no code in the kernel."""
@@ -298,7 +300,9 @@ class Scope:
             return
         if (function := self.environment.enclosing_parameters.get(node.value)) is not None:
             what = f"`{node.value}` is a parameter of the enclosing function `{function}`, known only at run time"
-            self.error("P202", what, node, "make it a parameter; under the decorator, its value is known")
+            if node.value in self.environment.live:
+                what = f"`{node.value}` is neither a number nor a tuple of numbers"
+            self.error("P202", what, node, parameter_hint(node.value, self.environment))
             return
         known = [*self.values, *self.arrays, *self.launch, *self.environment.names, *_PYTHON]
         hint = did_you_mean(node.value, known, "assign to it first, import it, or make it a parameter")

@@ -23,6 +23,7 @@ from py2cu.frontend.bodies.tuples.values import open_tuple, select_number
 from py2cu.frontend.bodies.views import ZERO, View, is_fixed, minus, plus, smaller
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.syntax import name_nodes
+from py2cu.frontend.rewrites.targets import rewrite_names
 from py2cu.source import Span
 
 ONE: Final = ir.Constant(1, type=ir.PY_INT)
@@ -307,7 +308,8 @@ class SequenceReader:
                     self._bind(element.value, part)
             case _:
                 what = "the variables of a comprehension take one number, row or tuple each"
-                self.scope.error("P104", what, target, "as many names as values")
+                count = len(item) if isinstance(item, tuple) else 1
+                self.scope.error("P104", what, target, rewrite_names(list(name_nodes(target)), count))
                 self.scope.bound.update({name.value: ZERO for name in name_nodes(target)})
 
     def _table(self, table: Constants, name: str) -> Sequence:

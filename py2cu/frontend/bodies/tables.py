@@ -18,6 +18,7 @@ from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.views import is_fixed
 from py2cu.frontend.names.constants import Constants, Real, check_64_bits, numbers
 from py2cu.frontend.names.syntax import source_text
+from py2cu.frontend.rewrites.subscripts import rewrite_brackets
 from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.source import Span
 
@@ -38,7 +39,7 @@ def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> ir.Expr | None
         return None
     if table is None:
         return _refuse_other(node, name, scope)
-    indices = [_read_index(subscript, scope, read) for subscript in subscripts]
+    indices = [_read_index(subscript, name.value, scope, read) for subscript in subscripts]
     item: Constants | Real = table
     for axis, index in enumerate(indices):
         if index is None:
@@ -114,12 +115,13 @@ def _peeled(node: cst.BaseExpression) -> tuple[cst.BaseExpression, list[cst.Subs
     return node, subscripts
 
 
-def _read_index(subscript: cst.Subscript, scope: Scope, read: Read) -> ir.Expr | None:
+def _read_index(subscript: cst.Subscript, table: str, scope: Scope, read: Read) -> ir.Expr | None:
     match subscript.slice:
         case [cst.SubscriptElement(slice=cst.Index(value=value, star=None))] if not isinstance(value, cst.Tuple):
             return read(value)
         case _:
-            scope.error("P401", "each bracket of a tuple takes one integer", subscript, "write `T[r][c]`")
+            hint = f"write `{rewrite_brackets(table, subscript)}`"
+            scope.error("P401", "each bracket of a tuple takes one integer", subscript, hint)
             return None
 
 
@@ -152,8 +154,9 @@ def _look_up(node: cst.Subscript, name: str, table: Constants, indices: list[ir.
 
 
 def _refuse_rank(node: cst.Subscript, name: str, table: Constants, scope: Scope) -> ir.Expr:
-    rank = len(shape_of(table) or (0,))
-    brackets = "".join(f"[{letter}]" for letter in "ijklmnop"[:rank])
+    rank, (_, subscripts) = len(shape_of(table) or (0,)), _peeled(node)
+    indices = [source_text(each.slice[0]) for each in subscripts] + [*"klmnopqr"]
+    brackets = "".join(f"[{index}]" for index in indices[:rank])
     scope.error("P401", f"this is not one number of `{name}`", node, f"write `{name}{brackets}`")
     return ir.Constant(0, scope.span_of(node))
 

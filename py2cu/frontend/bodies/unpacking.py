@@ -14,6 +14,7 @@ from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences import Sequence
 from py2cu.frontend.bodies.tuples.items import Item, as_value
 from py2cu.frontend.bodies.views import View
+from py2cu.frontend.rewrites.targets import rewrite_names, unpacked_names
 
 Bound = tuple[cst.BaseExpression, "ir.Expr | View"]  # a name or an element, and what it takes
 
@@ -52,7 +53,7 @@ def distribute(
     starred = [at for at, element in enumerate(target.elements) if isinstance(element, cst.StarredElement)]
     if (count < len(parts) - 1) if starred else (count != len(parts)):
         least = f"at least {len(parts) - 1}" if starred else str(len(parts))
-        scope.error("P103", f"{count} values for {least} names", value, "as many names as values")
+        scope.error("P103", f"{count} values for {least} names", value, rewrite_names(parts, count))
         return None
     if starred:
         first, last = starred[0], count - (len(parts) - 1 - starred[0])
@@ -64,7 +65,8 @@ def _as_tuple(item: tuple[Item, ...], target: cst.BaseExpression, scope: Scope) 
     """A tuple for one name: of numbers, and of tuples of them."""
     value = as_value(item, scope.span_of(target))
     if value is None:
-        scope.error("P103", "one name takes a number, a part of an array, or a tuple of numbers", target, "unpack it")
+        what = "one name takes a number, a part of an array, or a tuple of numbers"
+        scope.error("P103", what, target, f"unpack it: `{unpacked_names(target, len(item))}`")
     return value
 
 
@@ -88,7 +90,8 @@ def _items(item: Item, target: cst.Tuple | cst.List, scope: Scope, checks: list[
                 for place in places
             )
         case _:
-            scope.error("P103", "a number cannot be unpacked", target, "write one name")
+            names = [element.value for element in target.elements]
+            scope.error("P103", "a number cannot be unpacked", target, rewrite_names(names, 1))
             return None
 
 

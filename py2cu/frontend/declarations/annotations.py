@@ -25,6 +25,7 @@ from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import IN_EXTENTS_OF_AST
 from py2cu.frontend.names.syntax import is_named
+from py2cu.frontend.rewrites.annotations import dims_text
 from py2cu.source import Span
 from py2cu.suggestions import did_you_mean
 
@@ -143,7 +144,7 @@ class AnnotationReader:
         if qualified == "py2cu.Constexpr":
             return self._read_constexpr(node, items)
         if library == "jaxtyping":
-            return self._read_jaxtyping(node, name, items)
+            return self._read_jaxtyping(node, name, items, parameter)
         if library in {"numba", "numba.types", "numba.core.types"} and name in BY_NAME:
             return self._read_slices(BY_NAME[name], node, items, parameter)
         self._unknown(node)
@@ -195,7 +196,9 @@ class AnnotationReader:
         )  # fmt: skip
         return None
 
-    def _read_jaxtyping(self, node: cst.Subscript, name: str, items: list[cst.BaseSlice]) -> ir.ArrayType | None:
+    def _read_jaxtyping(
+        self, node: cst.Subscript, name: str, items: list[cst.BaseSlice], parameter: str
+    ) -> ir.ArrayType | None:
         match items:
             case [cst.Index(value=array), cst.Index(value=dims)] if self.environment.qualify(
                 array
@@ -213,7 +216,7 @@ class AnnotationReader:
                 return ir.ArrayType(dtype, extents, leading=_leading(text))
         self.reporter.error(
             "P301", "an array annotation names the tensor type and the dimensions", self.span_of(node),
-            f'write `{name}[Tensor, "h w"]`',
+            f'write `{name}[Tensor, "{dims_text(self.rank_of(parameter))}"]`',
         )  # fmt: skip
         return None
 

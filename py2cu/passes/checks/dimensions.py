@@ -47,8 +47,8 @@ def _check_optional(kernel: ir.Kernel, arrays: dict[str, str | None], reporter: 
     for array in kernel.optional_arrays:
         variable = array.type.dtype.variable if isinstance(array.type, ir.ArrayType) else None
         if not required:
-            what, hint = "every array of the kernel may be None", "one that is never None says on which device to run"
-            reporter.error("P411", what, array.span, hint)
+            what = "every array of the kernel may be None, and one must say on which device to run"
+            reporter.error("P411", what, array.span, f"leave `= None` of one out, for example of `{array.name}`")
             return
         if variable is not None and variable not in known:
             what = f"the dtype `{variable.annotation}` is unknown where `{array.name}` is None"
@@ -62,7 +62,7 @@ def _check_leading(kernel: ir.Kernel, reporter: Reporter) -> None:
     for array, type_ in types:
         if type_.leading and kernel.strided:
             what = f"`{type_.leading}` of `{array.name}` are flattened, which `strided=True` does not allow"
-            reporter.error("P304", what, array.span, "name every dimension, or leave `strided` out")
+            reporter.error("P304", what, array.span, "leave `strided` out, or name every dimension")
         single = {name for dim in type_.dims[bool(type_.leading) :] for name in names_in(dim)}
         for name in sorted(single & leading.keys()):
             what = f"`{leading[name]}` are several dimensions, and `{name}` of `{array.name}` is one"

@@ -32,9 +32,11 @@ def check_powers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         for power in _powers(caller):
             exponent = ir.unconverted(power.right)
             if not ranges.of(exponent).is_natural:
-                reporter.within(caller.origin).error(
+                local = reporter.within(caller.origin)
+                base, bounded = local.file.quote(power.left.span), f"max({local.file.quote(exponent.span)}, 0)"
+                local.error(
                     "P307", "a whole number to a power that may be negative is a float in Python", exponent.span,
-                    "bound the exponent: `max(k, 0)`; or make the base a float: `float(…)`",
+                    f"bound the exponent: `{bounded}`; or make the base a float: `float({base})`",
                 )  # fmt: skip
     return kernel
 

@@ -50,7 +50,7 @@ def add_guards(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     first = missing[0]
     effect = next(_effects(kernel, kernel.body[: place + 1]), None)
     if effect:
-        test = f"if {print_expr(first.index)} >= {print_expr(first.extent)}: return"
+        test = f"if {print_expr(first.index)} >= {_in_python(first.extent, kernel)}: return"
         hint = f"compute the index first, then write `{test}`"
         reporter.error(
             "P405", f"this index needs an early return, but {effect} before the index is computed", first.span, hint
@@ -65,6 +65,20 @@ def add_guards(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     guards = tuple(Guard(print_expr(item.index), ir.as_extent(item.extent), item.axis) for item in missing)
     early_return = _return_if_past([(item.index, item.extent) for item in missing])
     return with_fields(kernel, body=(*kernel.body[: place + 1], early_return, *kernel.body[place + 1 :]), guards=guards)
+
+
+def _in_python(extent: ir.Expr, kernel: ir.Kernel) -> str:
+    """An extent as the kernel can write it: a dimension that is no parameter is read from the shape of an array."""
+    if not isinstance(extent, ir.Name) or any(parameter.name == extent.id for parameter in kernel.parameters):
+        return print_expr(extent)
+    places = (
+        f"{parameter.name}.shape[{axis}]"
+        for parameter in kernel.parameters
+        if isinstance(parameter.type, ir.ArrayType)
+        for axis, dim in enumerate(parameter.type.dims)
+        if isinstance(dim, ir.Name) and dim.id == extent.id
+    )
+    return next(places, print_expr(extent))
 
 
 def guard_statement(guards: tuple[Guard, ...]) -> ir.If:
@@ -91,7 +105,9 @@ def _guard_indices(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
     if has_barrier(kernel) and kernel.has_flat_launch:
         message = f"a kernel with barriers has at most {ir.MAX_AXES} element indices"
-        hint = 'index over a product, `Index["h * w"]`, and divide'
+        outer, inner = kernel.indices[:2]
+        product = f'{outer.name}{inner.name}: Index["{print_expr(outer.extent)} * {print_expr(inner.extent)}"]'
+        hint = f"index over a product, `{product}`, and divide"
         reporter.error("P106", message, kernel.indices[ir.MAX_AXES].span, hint)
         return kernel
     if has_barrier(kernel):

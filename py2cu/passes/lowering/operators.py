@@ -10,7 +10,9 @@ emits above the kernel; `Kernel.helpers` lists the helpers in use.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from py2cu import ir
@@ -21,6 +23,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I16, I32, DType, Kind
 from py2cu.ir.intervals import Range
 from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
+from py2cu.ir.visit import names_in, walk
 from py2cu.passes.lowering.calls import CallLowering
 from py2cu.passes.lowering.conversions import ConversionLowering, is_generic, nonzero, strip_wrap, to_signed, wrapping
 from py2cu.passes.lowering.required_helpers import RequiredHelpers
@@ -47,8 +50,17 @@ def _with_c_extents(buffer: ir.ArrayDecl, ranges: Ranges, reporter: Reporter) ->
     dims = tuple(rebuild(extent, lowering.expression) for extent in buffer.type.dims)
     if lowering.helpers.names:
         message = f"the shape of `{buffer.name}` divides a number that may be negative"
-        reporter.error("P408", message, buffer.span, "add before you divide: `(TILE + 31) // 32`")
+        reporter.error("P408", message, buffer.span, _rounded_up(buffer.type.dims))
     return replace(buffer, type=replace(buffer.type, dims=tuple(map(ir.as_extent, dims))))
+
+
+def _rounded_up(dims: Iterable[ir.DimExpr]) -> str:
+    """A hint: the quotient with its dividend rounded up, which is never negative."""
+    for node in chain.from_iterable(map(walk, dims)):
+        match node:
+            case ir.Binary(op="//", left=left, right=ir.Constant(value=by)) if len({*names_in(left)}) == 1:
+                return f"add before you divide: `({next(iter(names_in(left)))} + {by - 1}) // {by}`"
+    return "add before you divide: `(… + 31) // 32`"
 
 
 class _Lowering:

@@ -78,7 +78,8 @@ class CallTyper(TypeJoiner):
         value, *arrays = args
         self.check_paths("call", value)
         if row.rule is Rule.METHOD and not isinstance(value.type, ir.ElementType):
-            what, hint = f"a {value.type} has no methods of elements", "cast it by a function: `np.float32(…)`"
+            what = f"a {value.type} has no methods of elements"
+            hint = f"cast it by a function: `np.float32({self.quote(value)})`"
             self.error("P307", what, expr.span, hint, self.origins(value))
             return ir.Constant(0, expr.span, ir.PY_INT)
         if arrays and isinstance(arrays[0].type, ir.ArrayType):
@@ -94,7 +95,7 @@ class CallTyper(TypeJoiner):
         floats, rest = (args[:1], args[1:]) if row.rule is Rule.SCALED else (args, ())
         type_ = self.float_type(floats)
         if expr.function == "math.nextafter" and _is_half(type_):
-            hint = "widen it first: `np.float32(…)`"
+            hint = f"widen it first: `np.float32({self.quote(args[0])})`"
             self.error("P307", f"`nextafter` steps in float32 or float64, not in {type_}", expr.span, hint)
         powers = (self.integer(power, f"the power of `{expr.function}`") for power in rest)
         converted_args = (*(self.convert(arg, type_) for arg in floats), *powers)
@@ -140,7 +141,7 @@ class CallTyper(TypeJoiner):
         is_word = isinstance(type_, ir.ElementType) and type_.dtype.kind is Kind.INT and type_.dtype.bits >= 32
         if not is_word and not (row.rule is Rule.BITS and type_ == ir.PY_INT):
             what = f"`{row.key.removeprefix('py2cu.')}` takes integers of 32 or 64 bits, not {type_}"
-            self.error("P307", what, value.span, "say how many: `np.uint32(…)`", self.origins(value))
+            self.error("P307", what, value.span, f"say how many: `np.uint32({self.quote(value)})`", self.origins(value))
             return ir.Constant(0, expr.span, ir.PY_INT)
         self.check_paths("call", value)
         return with_fields(expr, args=(value,), type=ir.PY_INT if row.result == "int" else type_)
@@ -173,7 +174,7 @@ class CallTyper(TypeJoiner):
             if not (isinstance(arg, ir.Constant) and represents(type_.dtype, arg.value)):
                 name = expr.function.removeprefix("builtins.")
                 message = f"`{name}` returns one argument unchanged, and {type_} does not hold every {arg.type}"
-                hint = f"round it: `np.{type_}(…)`, or convert the others: `np.{arg.type}(…)`"
+                hint = f"round it: `np.{type_}({self.quote(arg)})`, or convert the others: `np.{arg.type}(…)`"
                 self.error("P306", message, arg.span, hint, self.origins(*args))
                 return
 
@@ -191,7 +192,7 @@ class CallTyper(TypeJoiner):
             at = (self.integer(lane, f"a lane of `{expr.function}`") for lane in lanes)
             return with_fields(expr, args=(self.mask(mask), value, *at), type=value.type)
         if _is_half(value.type):
-            hint = "widen it first: `np.float32(…)`"
+            hint = f"widen it first: `np.float32({self.quote(value)})`"
             self.error("P307", f"CUDA cannot match values of {value.type}", value.span, hint)
         return with_fields(expr, args=(self.mask(mask), value), type=ir.PY_INT)
 
@@ -216,7 +217,8 @@ class CallTyper(TypeJoiner):
         """A warp reduction, which CUDA has only for 32-bit integers."""
         if value.type not in (ir.ElementType(I32), ir.ElementType(U32)):
             what = f"`{expr.function.rpartition('.')[2]}` is for int32 and uint32, not for {value.type}"
-            hint = "cast a number that fits, `np.int32(…)`; reduce other types in five steps of `shfl_xor_sync`"
+            cast = f"np.int32({self.quote(value)})"
+            hint = f"cast a number that fits, `{cast}`; reduce other types in five steps of `shfl_xor_sync`"
             self.error("P307", what, value.span, hint, self.origins(value))
         return with_fields(expr, args=(mask, value), type=value.type)
 

@@ -36,9 +36,10 @@ class ExpressionTyper(CallTyper):
         """`expr` typed; it must be a number."""
         typed = self.type_value(expr)
         if isinstance(typed.type, ir.TupleType):
-            self.error(
-                "P312", f"{typed.type} is not a number", expr.span, "take one of its items: `t[0]`, or unpack it"
-            )
+            text, names = self.quote(expr), ", ".join("abcdefghijklmnop"[: len(typed.type.items)])
+            item = f"{text[:-1]}, 0]" if isinstance(expr, ir.Load) else f"{text}[0]"  # a row of a view
+            hint = f"take one of its items: `{item}`, or unpack it: `{names} = {text}`"
+            self.error("P312", f"{typed.type} is not a number", expr.span, hint)
             return ir.Constant(0, expr.span, ir.PY_INT)
         return typed
 
@@ -122,14 +123,14 @@ class ExpressionTyper(CallTyper):
         if known(value) and expr.count:
             self.error("P312", f"{value.type} is one number, not {expr.count}", expr.span, "assign it to one name")
         elif known(value):
-            hint = 'only arrays are indexed: declare a parameter `Float32[Tensor, "n"]`'
+            hint = f"use it without an index: `{self.quote(value)}`"
             self.error("P401", f"{value.type} is one number and cannot be indexed", expr.span, hint)
         if not isinstance(value.type, ir.TupleType):
             return expr
         items = value.type.items
         if expr.count not in (0, len(items)):
             message = f"{len(items)} values for {expr.count} names"
-            self.error("P312", message, expr.span, "as many names as values", self.origins(value))
+            self.error("P312", message, expr.span, f"write {len(items)} names", self.origins(value))
             return expr
         if not -len(items) <= expr.at < len(items):
             message = f"{value.type} has no item {expr.at}"
@@ -188,9 +189,11 @@ class ExpressionTyper(CallTyper):
             return operand
         if expr.op == "~" and ir.kind_of(scalar(operand)) is Kind.FLOAT:
             message = f"`~` works on whole numbers, not on {operand.type}"
-            self.error("P307", message, expr.span, "truncate it first: `int(…)`", self.origins(operand))
+            hint = f"truncate it first: `~int({self.quote(operand)})`"
+            self.error("P307", message, expr.span, hint, self.origins(operand))
         if expr.op == "-" and operand.type == ir.ElementType(BOOL):
-            hint = "`not` is its opposite; cast it to compute with it: `int(…)`"
+            text = self.quote(operand)
+            hint = f"`not {text}` is its opposite; cast it to compute with it: `int({text})`"
             self.error("P307", "a bool element has no sign", expr.span, hint, self.origins(operand))
         self.check_paths(expr.op, operand)
         return with_fields(expr, operand=operand, type=operand.type)
@@ -208,22 +211,24 @@ class ExpressionTyper(CallTyper):
         if not (logical and kinds == {Kind.BOOL}):
             left, right = self.promote_bool(left), self.promote_bool(right)
         if expr.op not in ARITHMETIC and Kind.FLOAT in kinds:
-            message = f"`{expr.op}` works on whole numbers, not on {_float_of(left, right)}"
-            self.error("P307", message, expr.span, "truncate it first: `int(…)`", self.origins(left, right))
+            real = left if ir.kind_of(scalar(left)) is Kind.FLOAT else right
+            message = f"`{expr.op}` works on whole numbers, not on {real.type}"
+            hint = f"truncate it first: `int({self.quote(real)})`"
+            self.error("P307", message, expr.span, hint, self.origins(left, right))
             return with_fields(expr, left=left, right=right, type=ir.PY_INT)
         if expr.op == "**" and not self.exponent_keeps_type(expr, left, right):
             return with_fields(expr, left=left, right=right, type=ir.PY_INT)
         if expr.op == "**" and _is_complex_in_python(left, right):
             message = "a negative number to a fractional power is complex in Python"
-            self.error(
-                "P307", message, expr.span, "compute in complex numbers: `complex(…) ** …`; or make the base positive"
-            )
+            power = f"cmath.exp(({self.quote(right)}) * cmath.log({self.quote(left)}))"
+            hint = f"compute in complex numbers: `{power}`; or make the base positive: `abs({self.quote(left)})`"
+            self.error("P307", message, expr.span, hint)
         self.check_paths(expr.op, left, right)
         left, right = self.join(left, right)
         type_ = scalar(left)
         if type_ == ir.ElementType(BOOL) and not logical:
             message = f"`{expr.op}` of two bool elements is not supported"
-            self.error("P307", message, expr.span, "cast one: `int(…)`", self.origins(left, right))
+            self.error("P307", message, expr.span, f"cast one: `int({self.quote(left)})`", self.origins(left, right))
         integers = ir.kind_of(type_) < Kind.FLOAT
         if (
             expr.op in ("//", "%", "/")
@@ -258,7 +263,7 @@ class ExpressionTyper(CallTyper):
             return True
         self.error(
             "P307", "a whole number to a negative power is a float in Python", expr.span,
-            "make the base a float: `float(…)`", self.origins(left),
+            f"make the base a float: `float({self.quote(left)})`", self.origins(left),
         )  # fmt: skip
         return False
 
@@ -291,7 +296,3 @@ def _quotient(expr: ir.Expr) -> float | None:
             return a / b if a is not None and b else None
         case _:
             return None
-
-
-def _float_of(left: ir.Expr, right: ir.Expr) -> ir.ScalarType:
-    return scalar(left) if ir.kind_of(scalar(left)) is Kind.FLOAT else scalar(right)

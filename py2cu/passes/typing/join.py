@@ -60,7 +60,7 @@ class TypeJoiner:
         if isinstance(type_, ir.ElementType) and not ir.is_complex(type_):
             for value in values:
                 if (number := constant_number(value)) is not None:
-                    self.check_representable(number, value.span, type_.dtype, self.origins(*values))
+                    self.check_representable(number, value.span, type_.dtype, values)
         return [self.convert_exactly(value, type_) for value in values]
 
     def common(self, values: Sequence[ir.Expr]) -> ir.ScalarType:
@@ -72,7 +72,7 @@ class TypeJoiner:
             if joined is None:
                 message = f"{type_} and {value.type} have no common type in torch"
                 casts = [f"`np.{t}(…)`" for t in (value.type, type_) if isinstance(t, ir.ElementType)]
-                widen = "widen it first: `np.float32(…)`"
+                widen = f"widen it first: `np.float32({self.quote(first)})`"
                 self.error(
                     "P309", message, value.span, f"cast one of them: {' or '.join(casts)}" if casts[1:] else widen
                 )
@@ -80,14 +80,17 @@ class TypeJoiner:
             type_ = joined
         return type_
 
-    def check_representable(self, number: Number, span: Span, dtype: DType, origins: Sequence[Related]) -> None:
+    def check_representable(self, number: Number, span: Span, dtype: DType, values: Sequence[ir.Expr]) -> None:
+        """Refuse a constant among `values`, at `span`, that `dtype` does not hold."""
         is_float = dtype.kind is Kind.FLOAT
         overflows = is_float and math.isfinite(number) and math.isinf(as_float(dtype, number))
         if overflows or not (is_float or represents(dtype, number)):
-            cast = "`np.float32(…)`" if is_float else "`int(…)`"
+            element = next(value for value in values if isinstance(value.type, ir.ElementType))
+            wider = "int" if not is_float else "np.float32" if dtype.is_half else "np.float64"
+            cast = f"`{wider}({self.quote(element)})`"
             self.error(
                 "P305", f"{number} does not fit {dtype}, to which it is converted here", span,
-                f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: {cast}", origins,
+                f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: {cast}", self.origins(*values),
             )  # fmt: skip
 
     def convert_exactly(self, value: ir.Expr, type_: ir.ScalarType) -> ir.Expr:
@@ -143,7 +146,10 @@ class TypeJoiner:
             other = path if isinstance(path, ir.ElementType | ir.PythonType) else f"the Python number {path}"
             message = f"{what} is {other} on one path and {operand.type} here, and the result depends on which"
             self.error(
-                "P306", message, operand.span, f"cast it to the type that you mean, for example: `np.{operand.type}(…)`"
+                "P306",
+                message,
+                operand.span,
+                f"cast it to the type that you mean, for example: `np.{operand.type}({self.quote(operand)})`",
             )
             return
 
@@ -166,7 +172,7 @@ class TypeJoiner:
                 "P307",
                 f"{what} must be a whole number, not {value.type}",
                 value.span,
-                PARTS if ir.is_complex(value.type) else "`int(…)` truncates",
+                PARTS if ir.is_complex(value.type) else f"`int({self.quote(value)})` truncates",
                 self.origins(value),
             )
             return ir.Constant(0, value.span, ir.PY_INT)
@@ -200,6 +206,10 @@ class TypeJoiner:
                 case other:
                     related.append(Related(f"this is {other.type}", other.span))
         return related
+
+    def quote(self, value: ir.Expr) -> str:
+        """The source text of `value`, for hints."""
+        return self.reporter.file.quote(value.span)
 
     def error(self, code: str, message: str, span: Span, hint: str, related: Sequence[Related] = ()) -> None:
         self.reporter.error(code, message, span, hint, related)

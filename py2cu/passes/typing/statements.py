@@ -98,13 +98,20 @@ class StatementTyper(ExpressionTyper):
         self.check_paths("print", value)
         type_, letter = scalar(value), field.letter
         if ir.is_complex(type_):
-            self.error("P307", f"`print` takes real numbers, not {type_}", field.span, "print `.real` and `.imag`")
+            text = self.quote(value)
+            hint = f"print `{text}.real` and `{text}.imag`"
+            self.error("P307", f"`print` takes real numbers, not {type_}", field.span, hint)
             return value, field
         if ir.kind_of(type_) is Kind.BOOL and not (letter or field.layout):
             return value, replace(field, letter="s")
         if ir.kind_of(type_) is Kind.FLOAT:
             if letter in ("d", "x", "X", "o"):
-                self.error("P307", f"`{letter}` prints whole numbers, not {type_}", field.span, "`int(…)` truncates")
+                self.error(
+                    "P307",
+                    f"`{letter}` prints whole numbers, not {type_}",
+                    field.span,
+                    f"`int({self.quote(value)})` truncates",
+                )
             elif not letter and "." in field.layout:
                 self.error("P307", "this format needs a letter", field.span, "write `g`, which Python uses by default")
             elif _pads_with_zeros(field):
@@ -115,10 +122,13 @@ class StatementTyper(ExpressionTyper):
             return self.convert(value, ir.PY_FLOAT), field
         if "." in field.layout:
             self.error(
-                "P307", f"a precision is for floats, not for {type_}", field.span, "leave it out, or print `float(…)`"
+                "P307",
+                f"a precision is for floats, not for {type_}",
+                field.span,
+                f"print `float({self.quote(value)})`, or leave the precision out",
             )
         if letter in ("x", "X", "o") and not (isinstance(type_, ir.ElementType) and not type_.dtype.signed):
-            hint = "cast it to an unsigned type: `np.uint8(…)`"
+            hint = f"cast it to an unsigned type: `np.uint32({self.quote(value)})`"
             self.error("P307", f"`{letter}` prints a negative number differently in C", field.span, hint)
         elif not {"+", " "}.isdisjoint(field.layout) and _is_unsigned(type_):
             self.error("P307", "C writes no sign before an unsigned number", field.span, "leave it out")
