@@ -286,7 +286,6 @@ REFUSED: Final = (
     ("v = [k for k in range(i)]", "comprehensions that no function or assignment takes apart"),
     ("v = (lambda k: k)(i)", "a `lambda` that has no name"),
     ('v = "text"', "strings outside `print`"),
-    ("v = (k := 3)", "`:=`"),
     ("v = i in range(3)", "`in`, except in a tuple"),
     ("out[i] = x[0]", "a row as a value"),
     ("v = x[::2]", "slices with a step"),

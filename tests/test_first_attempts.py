@@ -23,7 +23,6 @@ REFUSED: Final = {
     "causal_attention": "optional numbers",
     "gated_activation": "`match`",
     "levenshtein": "lists",
-    "max_pool2d": "`:=`",
     "median3x3": "comprehensions",
     "ray_spheres": "tuples as arguments",
     "selective_scan": "lists",

@@ -260,7 +260,7 @@ class FunctionReader:
         """Captured arrays, the function's parameters, captured numbers: the order in which calls pass them."""
         names = [param.name for param in all_parameters(function)]
         used = {*(name.value for name in names), *captured.values, *captured.arrays}
-        used |= set(assigned_names(function.body.body))
+        used |= {*assigned_names(function.body.body), *self.environment.named_in(function)}
         used |= {name for value in tuples.values() for name in names_in(value)}
         around = self._around(captured, self.span_of(function.name), used)
         used |= {

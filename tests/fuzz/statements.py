@@ -366,6 +366,18 @@ def branch(w: Writer) -> None:
 
 
 @statement_of(2, nests=True)
+def named_value(w: Writer) -> None:
+    """A local that `:=` assigns in a test, and behind another test here and there."""
+    number, name = assignable(w, w.pick(w.types)), w.fresh()
+    before = f"({condition(w, 1)}) and " if w.chance(2) else ""
+    with w.block(f"if {before}({name} := {number.text}){w.pick(['', ' != 0'])}:"):
+        w.declare(number, name)
+        body(w)
+    if not before:
+        w.declare(number, name)
+
+
+@statement_of(2, nests=True)
 def local_of_both_branches(w: Writer) -> None:
     """Assigned on either path, so that it is known after them."""
     type_, name = w.pick(w.types), w.fresh()
@@ -468,14 +480,16 @@ def while_loop(w: Writer) -> None:
     """Bounded by a counter of its own."""
     left = w.fresh("left")
     w.add(f"{left} = {w.pick([2, 1, 4])}")
-    endless = w.chance(3)
-    head = "while True:" if endless else f"while {left} > 0{w.pick(['', ' and ' + value(w, Kind.BOOL, 1).text])}:"
+    endless, counts = w.chance(3), w.chance(3)
+    test = f"({left} := {left} - 1) >= 0" if counts else f"{left} > 0"
+    head = "while True:" if endless else f"while {test}{w.pick(['', ' and ' + value(w, Kind.BOOL, 1).text])}:"
     w.loops += 1
     with w.block(head):
         if endless:
             with w.block(f"if {left} <= 0:"):
                 w.add("break")
-        w.add(f"{left} -= 1")
+        if endless or not counts:
+            w.add(f"{left} -= 1")
         body(w)
     w.loops -= 1
     _otherwise(w)

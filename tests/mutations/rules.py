@@ -598,7 +598,24 @@ MUTATIONS: Final = (
         ),
     ),
     *_rule(
-        "match and walrus are out",
+        "`:=` assigns where Python does",
+        ("if name in self.names:\n            return f", "if False:\n            return f", "refused:walrus"),
+        ("if self.has_calls or (acts and self.has_elements):", "if False:", "refused:walrus"),
+        ("if result is not None and (named := named_in(target)):", "if False:", "refused:walrus"),
+        ("    if before or orelse:\n", "    if before:\n", "kept:walrus"),
+        (
+            "others, test = tests, ir.Constant(True, span)",
+            "others, test = others, ir.Constant(True, span)",
+            "cpu:walrus.loops",
+        ),
+        (
+            "return (*before, ir.If(test, self._filtered(others, inside), span=test.span))",
+            "return (ir.If(test, (*before, *self._filtered(others, inside)), span=test.span),)",
+            "cpu:walrus.places",
+        ),
+    ),
+    *_rule(
+        "what has no meaning in a kernel is refused",
         (
             'self.scope.error("P103", f"{word} is not supported in a kernel", statement, hint)',
             "pass",
@@ -744,8 +761,8 @@ MUTATIONS: Final = (
         "functions read what is around them, as it is at the call",
         ("if self.scope.environment.binders[name] is not binder:", "if False:", "refused:closures_refused"),
         (
-            "*assigned_names(function.body.body), *deleted))",
-            "*assigned_names(function.body.body)))",
+            "*assigned, *deleted))",
+            "*assigned))",
             "refused:closures_refused",
         ),
         ("if name not in bound}", "}", "cpu:closures.own_functions"),

@@ -155,7 +155,7 @@ class Unpacker:
         part = read_part(value, self.scope, self.expressions.read)
         if part is None:
             return None
-        assigned = frozenset(assigned_names(self.following))
+        assigned = self.scope.named.union(assigned_names(self.following))
         return part.kept(assigned, lambda index: self._save(index, "index", index.span))
 
     def _unpack_part(self, target: cst.BaseExpression, part: View) -> list[Pair]:

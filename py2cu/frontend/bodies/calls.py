@@ -28,7 +28,7 @@ from py2cu.frontend.declarations.arguments import Argument
 from py2cu.frontend.declarations.array_declarations import EXAMPLES, MAKERS
 from py2cu.frontend.names.closures import free_variables, reached_functions
 from py2cu.frontend.names.constants import as_float
-from py2cu.frontend.names.syntax import all_parameters, nodes_in, source_text
+from py2cu.frontend.names.syntax import all_parameters, named_in, nodes_in, source_text
 from py2cu.frontend.source.imports import DeviceFunction
 from py2cu.suggestions import nearest
 
@@ -56,10 +56,10 @@ class CallReader:
         qualified = self.scope.environment.qualify(node.func)
         if qualified == "builtins.len" and len(node.args) == 1:
             return self._read_len(node)
-        if self.is_invoke(node):
-            return self.read_invoke(node) or ir.Constant(0, span)
-        if self.is_atomic(node):
-            return self.read_atomic(node) or ir.Constant(0, span)
+        if self.is_invoke(node) or self.is_atomic(node):
+            acting = self.read_invoke(node) if self.is_invoke(node) else self.read_atomic(node)
+            self.scope.hoisted.reads.has_calls = True
+            return acting or ir.Constant(0, span)
         if (method := read_method(node, self.scope, self.read)) is not None:
             return method
         if qualified is None or self.scope.is_local(node.func):
@@ -181,10 +181,10 @@ class CallReader:
         values = {name: self.read(arg.value) for name, arg in arguments.items()}
         return expand_call(formula, values, self.scope.span_of(node))
 
-    def has_reduction(self, node: cst.BaseExpression) -> bool:
-        """True where `sum`, `any` or their like is called with one argument, which a loop reduces."""
+    def needs_statements(self, node: cst.BaseExpression) -> bool:
+        """True where `:=` assigns, and where `sum`, `any` or their like takes one argument, which a loop reduces."""
         calls = (each for each in nodes_in(node) if isinstance(each, cst.Call) and len(each.args) == 1)
-        return any(self.meaning(call.func) in RESULTS for call in calls)
+        return bool(self.scope.named and named_in(node)) or any(self.meaning(call.func) in RESULTS for call in calls)
 
     def is_unroll(self, node: cst.Call) -> bool:
         """True for a call of `unroll`."""

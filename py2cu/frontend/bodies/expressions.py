@@ -24,10 +24,11 @@ from py2cu.frontend.bodies.tuples.values import choose, read_display, read_item
 from py2cu.frontend.bodies.views import View
 from py2cu.frontend.names.constants import Value, check_64_bits
 from py2cu.frontend.names.operators import BINARY, COMPARISONS, UNARY
-from py2cu.frontend.names.syntax import source_text
+from py2cu.frontend.names.syntax import named_in, source_text
 from py2cu.frontend.rewrites.comparisons import rewrite_comparison
 from py2cu.frontend.rewrites.subscripts import rewrite_slices
 from py2cu.ir.complex_numbers import is_literal, literal
+from py2cu.source import Span
 from py2cu.suggestions import did_you_mean
 
 _WORDS: Final[dict[type[cst.BaseExpression], str]] = {
@@ -35,12 +36,12 @@ _WORDS: Final[dict[type[cst.BaseExpression], str]] = {
     cst.List: "a list", cst.Dict: "a dict", cst.Set: "a set", cst.Tuple: "a tuple",
     cst.Lambda: "a lambda that has no name",
     cst.ListComp: "a comprehension", cst.SetComp: "a comprehension", cst.DictComp: "a comprehension",
-    cst.GeneratorExp: "a generator", cst.Yield: "`yield`", cst.Await: "`await`", cst.NamedExpr: "`:=`",
+    cst.GeneratorExp: "a generator", cst.Yield: "`yield`", cst.Await: "`await`",
     cst.Ellipsis: "`...`", cst.StarredElement: "`*`",
 }  # fmt: skip
 _LOOP: Final = "write a `for` over `range(…)`"
 _INSTEAD: Final[dict[type[cst.BaseExpression], str]] = {
-    cst.Lambda: "name it on a line of its own: `f = lambda v: …`", cst.NamedExpr: "assign on a line of its own",
+    cst.Lambda: "name it on a line of its own: `f = lambda v: …`",
     cst.ListComp: _LOOP, cst.SetComp: _LOOP, cst.DictComp: _LOOP, cst.GeneratorExp: _LOOP,
     cst.List: "use a local for each item, or an array parameter", cst.Tuple: "use a local for each item",
     cst.Dict: "use an array parameter", cst.Set: "compare one by one: `a == b or a == c`",
@@ -102,8 +103,26 @@ class ExpressionReader:
                 return self.calls.read_call(node)
             case cst.Tuple(elements=[_, *_] as elements):
                 return read_display(node, elements, self.scope, self.read)
+            case cst.NamedExpr(target=cst.Name() as target, value=value):
+                return self._read_named(target, value, span)
             case _:
                 return self._refuse(node)
+
+    def _read_named(self, target: cst.Name, value: cst.BaseExpression, span: Span) -> ir.Expr:
+        """`(v := x[i])` is `v` behind an assignment that the statement needs before it."""
+        hoisted, name = self.scope.hoisted, target.value
+        reads = replace(hoisted.reads, names={*hoisted.reads.names})
+        assigned = self.read(value)
+        if self.scope.form(assigned) is not None:
+            self.scope.error("P103", "`:=` assigns numbers, and this is a tuple", target, "assign on a line of its own")
+        elif conflict := hoisted.barrier or reads.conflict(name, assigned):
+            place = "in an `if` of its own" if hoisted.barrier else "on a line of its own"
+            self.scope.error("P103", f"`:=` cannot stand here: {conflict}", target, f"assign `{name}` {place}")
+        elif self.scope.takes_number(target):
+            hoisted.statements.append(self.scope.assign(name, assigned, span))
+            hoisted.reads.names.add(name)
+            return ir.Name(name, span)
+        return ir.Constant(0, span)
 
     def _read_integer(self, node: cst.Integer, negative: bool = False, place: cst.CSTNode | None = None) -> ir.Expr:
         """`-1` is a constant, not an operation on one."""
@@ -146,6 +165,7 @@ class ExpressionReader:
             self.scope.error("P204", what, node, "define it before the block")
             return ir.Constant(0, span)
         if name in self.scope.values:
+            self.scope.hoisted.reads.names.add(name)
             return ir.Name(name, span)
         return self._read_outer(node, name)
 
@@ -226,6 +246,9 @@ class ExpressionReader:
         left = self.read(node.left)
         result: ir.Expr | None = None
         for target in node.comparisons:
+            if result is not None and (named := named_in(target)):
+                what = f"`:=` assigns `{source_text(named[0].target)}` only where the comparison before it holds"
+                self.scope.error("P103", what, named[0], "write the comparisons with `and`, in an `if` each")
             link, left = self._read_link(left, target, node)
             result = link if result is None else ir.BoolOp("and", result, link, self.scope.span_of(node))
         assert result is not None
@@ -254,6 +277,7 @@ class ExpressionReader:
 
     def _read_subscript(self, node: cst.Subscript) -> ir.Expr:
         span = self.scope.span_of(node)
+        self.scope.hoisted.reads.has_elements = True
         if (lookup := read_lookup(node, self.scope, self.read)) is not None:
             return lookup
         match node.value:

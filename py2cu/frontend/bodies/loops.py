@@ -1,4 +1,4 @@
-"""The head of a `for` loop → the range that it counts through, and the assignments that each round begins with.
+"""The heads of loops: the range that a `for` counts through, and the assignments that each round begins with.
 
 for v in row                  for k in range(len(row)): v = row[k]
 for k, v in enumerate(row)    for k in range(len(row)): v = row[k]
@@ -11,6 +11,7 @@ unroll(range(0, n, 2), 4)     range(0, n, 2), unrolled four times
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import libcst as cst
@@ -31,7 +32,8 @@ from py2cu.frontend.bodies.sequences import (
 )
 from py2cu.frontend.bodies.tuples.items import Item
 from py2cu.frontend.bodies.views import ZERO, minus
-from py2cu.frontend.names.syntax import source_text
+from py2cu.frontend.names.syntax import conjuncts, source_text
+from py2cu.source import Span
 
 MAX_UNROLL: Final = 65534  # GCC's limit
 _RUNS_OVER: Final = "a kernel's `for` runs over `range(…)`, arrays, tuples, and `enumerate`, `zip`, `reversed` of them"
@@ -102,6 +104,53 @@ def _countable(node: cst.BaseExpression, scope: Scope) -> str:
             return f"range({name})"
         case _:
             return "range(…)"
+
+
+def read_tests(
+    test: cst.BaseExpression, expressions: ExpressionReader, splits: bool = True
+) -> list[tuple[ir.Block, ir.Expr]]:
+    """The parts of a test that Python evaluates one by one while they hold, each with the statements that it needs.
+
+    One part, unless `splits` and an operand of `and` behind the first needs statements.
+    """
+    scope, operands = expressions.scope, conjuncts(test)
+    needing = [at for at, each in enumerate(operands) if at and expressions.calls.needs_statements(each)]
+    if not (needing and splits):
+        read = expressions.read(test)
+        return [(scope.hoisted.take(), read)]
+    parts: list[tuple[ir.Block, ir.Expr]] = []
+    for start, stop in pairwise((0, *needing, len(operands))):
+        read = expressions.read(operands[start])
+        for operand in operands[start + 1 : stop]:
+            read = ir.BoolOp("and", read, expressions.read(operand), scope.span_of(test))
+        parts.append((scope.hoisted.take(), read))
+    return parts
+
+
+def make_while(
+    tests: list[tuple[ir.Block, ir.Expr]], body: ir.Block, orelse: ir.Block, span: Span, trivia: ir.Trivia, scope: Scope
+) -> ir.Block:
+    """A `while` of what `read_tests` read: statements that a test needs begin each round, `if not …: break` ends it.
+
+    while (v := x[k]) > 0:                while True:
+        k += 1                      →         v = x[k]
+                                              if not v > 0: break
+                                              k += 1
+    """
+    (before, test), *others = tests
+    if not (before or others):
+        return (ir.While(test, body, span, trivia, orelse),)
+    if before or orelse:
+        others, test = tests, ir.Constant(True, span)
+    flag = ir.Name(scope.fresh("finished"), span) if orelse else None
+    leave: ir.Block = (ir.Break(span),)
+    if flag is not None:
+        leave = (ir.Assign(flag.id, ir.Constant(True, span), span), *leave)
+    ends = (stmt for needed, each in others for stmt in (*needed, ir.If(ir.Unary("not", each, span), leave, span=span)))
+    loop = ir.While(test, (*ends, *body), span, trivia)
+    if flag is None:
+        return (loop,)
+    return (ir.Assign(flag.id, ir.Constant(False, span), span), loop, ir.If(flag, orelse, span=span))
 
 
 def _as_count(sequence: Sequence) -> Bounds | None:

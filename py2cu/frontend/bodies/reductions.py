@@ -12,7 +12,7 @@ if row[k] < 0: found = True; break
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -103,16 +103,24 @@ class ReductionReader:
 
         def inside(item: Item) -> ir.Block:
             with SequenceReader(self.scope, self.read, self.scope.span_of(head.iter)).bound(head.target, item):
-                tests = [self.read(each.test) for each in head.ifs]
-                block = innermost() if head.inner_for_in is None else self._loops(head.inner_for_in, innermost)
-            block = (*self.scope.hoisted.take(), *block)
-            for test in reversed(tests):
-                block = (ir.If(test, block, span=test.span),)
-            return block
+                return self._filtered(head.ifs, lambda: self._behind(head, innermost))
 
         counts = isinstance(sequence, Range) and isinstance(head.target, cst.Name)
         name = source_text(head.target) if counts else "k"
         return (self._loop(sequence, head.iter, name, inside),)
+
+    def _filtered(self, filters: Collection[cst.CompIf], inside: Callable[[], ir.Block]) -> ir.Block:
+        """`inside` under an `if` for each filter of a generator, each behind what it needs."""
+        if not filters:
+            block = inside()
+            return (*self.scope.hoisted.take(), *block)
+        first, *others = filters
+        test, before = self.read(first.test), self.scope.hoisted.take()
+        return (*before, ir.If(test, self._filtered(others, inside), span=test.span))
+
+    def _behind(self, head: cst.CompFor, innermost: Callable[[], ir.Block]) -> ir.Block:
+        """What a round of a generator's loop does: the next loop, or the innermost step."""
+        return innermost() if head.inner_for_in is None else self._loops(head.inner_for_in, innermost)
 
     def _loop(
         self, sequence: Sequence, node: cst.BaseExpression, name: str, inside: Callable[[Item], ir.Block],

@@ -119,6 +119,7 @@ class Scope:
     indices: frozenset[str]
     dims: frozenset[str]
     once: frozenset[str]  # locals that are assigned in one place
+    named: frozenset[str]  # locals that `:=` assigns
     functions: DeviceFunctions
     returns: bool  # True for a device function
     negative_indices: list[NegativeIndex] = field(
@@ -251,6 +252,34 @@ class Scope:
         base = self.array_decls[name].base if name in self.array_decls else ""
         return self.base_array(base) if base else name
 
+    def takes_number(self, target: cst.Name) -> bool:
+        """True if a number may be assigned to `target`; False after a diagnostic."""
+        if self.views.is_view(target.value):
+            what = f"`{target.value}` is part of an array elsewhere in this function, and a number here"
+            self.error("P203", what, target, "use another name")
+            return False
+        if self.is_assignable(target):
+            self.views.numbers.add(target.value)
+            return True
+        return False
+
+    def is_assignable(self, target: cst.Name) -> bool:
+        """True if `target` may be assigned to; False, after a diagnostic, for arrays, launch objects and indices."""
+        name = target.value
+        if name in self.array_decls:
+            what, hint = (
+                f"the array `{name}` is declared once, and cannot be assigned to",
+                f"`{name}[…] = …` stores an element",
+            )
+            self.error("P203", what, target, hint)
+        elif name in self.arrays or name in self.launch:
+            self.error("P203", f"the parameter `{name}` cannot be assigned to", target, "use another name")
+        elif name in self.indices:
+            self.error("P203", f"the element index `{name}` cannot be assigned to", target, "use another name")
+        else:
+            return True
+        return False
+
     def captured(self, names: Sequence[str]) -> ClosureCapture:
         """The capture of these names in this scope."""
         return ClosureCapture(
@@ -319,7 +348,8 @@ def function_scope(
 ) -> Scope:
     """The scope of a function's body: its parameters, the arrays that it declares, and its other locals."""
     extents, body = declarations.extents, function.body.body
-    assigned = Counter(assigned_names(body))
+    named = extents.environment.named_in(function)
+    assigned = Counter((*assigned_names(body), *named))
     array_decls = declarations.read(body)
     arrays = {**extents.arrays, **{name: array.type for name, array in array_decls.items()}}
     dims = () if extents.is_device else (dim for type_ in arrays.values() for dim in type_.dims)
@@ -334,6 +364,7 @@ def function_scope(
         parameters.indices,
         frozenset(name for dim in dims for name in names_in(dim)),
         frozenset(name for name, count in assigned.items() if count == 1) - parameters.scalars,
+        frozenset(named),
         functions,
         returns=extents.is_device,
         broken=parameters.broken,

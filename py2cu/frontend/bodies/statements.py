@@ -12,7 +12,7 @@ from py2cu import ir
 from py2cu.frontend.bodies.assignments import Unpacker
 from py2cu.frontend.bodies.comments import comment_beside, comment_of, comments_above, head_comment
 from py2cu.frontend.bodies.expressions import ExpressionReader
-from py2cu.frontend.bodies.loops import LoopHead, read_loop_head
+from py2cu.frontend.bodies.loops import LoopHead, make_while, read_loop_head, read_tests
 from py2cu.frontend.bodies.printing import read_message, read_print
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences import SequenceReader, constant_range
@@ -78,12 +78,8 @@ class StatementReader:
                 return self._read_if(statement, comments_above(statement.leading_lines))
             case cst.For():
                 return self._read_for(statement)
-            case cst.While(test=test, body=body, orelse=orelse):
-                trivia = ir.Trivia(comments_above(statement.leading_lines), head_comment(body))
-                with self.scope.hoisted.conditional("the test of a `while` is computed in each round"):
-                    head = self.expressions.read(test)
-                inner = self.read_suite(body)
-                return (ir.While(head, inner, self._span(test), trivia, self._read_else(orelse)),)
+            case cst.While():
+                return self._read_while(statement)
             case cst.FunctionDef(name=name) if self.scope.environment.functions.get(name.value) is statement:
                 self._refuse_calls_of_def(statement)
                 return self._elide(statement, ir.Elision.DEFINITION)
@@ -139,6 +135,9 @@ class StatementReader:
             case cst.Assert(test=test, msg=message):
                 text = read_message(message, self.expressions) if message is not None else None
                 return (ir.Assert(self.expressions.read(test), text, source_text(test), span),)
+            case cst.Expr(value=cst.NamedExpr() as named):
+                self.expressions.read(named)
+                return ()
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_invoke(call):
                 invoke = self.expressions.calls.read_invoke(call)
                 return () if invoke is None else (ir.ExprStmt(invoke, span),)
@@ -209,7 +208,8 @@ class StatementReader:
                 self.scope.grids.add(name)
                 return self._elide(statement, ir.Elision.GRID)
             case cst.Assign(targets=[cst.AssignTarget(cst.Name() as name)], value=cst.IfExp() as value) if (
-                self.expressions.calls.has_reduction(value.body) or self.expressions.calls.has_reduction(value.orelse)
+                self.expressions.calls.needs_statements(value.body)
+                or self.expressions.calls.needs_statements(value.orelse)
             ):
                 return self._read_chosen(name, value, statement)
         unpacker = Unpacker(self.scope, self.expressions, statement, self.following)
@@ -290,17 +290,30 @@ class StatementReader:
     # --- blocks ---
 
     def _read_if(self, statement: cst.If, above: tuple[str, ...], chained: bool = False) -> ir.Block:
-        """An `if`, after what its test needs; an `elif` that needs something is an `if` in the `else`."""
-        test, before = self.expressions.read(statement.test), self.scope.hoisted.take()
+        """An `if`, after what its test needs; an `elif` that needs something is an `if` in the `else`.
+
+        Where only the second operand of `and` needs something, it is the test of an `if` in the first one.
+        """
+        span = self._span(statement.test)
+        (before, test), *others = read_tests(statement.test, self.expressions, splits=statement.orelse is None)
         body = self.read_suite(statement.body)
         trivia = ir.Trivia(above, head_comment(statement.body))
+        for needed, other in reversed(others):
+            body = (*needed, ir.If(other, body, span=span))
         match statement.orelse:
             case cst.If() as branch:
                 orelse = self._read_if(branch, comments_above(branch.leading_lines), chained=True)
             case cst.Else() | None as branch:
                 orelse = self._read_else(branch)
         is_chained = chained and not before
-        return (*before, ir.If(test, body, orelse, self._span(statement.test), trivia, is_chained))
+        return (*before, ir.If(test, body, orelse, span, trivia, is_chained))
+
+    def _read_while(self, statement: cst.While) -> ir.Block:
+        span, orelse = self._span(statement.test), statement.orelse
+        trivia = ir.Trivia(comments_above(statement.leading_lines), head_comment(statement.body))
+        tests = read_tests(statement.test, self.expressions)
+        inner = self.read_suite(statement.body)
+        return make_while(tests, inner, self._read_else(orelse), span, trivia, self.scope)
 
     def _read_else(self, branch: cst.Else | None) -> ir.Block:
         """The block behind `else`; the comments of that line go to its first statement."""
@@ -317,7 +330,7 @@ class StatementReader:
         if statement.asynchronous is not None:
             return self._refuse(statement)
         with self.scope.views.block():
-            assigned = frozenset(assigned_names((statement,)))
+            assigned = self.scope.named.union(assigned_names((statement,)))
             reader = SequenceReader(self.scope, self.expressions.read, self._span(statement.iter), assigned)
             head = read_loop_head(statement, self.expressions, reader)
             before = self.scope.hoisted.take()
@@ -329,7 +342,7 @@ class StatementReader:
                 start = (*head.computed, *bound)
             body = self._read_rounds(statement, head)
         orelse = self._read_else(statement.orelse)
-        if head is None or (head.name is not None and not self.targets.is_local(head.name)):
+        if head is None or (head.name is not None and not self.scope.takes_number(head.name)):
             return ()
         trivia = ir.Trivia(comments_above(statement.leading_lines), head_comment(statement.body))
         start_, stop, step = head.bounds

@@ -37,7 +37,7 @@ class TargetReader:
                 what = "a part of an array can only be named"
                 self.scope.error("P103", what, target, "copy its elements in a loop")
             case cst.Name(value=name):
-                return (self.scope.assign(name, value, span, augmented),) if self.is_local(target) else ()
+                return (self.scope.assign(name, value, span, augmented),) if self.scope.takes_number(target) else ()
             case cst.Subscript() if self.scope.form(value) is not None and is_part(target, self.scope):
                 return store_row(target, value, self.scope, self.expressions.read)
             case cst.Subscript() if is_indexed(target, self.scope) or is_array(target.value, self.scope):
@@ -61,7 +61,7 @@ class TargetReader:
         The IR keeps the place of a part of an array that may be None: Python refuses it there, not where it is used.
         """
         name = target.value
-        if not self._is_assignable(target):
+        if not self.scope.is_assignable(target):
             return ()
         if (problem := self.scope.views.problem(name)) is not None:
             self.scope.error("P203", problem, target, "use another name")
@@ -82,35 +82,6 @@ class TargetReader:
                 "assign the whole name, or store the value in an array",
             )
             self.scope.error("P401", what, target, hint)
-
-    def is_local(self, target: cst.Name) -> bool:
-        """True if a number may be assigned to `target`; False after a diagnostic."""
-        if self.scope.views.is_view(target.value):
-            what = f"`{target.value}` is part of an array elsewhere in this function, and a number here"
-            self.scope.error("P203", what, target, "use another name")
-            return False
-        if self._is_assignable(target):
-            self.scope.views.numbers.add(target.value)
-            return True
-        return False
-
-    def _is_assignable(self, target: cst.Name) -> bool:
-        """True if `target` may be assigned to; False, after a diagnostic, for arrays, launch objects and indices."""
-        name = target.value
-        if name in self.scope.array_decls:
-            self.scope.error(
-                "P203",
-                f"the array `{name}` is declared once, and cannot be assigned to",
-                target,
-                f"`{name}[…] = …` stores an element",
-            )
-        elif name in self.scope.arrays or name in self.scope.launch:
-            self.scope.error("P203", f"the parameter `{name}` cannot be assigned to", target, "use another name")
-        elif name in self.scope.indices:
-            self.scope.error("P203", f"the element index `{name}` cannot be assigned to", target, "use another name")
-        else:
-            return True
-        return False
 
     def update(self, element: ir.Load, operator: str, statement: cst.AugAssign) -> ir.Block:
         """`x[i, f(i)] += v`: an index that calls something is computed once, and before `v`."""

@@ -25,7 +25,7 @@ PlacedFunction = tuple[cst.FunctionDef, Environment]  # a function, and the envi
 def environment_in(function: cst.FunctionDef, around: Environment) -> Environment:
     """The environment of the body of `function`: names that it binds hide those of `around`."""
     nested = {node.name.value: node for node in function.body.body if isinstance(node, cst.FunctionDef)}
-    bound = _bound_names(function)
+    bound = _bound_names(function, around)
     inside = replace(
         around,
         functions={**around.functions, **nested} if nested else around.functions,  # there may be thousands
@@ -57,35 +57,36 @@ def free_variables(functions: Iterable[PlacedFunction]) -> Iterator[tuple[str, c
 def _cached_free_names(function: cst.FunctionDef, home: Environment) -> tuple[str, ...]:
     """`_free_names`, computed once for each function: every call needs them."""
     if function not in home.free_names:
-        home.free_names[function] = tuple(_free_names(function))
+        home.free_names[function] = tuple(_free_names(function, home))
     return home.free_names[function]
 
 
-def _free_names(function: cst.FunctionDef) -> Iterator[str]:
+def _free_names(function: cst.FunctionDef, home: Environment) -> Iterator[str]:
     """The names that `function` reads and does not bind, in order."""
-    bound = _bound_names(function)
-    yield from dict.fromkeys(name for name in _names_read(function.body) if name not in bound)
+    bound = _bound_names(function, home)
+    yield from dict.fromkeys(name for name in _names_read(function.body, home) if name not in bound)
 
 
-def _bound_names(function: cst.FunctionDef) -> frozenset[str]:
+def _bound_names(function: cst.FunctionDef, around: Environment) -> frozenset[str]:
     """The names that `function` binds: parameters, locals, and nested functions."""
     nested = {node.name.value for node in function.body.body if isinstance(node, cst.FunctionDef)}
     parameters = {param.name.value for param in all_parameters(function)}
     deletions = (statement.target for statement in flatten(function.body.body) if isinstance(statement, cst.Del))
-    deleted = chain.from_iterable(map(_names_read, deletions))
-    return frozenset((*nested, *parameters, *assigned_names(function.body.body), *deleted))
+    deleted = chain.from_iterable(_names_read(target, around) for target in deletions)
+    assigned = (*assigned_names(function.body.body), *around.named_in(function))
+    return frozenset((*nested, *parameters, *assigned, *deleted))
 
 
-def _names_read(node: cst.CSTNode) -> Iterator[str]:
+def _names_read(node: cst.CSTNode, home: Environment) -> Iterator[str]:
     match node:
         case cst.Name(value=name):
             yield name
         case cst.FunctionDef():
-            yield from _free_names(node)
+            yield from _free_names(node, home)
         case cst.Attribute(value=value) | cst.Arg(value=value):
-            yield from _names_read(value)
+            yield from _names_read(value, home)
         case cst.Annotation():
             pass
         case _:
             for child in node.children:
-                yield from _names_read(child)
+                yield from _names_read(child, home)

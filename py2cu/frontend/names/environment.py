@@ -28,7 +28,7 @@ from py2cu.frontend.names.constants import Constants, Number, Real, Value, as_co
 from py2cu.frontend.names.known_names import is_known
 from py2cu.frontend.names.operators import COMPUTE_BINARY, COMPUTE_UNARY
 from py2cu.frontend.names.reexports import Reexports
-from py2cu.frontend.names.syntax import Statement, all_parameters, name_nodes
+from py2cu.frontend.names.syntax import Statement, all_parameters, dotted, name_nodes
 from py2cu.live import is_library, live_name
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
@@ -54,7 +54,8 @@ class Environment:
     free_names: free names of functions, as far as they were asked for.
     ambiguous: the bindings that may reach a launch, of each name whose value the source does not determine.
     rebound: all bindings of each name that has several: its value at a `def` may differ from that at a launch.
-    bound_elsewhere: names that `global`, `nonlocal` or `:=` binds.
+    bound_elsewhere: names that `global` or `nonlocal` binds, and those that `:=` binds in the module.
+    named: the `:=` of each function that has some.
     names_in_definitions: the names in each definition, cached.
     reexports: reads the files beside the kernel's; None if the function is live.
     """
@@ -72,6 +73,7 @@ class Environment:
     ambiguous: dict[str, tuple[Binding, ...]] = field(default_factory=dict)
     rebound: dict[str, tuple[Binding, ...]] = field(default_factory=dict)
     bound_elsewhere: Mapping[str, cst.CSTNode] = field(default_factory=dict)
+    named: Mapping[cst.FunctionDef, tuple[cst.NamedExpr, ...]] = field(default_factory=dict)
     names_in_definitions: dict[cst.BaseExpression, tuple[str, ...]] = field(default_factory=dict)
     reexports: Reexports | None = None
     _values: dict[str, Value | None] = field(default_factory=dict)  # of definitions, cached
@@ -179,13 +181,20 @@ class Environment:
         stars = (function.params.star_arg, function.params.star_kwarg)
         parameters += [each.name.value for each in stars if isinstance(each, cst.Param)]
         enclosing = {**self.enclosing_parameters, **dict.fromkeys(parameters, function.name.value)}
+        named = self.named.get(function, ())
+        elsewhere = {**self.bound_elsewhere, **{dotted(each.target): each for each in named}}
         scope = replace(
-            self.copy(), stars=[*self.stars], enclosing_parameters=enclosing, binders={}, homes={}, free_names={}
-        )
+            self.copy(), stars=[*self.stars], enclosing_parameters=enclosing, binders={}, homes={}, free_names={},
+            bound_elsewhere=elsewhere,
+        )  # fmt: skip
         for name in parameters:
             scope._forget(name)
         scope.read(function.body.body, parameters)
         return scope
+
+    def named_in(self, function: cst.FunctionDef) -> tuple[str, ...]:
+        """The names that `:=` binds in `function`, once for each place."""
+        return tuple(dotted(each.target) for each in self.named.get(function, ()))
 
     def is_plain(self, function: cst.FunctionDef) -> bool:
         """True if no decorator replaces `function`."""

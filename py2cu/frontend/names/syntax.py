@@ -72,6 +72,20 @@ def nodes_in(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         yield from nodes_in(child)
 
 
+def named_in(node: cst.CSTNode) -> tuple[cst.NamedExpr, ...]:
+    """The `:=` in `node`."""
+    return tuple(each for each in nodes_in(node) if isinstance(each, cst.NamedExpr))
+
+
+def conjuncts(node: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
+    """The operands of `a and b and c`; `node` itself where it is something else."""
+    match node:
+        case cst.BooleanOperation(left=left, operator=cst.And(), right=right):
+            return (*conjuncts(left), *conjuncts(right))
+        case _:
+            return (node,)
+
+
 def name_nodes(node: cst.CSTNode) -> Iterator[cst.Name]:
     """The names that an expression reads."""
     match node:

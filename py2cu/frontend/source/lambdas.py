@@ -62,6 +62,8 @@ def _as_function(line: cst.BaseStatement, positions: Positions) -> cst.BaseState
             function = cst.FunctionDef(name, value.params, body, leading_lines=leading)
             positions.add(function, statement)
             positions.add(result, value)
+            if value in positions.named:
+                positions.named[function] = positions.named[value]
             return function
         case _:
             return line

@@ -16,9 +16,10 @@ from libcst._nodes.internal import CodegenState
 
 from py2cu.source import Span
 
-Rebinder = cst.Global | cst.Nonlocal | cst.NamedExpr
+Rebinder = cst.Global | cst.Nonlocal
 _NEWLINE = re.compile(r"\r\n?|\n")
-_NOTED = frozenset([cst.Global, cst.Nonlocal, cst.NamedExpr, cst.Name, cst.Lambda])
+_FUNCTIONS = frozenset([cst.FunctionDef, cst.Lambda])
+_NOTED = frozenset([cst.Global, cst.Nonlocal, cst.NamedExpr, cst.Name, *_FUNCTIONS])
 
 
 class Positions:
@@ -28,7 +29,9 @@ class Positions:
         writer = _Writer(tree.default_indent, tree.default_newline)
         tree._codegen(writer)
         self.rebinders = tuple(writer.rebinders)
-        """The nodes that bind names of other scopes: `global`, `nonlocal`, and `:=` in brackets."""
+        """The nodes that bind names of other scopes: `global` and `nonlocal`."""
+        self.named = writer.named
+        """The `:=` of each function that has some, and of the module, which is None."""
         self.foreign = tuple(writer.foreign)
         """Names with letters outside ASCII, which Python normalises."""
         self.has_lambdas = writer.has_lambdas
@@ -65,6 +68,8 @@ class _Writer(CodegenState):
         self.rebinders: list[Rebinder] = []
         self.foreign: list[cst.Name] = []
         self.has_lambdas = False
+        self.named: dict[cst.CSTNode | None, list[cst.NamedExpr]] = {}
+        self._functions: list[cst.CSTNode] = []  # those around the node that is written
         self._starts: list[int] = []
         self._open: list[tuple[cst.CSTNode, int, cst.CSTNode | None, cst.CSTNode | None]] = []
 
@@ -84,13 +89,18 @@ class _Writer(CodegenState):
                 self.foreign.append(node)
         elif isinstance(node, Rebinder):
             self.rebinders.append(node)
+        elif isinstance(node, cst.NamedExpr):
+            self.named.setdefault(self._functions[-1] if self._functions else None, []).append(node)
         else:
-            self.has_lambdas = True
+            self.has_lambdas |= isinstance(node, cst.Lambda)
+            self._functions.append(node)
 
     def after_codegen(self, node: cst.CSTNode) -> None:
         if node.__class__ is cst.SimpleWhitespace:
             return
         start = self._starts.pop()
+        if node.__class__ in _FUNCTIONS:
+            self._functions.pop()
         if id(node) not in self.between:
             self.between[id(node)] = start, len(self.tokens)
 

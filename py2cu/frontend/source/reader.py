@@ -22,7 +22,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.redefinitions import redefined
 from py2cu.frontend.names.reexports import Reexports
-from py2cu.frontend.names.syntax import Statement, flatten, suites
+from py2cu.frontend.names.syntax import Statement, dotted, flatten, suites
 from py2cu.frontend.source import nesting
 from py2cu.frontend.source.lambdas import is_lambda, lambda_line, name_lambdas
 from py2cu.frontend.source.positions import Positions, Rebinder
@@ -119,7 +119,10 @@ def read_module(
     environment = Environment(
         live=live or {},
         pruned_names=parsed.pruned_names,
-        bound_elsewhere=dict(_rebound(parsed.positions.rebinders)),
+        bound_elsewhere=dict(_rebound(parsed.positions.rebinders, parsed.positions.named.get(None, ()))),
+        named={
+            node: tuple(named) for node, named in parsed.positions.named.items() if isinstance(node, cst.FunctionDef)
+        },
         reexports=None if live else Reexports(Path(file.name).parent),
     )
     environment.read(parsed.tree.body)
@@ -182,14 +185,11 @@ def _normalise(names: Iterable[cst.Name]) -> None:
         object.__setattr__(name, "value", unicodedata.normalize("NFKC", name.value))
 
 
-def _rebound(rebinders: Iterable[Rebinder]) -> Iterator[tuple[str, cst.CSTNode]]:
-    """The names that these nodes bind, in any scope."""
+def _rebound(rebinders: Iterable[Rebinder], named: Iterable[cst.NamedExpr]) -> Iterator[tuple[str, cst.CSTNode]]:
+    """The names that these nodes bind."""
+    yield from ((dotted(each.target), each) for each in named)
     for node in rebinders:
-        match node:
-            case cst.NamedExpr(target=cst.Name(value=name)):
-                yield name, node
-            case cst.Global(names=items) | cst.Nonlocal(names=items):
-                yield from ((item.name.value, item.name) for item in items)
+        yield from ((item.name.value, item.name) for item in node.names)
 
 
 def _functions(body: Iterable[Statement], scope: Environment) -> Iterator[KernelSource]:
