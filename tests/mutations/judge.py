@@ -10,8 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from py2cu.diagnostics import render
 from tests.mutations.rules import FOLDERS
-from tests.test_error_cases import said_about, sections
+from tests.test_error_cases import reported, sections
 from tests.test_kernel_cases import device_functions, import_kernels, read_case, translate
 
 ROOT = Path(__file__).parents[1] / "cases"
@@ -24,8 +25,9 @@ def find_fault(case: str) -> str | None:
     path = ROOT / FOLDERS[how] / f"{name}.case"
     match how:
         case "refused":
-            _, python, expected = sections(path)
-            return None if said_about(path, python) == expected else "says something else"
+            error_case = sections(path)
+            said = render(reported(path, error_case.python))
+            return None if said == error_case.error else "says something else"
         case "kept":
             kept = read_case(path)
             emitted = device_functions(translate(kept).cuda.kernel.text)
