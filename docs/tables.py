@@ -282,8 +282,9 @@ def helper_rows() -> str:
 
 
 REFUSED: Final = (
-    ("v = [x[0, 0], 1.0]", "lists, dicts, sets"),
-    ("v = [k for k in range(i)]", "comprehensions that no function or assignment takes apart"),
+    ("v = {0: x[0, 0]}", "dicts, sets"),
+    ("v = [k for k in range(i)]", "lists whose length is not constant"),
+    ("v = []; v.append(1)", "lists that grow"),
     ("v = (lambda k: k)(i)", "a `lambda` that has no name"),
     ('v = "text"', "strings outside `print`"),
     ("v = i in range(3)", "`in`, except in a tuple"),

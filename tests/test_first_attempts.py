@@ -19,14 +19,9 @@ from py2cu.diagnostics import TranslationError
 
 FILES: Final = sorted((Path(__file__).parent / "first_attempts").glob("*.py"))
 REFUSED: Final = {
-    "biquad_cascade": "lists",
     "causal_attention": "optional numbers",
     "gated_activation": "`match`",
-    "levenshtein": "lists",
-    "median3x3": "comprehensions",
     "ray_spheres": "tuples as arguments",
-    "selective_scan": "lists",
-    "topk_rows": "lists",
 }
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of torch, about sparse tensors
 RIGHT: Final = [path for path in FILES if path.stem not in REFUSED]

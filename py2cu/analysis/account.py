@@ -61,6 +61,8 @@ def _kind(stmt: ir.Stmt) -> str:
     match stmt:
         case ir.Assign() | ir.StructuredBinding():
             return "assignment"
+        case ir.Alloc(values=values) if values is not None:
+            return "store"
         case ir.Store() | ir.Print() | ir.Assert() | ir.Sync() | ir.Return() | ir.Break() | ir.Continue():
             return type(stmt).__name__.lower()
         case _:
@@ -78,6 +80,7 @@ def unread(function: ir.Kernel, file: SourceFile) -> Iterator[tuple[str, Span]]:
         return
     present = [stmt for stmt in statements(function.body) if not isinstance(stmt, ir.Comment)]
     elided = {note.span for note in function.elided}
+    lists = frozenset(array.name for array in function.array_decls if array.is_list)
     worklist: list[ast.stmt] = [*definition.body]
     while worklist:
         node = worklist.pop(0)
@@ -92,7 +95,7 @@ def unread(function: ir.Kernel, file: SourceFile) -> Iterator[tuple[str, Span]]:
         if not translated and (expected or not targets):
             yield "statement", span
         for target in expected:
-            if not any(_assigns(stmt, target, locator.span(target)) for stmt in translated):
+            if not any(_assigns(stmt, target, locator.span(target), lists) for stmt in translated):
                 yield "target", locator.span(target)
 
 
@@ -115,9 +118,11 @@ def _targets(node: ast.stmt) -> Iterator[ast.expr]:
             yield target
 
 
-def _assigns(stmt: ir.Stmt, target: ast.expr, span: Span) -> bool:
-    """True where `stmt` is the IR's assignment to `target`."""
+def _assigns(stmt: ir.Stmt, target: ast.expr, span: Span, lists: frozenset[str]) -> bool:
+    """True where `stmt` is the IR's assignment to `target`; `lists` are the arrays that are lists in the source."""
     match target, stmt:
+        case ast.Name(), ir.Alloc(array=name) | ir.Store(array=name) if name in lists:
+            return True
         case ast.Name(id=id_), ir.Assign(name=name) | ir.For(var=name) | ir.Delete(name=name) | ir.Alloc(array=name):
             return id_ == name
         case ast.Subscript(), ir.Store():

@@ -29,6 +29,7 @@ from py2cu.analysis.range_rules import (
 )
 from py2cu.dtypes import Kind
 from py2cu.ir.intervals import Range, SymbolicBound, constant, larger, natural, plus, times
+from py2cu.ir.names import list_elements
 from py2cu.ir.visit import assigned_names, blocks, statements
 
 INT_MAX: Final = 2**31 - 1
@@ -85,6 +86,8 @@ class Ranges:
                         added[name] = range_of_sum(added.get(name, _NOTHING), step)
                     case ir.Assign(name=name):
                         self._widen(name, self._assigned_range(stmt, loops), round_)
+                    case ir.Store(array=array, value=value) if self.kernel.is_list(array):
+                        self._widen(list_elements(array), self.of(value), round_)
                     case ir.For(var=var):
                         self._widen(var, self.of_loop(stmt), round_)
             if round_ >= _ROUNDS:
@@ -237,6 +240,8 @@ class Ranges:
                 return Range(1, math.inf, {(f"{launched}.{axis}",): 1})
             case ir.Load(array=array):
                 buffer = self.kernel.array_decl(array)
+                if buffer is not None and buffer.is_list:
+                    return self.names.get(list_elements(array), range_of_type(expr.type))
                 if buffer is not None and buffer.values and ir.kind_of(buffer.type.element) is not Kind.FLOAT:
                     return constant(min(buffer.values)).union(constant(max(buffer.values)))
                 return range_of_type(expr.type)

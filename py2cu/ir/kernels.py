@@ -89,6 +89,7 @@ class ArrayDecl:
     base: str = ""  # of a view, `ms = buf[:n]`: its array; of a dynamic array: the previous one
     is_dynamic: bool = False  # it lies in the memory that a launch asks for
     is_parameter: bool = False  # it is the parameter `shared`
+    is_list: bool = False  # in the Python: `infer_types` sets its dtype, and negative indices count from the end
 
     @property
     def has_alloc(self) -> bool:
@@ -261,6 +262,11 @@ class Kernel:
             if buffer.vector_width:
                 widths[buffer.base] = max(buffer.vector_width, widths.get(buffer.base, 0))
         return widths
+
+    def is_list(self, name: str) -> bool:
+        """True for a local array that is a list in the Python."""
+        buffer = self.array_decl(name)
+        return buffer is not None and buffer.is_list
 
     def is_kernel_local(self, name: str) -> bool:
         """True for an array of the kernel's own: neither a caller's nor a view of one."""

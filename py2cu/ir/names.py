@@ -19,6 +19,11 @@ def names_in_scope(kernel: Kernel) -> set[str]:
     return names.union(assigned_names(kernel.body))
 
 
+def list_elements(array: str) -> str:
+    """The name under which analyses keep what all elements of a list have in common, as if they were one local."""
+    return f"{array}[…]"
+
+
 def numbered(name: str) -> Iterator[str]:
     """`name`, `name2`, `name3` and so on."""
     yield name

@@ -124,6 +124,8 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
             yield f"{name}{'' if declares is None else f': {_show(declares)}'} = {print_expr(value, typed=True)}"
         case DeclareLocal(name=name, type=type_):
             yield f"{name}: {_show(type_)}"
+        case Alloc(array=array, values=values) if values is not None:
+            yield f"reserve {array} = {{{_print_typed(values)}}}"
         case Alloc(array=array, start=start):
             yield f"reserve {array}{f' at {print_expr(start, typed=True)}' if start is not None else ''}"
         case StructuredBinding(names=names, value=value):

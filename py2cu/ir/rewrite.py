@@ -147,6 +147,8 @@ def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
             return with_fields(stmt, args=map_all(args, change))
         case Alloc(start=start) if start is not None:
             return with_fields(stmt, start=change(start))
+        case Alloc(values=values) if values is not None:
+            return with_fields(stmt, values=map_all(values, change))
         case _:
             return stmt
 
@@ -197,6 +199,8 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
             return with_fields(stmt, call=rebuilt)
         case Sync(args=args):
             return with_fields(stmt, args=_rebuild_all(args, change))
+        case Alloc(values=values) if values is not None:
+            return with_fields(stmt, values=_rebuild_all(values, change))
         case Alloc(start=start):
             return stmt if start is None else with_fields(stmt, start=rebuild(start, change))
         case Print(values=values):

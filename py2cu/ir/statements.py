@@ -63,13 +63,15 @@ class StructuredBinding:
 class Alloc:
     """`array = local(shape, dtype)`: from here on the kernel's buffer `array` may be used; its elements are unset.
 
-    `start`: for a view, the index in its base array of its first element; None for a buffer.
+    `start`: for a view, the index in its base array of its first element; None for a buffer. `values`: the elements
+    that `place_declarations` put into the declaration, the last index fastest; none of them for zeros.
     """
 
     array: str
     span: Span = span_field()
     trivia: Trivia = _trivia()
     start: Expr | None = None
+    values: tuple[Expr, ...] | None = None
 
 
 @record(frozen=True, slots=True)

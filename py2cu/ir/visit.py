@@ -130,8 +130,8 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return (call,)
         case Sync(args=args):
             return args
-        case Alloc(start=start):
-            return () if start is None else (start,)
+        case Alloc(start=start, values=values):
+            return (values or ()) if start is None else (start,)
         case EachThread() | DeclareLocal() | Break() | Continue() | Delete() | Comment():
             return ()
         case _:

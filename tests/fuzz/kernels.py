@@ -11,6 +11,7 @@ from typing import Any, Final
 from hypothesis import strategies
 
 import tests.fuzz.functions
+import tests.fuzz.lists
 import tests.fuzz.parts
 import tests.fuzz.whole_numbers  # noqa: F401 - its productions
 from py2cu.dtypes import Kind

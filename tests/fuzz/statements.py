@@ -166,9 +166,11 @@ def new_local(w: Writer) -> None:
 @statement_of()
 def deleted_local(w: Writer) -> None:
     """One of this block, out of scope from here on."""
-    if len(w.scope) == w.outer:
+    own = [local for local in w.scope[w.outer :] if "[" not in local.text]
+    if not own:
         return new_local(w)
-    local = w.scope.pop(w.pick(range(w.outer, len(w.scope))))
+    local = w.pick(own)
+    w.scope.remove(local)
     w.add(f"del {local.text}")
     return None
 

@@ -81,6 +81,15 @@ class Array:
 
 
 @dataclass(frozen=True, slots=True)
+class List:
+    """A list of this thread's own: the type of its elements, and its length, and of its rows theirs."""
+
+    name: str
+    type: Type
+    shape: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Parameter:
     """A number that a device function takes; its default, where it has one."""
 
@@ -126,6 +135,7 @@ class Writer:
     inputs: list[Array] = field(default_factory=list)
     outputs: list[Array] = field(default_factory=list)
     buffers: list[Array] = field(default_factory=list)  # that `local` made
+    lists: list[List] = field(default_factory=list)  # in scope here
     scalars: dict[str, str] = field(default_factory=dict)  # annotations by name
     scope: list[Value] = field(default_factory=list)  # locals that are surely assigned here
     outer: int = 0  # of them, those that were so before this block
@@ -171,14 +181,14 @@ class Writer:
     def block(self, head: str) -> Iterator[None]:
         """What is assigned under `head` is not surely assigned after it."""
         self.add(head)
-        kept, length = (list(self.scope), list(self.counters), self.outer), len(self.lines)
+        kept, length = (list(self.scope), list(self.counters), self.outer, list(self.lists)), len(self.lines)
         self.indent += 1
         self.outer = len(self.scope)
         yield
         if len(self.lines) == length:
             self.add("pass")
         self.indent -= 1
-        self.scope, self.counters, self.outer = kept
+        self.scope, self.counters, self.outer, self.lists = kept
 
     def fresh(self, prefix: str = "t") -> str:
         self.names += 1

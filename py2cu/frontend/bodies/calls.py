@@ -6,7 +6,7 @@ suggestion, and replaced by a constant.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import libcst as cst
@@ -16,11 +16,12 @@ from py2cu.analysis.effects import GRID_BARRIER
 from py2cu.builtins import Builtin
 from py2cu.builtins.atomics import ATOMICS
 from py2cu.frontend.bodies.formulas import expand_call
-from py2cu.frontend.bodies.methods import read_method
-from py2cu.frontend.bodies.parts import is_array, is_part, read_extents, read_part
+from py2cu.frontend.bodies.lists.uses import refuses_arguments
+from py2cu.frontend.bodies.methods import read_len, read_method
+from py2cu.frontend.bodies.parts import is_list_part, read_part
 from py2cu.frontend.bodies.reductions import RESULTS, ReductionReader
 from py2cu.frontend.bodies.scope import ArgumentKind, ClosureCapture, Scope
-from py2cu.frontend.bodies.tables import Read, find_row
+from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.forms import numbers_of
 from py2cu.frontend.bodies.tuples.values import open_tuple
 from py2cu.frontend.bodies.views import ArrayArgument
@@ -55,7 +56,7 @@ class CallReader:
         span = self.scope.span_of(node)
         qualified = self.scope.environment.qualify(node.func)
         if qualified == "builtins.len" and len(node.args) == 1:
-            return self._read_len(node)
+            return read_len(node, self.scope, self.read)
         if self.is_invoke(node) or self.is_atomic(node):
             acting = self.read_invoke(node) if self.is_invoke(node) else self.read_atomic(node)
             self.scope.hoisted.reads.has_calls = True
@@ -103,6 +104,8 @@ class CallReader:
                     "P410", what, value, f"pass `{self.scope.base_array(base)}`, or an element that was loaded"
                 )
                 return None
+        if refuses_arguments(node, values, self.scope):
+            return None
         captured = self._capture(function, node)
         if captured is None:
             return None
@@ -213,7 +216,7 @@ class CallReader:
         array, index, *values_ = (arg.value for arg in node.args)
         part = read_part(array, self.scope, self.read)
         name = array.value if isinstance(array, cst.Name) and array.value in self.scope.arrays else ""
-        if part is None and not name:
+        if (part is None and not name) or is_list_part(array, self.scope):
             self.scope.error("P105", "the first argument is an array", array, f"`atomic.{op}(x, i, …)`")
             return None
         items = [element.value for element in index.elements] if isinstance(index, cst.Tuple) else [index]
@@ -283,31 +286,6 @@ class CallReader:
             hint = '`float("inf")`, `float("-inf")`, `float("nan")`, or the digits of a number'
             self.scope.error("P103", f"Python reads no float in {text!r}", node, hint)
         return ir.Constant(0.0 if value is None else value, self.scope.span_of(node))
-
-    def _read_len(self, node: cst.Call) -> ir.Expr:
-        match node.args[0].value:
-            case other if node.args[0].keyword is not None or node.args[0].star:
-                self.scope.error("P105", "`len` takes one argument, by position", node, f"`len({source_text(other)})`")
-                return ir.Constant(0, self.scope.span_of(node))
-            case other if is_array(other, self.scope):
-                if extents := read_extents(other, self.scope, self.read):
-                    return replace(extents[0], span=self.scope.span_of(node))
-                if not is_part(other, self.scope):
-                    self._refuse_len(other)
-                return ir.Constant(0, self.scope.span_of(node))
-            case other if (table := find_row(other, self.scope)) is not None:
-                return ir.Constant(len(table), self.scope.span_of(node))
-            case other if (form := self.scope.form_of(other)) is not None:
-                return ir.Constant(len(form), self.scope.span_of(node))
-            case other if self.scope.is_unknown(other) and self.scope.reports_ambiguous(other):
-                return ir.Constant(0, self.scope.span_of(node))
-            case other:
-                self._refuse_len(other)
-                return ir.Constant(0, self.scope.span_of(node))
-
-    def _refuse_len(self, node: cst.BaseExpression) -> None:
-        what, hint = "`len` takes an array parameter with dimensions", "`len(x)`, or `x.shape[1]` for another extent"
-        self.scope.error("P303", what, node, hint)
 
     def _refuse_call(self, node: cst.Call, qualified: str | None) -> None:
         match node.func:

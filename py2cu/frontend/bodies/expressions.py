@@ -15,9 +15,18 @@ import libcst as cst
 from py2cu import builtins, ir
 from py2cu.builtins import threads
 from py2cu.frontend.bodies.calls import CallReader
-from py2cu.frontend.bodies.methods import read_rank
+from py2cu.frontend.bodies.methods import read_rank, read_shape, refuse_attribute
 from py2cu.frontend.bodies.none_tests import read_none_test
-from py2cu.frontend.bodies.parts import Element, is_array, is_indexed, read_extents, read_subscript, subscripts
+from py2cu.frontend.bodies.parts import (
+    Element,
+    is_array,
+    is_indexed,
+    is_list_part,
+    is_tensor,
+    read_extents,
+    read_subscript,
+    subscripts,
+)
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import constant_value, read_lookup
 from py2cu.frontend.bodies.tuples.values import choose, read_display, read_item
@@ -29,7 +38,6 @@ from py2cu.frontend.rewrites.comparisons import rewrite_comparison
 from py2cu.frontend.rewrites.subscripts import rewrite_slices
 from py2cu.ir.complex_numbers import is_literal, literal
 from py2cu.source import Span
-from py2cu.suggestions import did_you_mean
 
 _WORDS: Final[dict[type[cst.BaseExpression], str]] = {
     cst.SimpleString: "a string", cst.FormattedString: "an f-string", cst.ConcatenatedString: "a string",
@@ -43,7 +51,7 @@ _LOOP: Final = "write a `for` over `range(…)`"
 _INSTEAD: Final[dict[type[cst.BaseExpression], str]] = {
     cst.Lambda: "name it on a line of its own: `f = lambda v: …`",
     cst.ListComp: _LOOP, cst.SetComp: _LOOP, cst.DictComp: _LOOP, cst.GeneratorExp: _LOOP,
-    cst.List: "use a local for each item, or an array parameter", cst.Tuple: "use a local for each item",
+    cst.List: "assign it to a name on a line of its own: `acc = [0.0] * 4`", cst.Tuple: "use a local for each item",
     cst.Dict: "use an array parameter", cst.Set: "compare one by one: `a == b or a == c`",
 }  # fmt: skip
 _NUMBERS_ONLY: Final = "a kernel computes with numbers and elements of arrays"
@@ -161,7 +169,8 @@ class ExpressionReader:
             self.scope.error("P303", what, node, f"index it: `{name}[{indices}]`{tested}")
             return ir.Constant(0, span)
         if name in self.scope.views.ended:
-            what = f"`{name}` is part of an array in the block that defines it, and the block has ended"
+            kind = self.scope.views.kind(name)
+            what = f"`{name}` is {kind} in the block that defines it, and the block has ended"
             self.scope.error("P204", what, node, "define it before the block")
             return ir.Constant(0, span)
         if name in self.scope.values:
@@ -216,25 +225,23 @@ class ExpressionReader:
                 return self._read_launch(node, launched, attribute)
             self.scope.error("P202", f"`{launched}` has x, y and z, not `{attribute}`", node, f"write `{launched}.x`")
             return ir.Constant(0, self.scope.span_of(node))
+        if is_list_part(node.value, self.scope):
+            what = f"a list has no `.{attribute}`"
+            self.scope.error("P202", what, node, f"`len({source_text(node.value)})` is its length")
+            return ir.Constant(0, self.scope.span_of(node))
         if is_array(node.value, self.scope):
             if (rank := read_rank(node, self.scope, self.read)) is not None:
                 return rank
             if attribute == "shape" and (extents := read_extents(node.value, self.scope, self.read)):
                 span = self.scope.span_of(node)
                 return ir.Tuple(tuple(replace(extent, span=span) for extent in extents), span)
-            self._refuse_attribute(node)
+            refuse_attribute(node, self.scope)
             return ir.Constant(0, self.scope.span_of(node))
         if (launch_object := self.scope.launch_object(node)) is not None:
             return self._read_launch(node, launch_object, "x")
         if attribute in ("real", "imag") and self.scope.is_number(node.value):
             return ir.Call(f"complex.{attribute}", (self.read(node.value),), self.scope.span_of(node))
         return self._read_outer(node, source_text(node))
-
-    def _refuse_attribute(self, node: cst.Attribute) -> None:
-        attribute = node.attr.value
-        hint = did_you_mean(attribute, ["shape", "ndim"], "an array has `.shape`, `.ndim` and `len()`")
-        hint = f"`{source_text(node)}[0]` is its first extent" if attribute == "shape" else hint
-        self.scope.error("P202", f"`.{attribute}` of an array is not a number", node, hint)
 
     def _read_launch(self, node: cst.Name | cst.Attribute, launched: str, axis: str) -> ir.Expr:
         return ir.LaunchIndex(launched, axis, self.scope.span_of(node))
@@ -283,10 +290,12 @@ class ExpressionReader:
         match node.value:
             case cst.Name(value=name) | cst.Attribute(value=cst.Name(value=name)) if name in self.scope.broken:
                 pass
-            case cst.Attribute(value=base, attr=cst.Name(value="shape")) if is_array(base, self.scope):
-                return self._read_shape(node, base)
+            case cst.Attribute(value=base, attr=cst.Name(value="shape")) if is_tensor(base, self.scope):
+                return read_shape(node, base, self.scope, self.read)
+            case cst.Attribute() as attribute if is_list_part(attribute.value, self.scope):
+                return self._read_attribute(attribute)
             case cst.Attribute(value=cst.Name(value=name)) as attribute if name in self.scope.arrays:
-                self._refuse_attribute(attribute)
+                refuse_attribute(attribute, self.scope)
             case _ if is_indexed(node, self.scope):
                 element = self.read_element(node)
                 return ir.Constant(0, span) if element is None else ir.Load(element.array, element.indices, span)
@@ -374,21 +383,6 @@ class ExpressionReader:
             self.scope.error("P401", "a view in rows takes indices, not slices", node, hint)
             return None
         return tuple(self.read(part.value) for part in parts if isinstance(part, cst.Index))
-
-    def _read_shape(self, node: cst.Subscript, base: cst.BaseExpression) -> ir.Expr:
-        span, extents = self.scope.span_of(node), read_extents(base, self.scope, self.read)
-        if extents is None:
-            return ir.Constant(0, span)
-        rank, name = len(extents), source_text(base)
-        match [element.slice for element in node.slice]:
-            case [cst.Index(value=value)]:
-                axis = self.scope.environment.constant(value)
-                if isinstance(axis, int) and -rank <= axis < rank:
-                    return replace(extents[axis], span=span)
-        takes = f"takes a constant from {-rank} to {rank - 1}" if rank else "is empty: it has no dimensions"
-        hint = f"`{name}.shape[0]`" if rank else 'annotate it with one: `Float32[Tensor, "n"]`'
-        self.scope.error("P401", f"`.shape` of `{name}` {takes}", node, hint)
-        return ir.Constant(0, span)
 
     def _refuse(self, node: cst.BaseExpression) -> ir.Expr:
         word = _WORDS.get(type(node), "this expression")

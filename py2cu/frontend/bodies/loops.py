@@ -76,7 +76,7 @@ def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences:
         what, hint = "a loop over a tuple takes numbers, or tuples of one length", "write the rounds out"
         scope.error("P104", what, node, hint)
         return None
-    if isinstance(target, cst.Name) and (counted := _as_count(sequence)) is not None:
+    if isinstance(target, cst.Name) and (counted := as_count(sequence)) is not None:
         return LoopHead(target.value, target, counted, unroll)
     rounds = (ZERO, sequence.rounds, ONE)
     counter, name = "", None
@@ -153,7 +153,7 @@ def make_while(
     return (ir.Assign(flag.id, ir.Constant(False, span), span), loop, ir.If(flag, orelse, span=span))
 
 
-def _as_count(sequence: Sequence) -> Bounds | None:
+def as_count(sequence: Sequence) -> Bounds | None:
     """The range of numbers that a sequence goes through in equal steps; None where it does not."""
     match sequence:
         case Reversed(Range(start, stop, 1)):

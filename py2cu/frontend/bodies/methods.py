@@ -1,4 +1,4 @@
-"""Methods of elements and arrays: `x[i].float()`, `v.to(torch.int64)`; `x.numel()`, `x.size(0)`; and `x.ndim`.
+"""Methods of elements and arrays, `x[i].float()`, `x.numel()`, `x.size(0)`; and `x.shape[0]`, `x.ndim`, `len(x)`.
 
 In: a LibCST call or attribute in a scope. Out: the number as IR; None for other calls and attributes.
 """
@@ -6,6 +6,7 @@ In: a LibCST call or attribute in a scope. Out: the number as IR; None for other
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Final
 
 import libcst as cst
@@ -13,10 +14,12 @@ import libcst as cst
 from py2cu import builtins, ir
 from py2cu.builtins.casts import ITEM, LIKE, METHODS, TO_DTYPE_OF, element_method
 from py2cu.dtypes import DType
-from py2cu.frontend.bodies.parts import is_array, read_extents, read_part
+from py2cu.frontend.bodies.lists.uses import refuse_method
+from py2cu.frontend.bodies.parts import is_array, is_list_part, is_part, is_tensor, read_extents, read_part
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.tables import Read
+from py2cu.frontend.bodies.tables import Read, find_row
 from py2cu.frontend.names.syntax import source_text
+from py2cu.suggestions import did_you_mean
 
 _CASTS: Final = ("to", "astype")  # torch's and NumPy's
 _OF_ARRAYS: Final = {"numel": "()", "dim": "()", "size": "(0)", "dtype": "(0)"}  # each with the arguments of an example
@@ -26,7 +29,10 @@ _CONJUGATE: Final = "complex.conjugate"
 def read_method(node: cst.Call, scope: Scope, read: Read) -> ir.Expr | None:
     """A call of a method of an element or of an array; None for any other call."""
     match node.func:
-        case cst.Attribute(value=base, attr=cst.Name(value=name)) if name in _OF_ARRAYS and is_array(base, scope):
+        case cst.Attribute(value=base, attr=cst.Name(value=name)) if is_list_part(base, scope):
+            refuse_method(node, name, scope)
+            return ir.Constant(0, scope.span_of(node))
+        case cst.Attribute(value=base, attr=cst.Name(value=name)) if name in _OF_ARRAYS and is_tensor(base, scope):
             return _read_of_array(node, base, name, scope, read)
         case cst.Attribute(value=base, attr=cst.Name(value=name)) if not is_array(base, scope) and scope.is_number(
             base
@@ -36,10 +42,59 @@ def read_method(node: cst.Call, scope: Scope, read: Read) -> ir.Expr | None:
             return None
 
 
+def read_len(node: cst.Call, scope: Scope, read: Read) -> ir.Expr:
+    """`len(x)` of an array, a list or a tuple."""
+    span = scope.span_of(node)
+    match node.args[0].value:
+        case other if node.args[0].keyword is not None or node.args[0].star:
+            scope.error("P105", "`len` takes one argument, by position", node, f"`len({source_text(other)})`")
+        case other if is_array(other, scope):
+            if extents := read_extents(other, scope, read):
+                return replace(extents[0], span=span)
+            if not is_part(other, scope):
+                _refuse_len(other, scope)
+        case other if (table := find_row(other, scope)) is not None:
+            return ir.Constant(len(table), span)
+        case other if (form := scope.form_of(other)) is not None:
+            return ir.Constant(len(form), span)
+        case other if not (scope.is_unknown(other) and scope.reports_ambiguous(other)):
+            _refuse_len(other, scope)
+    return ir.Constant(0, span)
+
+
+def _refuse_len(node: cst.BaseExpression, scope: Scope) -> None:
+    what, hint = "`len` takes an array parameter with dimensions", "`len(x)`, or `x.shape[1]` for another extent"
+    scope.error("P303", what, node, hint)
+
+
 def read_rank(node: cst.Attribute, scope: Scope, read: Read) -> ir.Expr | None:
     """`x.ndim` of an array; None for any other attribute."""
     extents = read_extents(node.value, scope, read) if node.attr.value == "ndim" else None
     return None if extents is None else ir.Constant(len(extents), scope.span_of(node))
+
+
+def read_shape(node: cst.Subscript, base: cst.BaseExpression, scope: Scope, read: Read) -> ir.Expr:
+    """`x.shape[k]`."""
+    span, extents = scope.span_of(node), read_extents(base, scope, read)
+    if extents is None:
+        return ir.Constant(0, span)
+    rank, name = len(extents), source_text(base)
+    match [element.slice for element in node.slice]:
+        case [cst.Index(value=value)]:
+            axis = scope.environment.constant(value)
+            if isinstance(axis, int) and -rank <= axis < rank:
+                return replace(extents[axis], span=span)
+    takes = f"takes a constant from {-rank} to {rank - 1}" if rank else "is empty: it has no dimensions"
+    hint = f"`{name}.shape[0]`" if rank else 'annotate it with one: `Float32[Tensor, "n"]`'
+    scope.error("P401", f"`.shape` of `{name}` {takes}", node, hint)
+    return ir.Constant(0, span)
+
+
+def refuse_attribute(node: cst.Attribute, scope: Scope) -> None:
+    attribute = node.attr.value
+    hint = did_you_mean(attribute, ["shape", "ndim"], "an array has `.shape`, `.ndim` and `len()`")
+    hint = f"`{source_text(node)}[0]` is its first extent" if attribute == "shape" else hint
+    scope.error("P202", f"`.{attribute}` of an array is not a number", node, hint)
 
 
 def _read_of_element(node: cst.Call, base: cst.BaseExpression, name: str, scope: Scope, read: Read) -> ir.Expr | None:
@@ -68,7 +123,7 @@ def _read_cast(
     """`v.to(torch.int64)`, `v.to(x.dtype)`."""
     span = scope.span_of(node)
     match target:
-        case cst.Attribute(value=array, attr=cst.Name(value="dtype")) if is_array(array, scope):
+        case cst.Attribute(value=array, attr=cst.Name(value="dtype")) if is_tensor(array, scope):
             return ir.Call(TO_DTYPE_OF, (read(base), _array_name(array, scope, read)), span)
     row = builtins.lookup(scope.environment.qualify(target) or "")
     if row is None or not isinstance(row.result, DType) or row.rule is not builtins.Rule.CAST:

@@ -50,6 +50,21 @@ def is_array(node: cst.BaseExpression, scope: Scope) -> bool:
     return is_part(node, scope) or (isinstance(node, cst.Name) and node.value in scope.arrays)
 
 
+def is_tensor(node: cst.BaseExpression, scope: Scope) -> bool:
+    """True for a part of an array that is no list: it has `.shape`, and the like."""
+    return is_array(node, scope) and not is_list_part(node, scope)
+
+
+def is_list_part(node: cst.BaseExpression, scope: Scope) -> bool:
+    """True for a list, and for a list in a list."""
+    if not is_part(node, scope):
+        return False
+    while isinstance(node, cst.Subscript):
+        node = node.value
+    view = scope.views.views.get(node.value) if isinstance(node, cst.Name) else None
+    return view is not None and scope.views.is_list(view.array)
+
+
 def is_indexed(node: cst.Subscript, scope: Scope) -> bool:
     """True where `node` takes indices of an array or of a view."""
     return _rank(node.value, scope) >= (0 if isinstance(node.value, cst.Name) else 1)
@@ -99,6 +114,13 @@ def read_subscript(node: cst.Subscript, scope: Scope, read: Read) -> View | Elem
     if base is None:
         return None
     parts = subscripts(node)
+    if scope.views.is_list(base.array) and (len(parts) > 1 or not isinstance(parts[0], cst.Index)):
+        if len(parts) > 1:
+            what, hint = "each bracket of a list takes one index", "write `m[r][c]`"
+        else:
+            what, hint = "a slice of a list would be a new list", "write a loop over its elements"
+        scope.error("P401", what, node, hint)
+        return None
     if len(parts) > base.rank:
         _refuse_count(node, base, parts, scope)
         return None

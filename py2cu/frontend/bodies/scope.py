@@ -134,6 +134,7 @@ class Scope:
     views: ViewNames = field(default_factory=ViewNames, kw_only=True)
     temporaries: set[str] = field(default_factory=set, kw_only=True)  # locals that the source does not have
     hoisted: Hoisted = field(default_factory=Hoisted, kw_only=True)
+    declarations: ArrayDeclarationReader = field(kw_only=True)
     bound: dict[str, ir.Expr] = field(
         default_factory=dict, kw_only=True
     )  # variables of comprehensions, tuple parameters
@@ -245,6 +246,15 @@ class Scope:
         """True for a view in rows: `x4[i]` is a vector."""
         return name in self.array_decls and self.array_decls[name].vector_width > 0
 
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """Lists and views that are defined here end with the block."""
+        arrays = {*self.arrays}
+        with self.views.block():
+            yield
+        for name in self.arrays.keys() - arrays:
+            del self.arrays[name]
+
     def base_array(self, name: str) -> str:
         """The array that a view is part of; `name` itself for any other array."""
         if name in self.views.views:
@@ -255,7 +265,8 @@ class Scope:
     def takes_number(self, target: cst.Name) -> bool:
         """True if a number may be assigned to `target`; False after a diagnostic."""
         if self.views.is_view(target.value):
-            what = f"`{target.value}` is part of an array elsewhere in this function, and a number here"
+            kind = self.views.kind(target.value)
+            what = f"`{target.value}` is {kind} elsewhere in this function, and a number here"
             self.error("P203", what, target, "use another name")
             return False
         if self.is_assignable(target):
@@ -266,6 +277,8 @@ class Scope:
     def is_assignable(self, target: cst.Name) -> bool:
         """True if `target` may be assigned to; False, after a diagnostic, for arrays, launch objects and indices."""
         name = target.value
+        if self.views.is_list(name):
+            return True
         if name in self.array_decls:
             what, hint = (
                 f"the array `{name}` is declared once, and cannot be assigned to",
@@ -372,4 +385,5 @@ def function_scope(
         barriers=parameters.barriers,
         grids=set(parameters.grids),
         optional_arrays=parameters.optional_arrays,
+        declarations=declarations,
     )

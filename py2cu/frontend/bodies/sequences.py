@@ -15,6 +15,7 @@ from typing import Final, Protocol
 import libcst as cst
 
 from py2cu import ir
+from py2cu.frontend.bodies.lists.uses import refuses_exchange
 from py2cu.frontend.bodies.parts import is_part, read_part
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read, as_array, find_row, problem_of
@@ -228,7 +229,9 @@ class SequenceReader:
         match node:
             case _ if is_part(node, self.scope):
                 part = read_part(node, self.scope, self.read)
-                return None if part is None else Elements(part.kept(self.assigned, self.scope.save), self.span)
+                if part is None or refuses_exchange(part, node, self.assigned, self.scope):
+                    return None
+                return Elements(part.kept(self.assigned, self.scope.save), self.span)
             case _ if (table := find_row(node, self.scope)) is not None:
                 return self._table(table, node.value if isinstance(node, cst.Name) else "")
             case cst.Tuple(elements=elements) | cst.List(elements=elements) if elements and not any(

@@ -12,6 +12,7 @@ from py2cu import ir
 from py2cu.frontend.bodies.assignments import Unpacker
 from py2cu.frontend.bodies.comments import comment_beside, comment_of, comments_above, head_comment
 from py2cu.frontend.bodies.expressions import ExpressionReader
+from py2cu.frontend.bodies.lists.fill import ListReader, is_list
 from py2cu.frontend.bodies.loops import LoopHead, make_while, read_loop_head, read_tests
 from py2cu.frontend.bodies.printing import read_message, read_print
 from py2cu.frontend.bodies.scope import Scope
@@ -51,6 +52,9 @@ class StatementReader:
     def targets(self) -> TargetReader:
         return TargetReader(self.scope, self.expressions)
 
+    def lists(self, statement: cst.CSTNode) -> ListReader:
+        return ListReader(self.scope, self.targets, self.expressions.read, self._span(statement))
+
     def read_suite(self, suite: cst.BaseSuite) -> ir.Block:
         """The statements of an indented block, or of the line behind a colon, and the comments that end it."""
         if isinstance(suite, cst.IndentedBlock):
@@ -63,7 +67,7 @@ class StatementReader:
         """Statements in order."""
         statements, around = tuple(body), self.following
         done: list[ir.Stmt] = []
-        with self.scope.views.block():
+        with self.scope.block():
             for at, statement in enumerate(statements):
                 self.following = statements[at:]
                 done += self._read(statement)
@@ -207,6 +211,8 @@ class StatementReader:
             ):
                 self.scope.grids.add(name)
                 return self._elide(statement, ir.Elision.GRID)
+            case cst.Assign(targets=[cst.AssignTarget(cst.Name() as name)], value=value) if is_list(value):
+                return self.lists(statement).assign(name, value)
             case cst.Assign(targets=[cst.AssignTarget(cst.Name() as name)], value=cst.IfExp() as value) if (
                 self.expressions.calls.needs_statements(value.body)
                 or self.expressions.calls.needs_statements(value.orelse)
@@ -251,6 +257,8 @@ class StatementReader:
     def _read_annotated(self, statement: cst.AnnAssign) -> ir.Block:
         """`v: float = 0.0`: an assignment, and the declared type of `v`."""
         match statement.target:
+            case cst.Name() as target if statement.value is not None and is_list(statement.value):
+                return self.lists(statement).assign(target, statement.value)  # `acc: list[float] = [0.0] * 4`
             case cst.Name(value=name) if name in self.scope.values:
                 self._read_annotation(name, statement.annotation.annotation)
             case cst.Name():
@@ -329,7 +337,7 @@ class StatementReader:
     def _read_for(self, statement: cst.For) -> ir.Block:
         if statement.asynchronous is not None:
             return self._refuse(statement)
-        with self.scope.views.block():
+        with self.scope.block():
             assigned = self.scope.named.union(assigned_names((statement,)))
             reader = SequenceReader(self.scope, self.expressions.read, self._span(statement.iter), assigned)
             head = read_loop_head(statement, self.expressions, reader)

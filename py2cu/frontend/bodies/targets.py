@@ -63,6 +63,10 @@ class TargetReader:
         name = target.value
         if not self.scope.is_assignable(target):
             return ()
+        if self.scope.views.named_list(name) is not None:
+            what = f"`{name}` is a list, and would be a second name for another one"
+            self.scope.error("P203", what, target, "copy the elements, or keep both lists in one: `rows[t % 2][k]`")
+            return ()
         if (problem := self.scope.views.problem(name)) is not None:
             self.scope.error("P203", problem, target, "use another name")
             return ()
@@ -70,6 +74,20 @@ class TargetReader:
         self.scope.elide(target, ir.Elision.VIEW)
         is_optional = self.scope.base_array(view.array) in self.scope.optional_arrays
         return (ir.Comment(self.scope.span_of(target), array=view.array),) if is_optional else ()
+
+    def may_be_list(self, target: cst.Name, known: View | None) -> bool:
+        """True if `target` may take a list, where it is the list `known` already or none; False after a diagnostic."""
+        name, views = target.value, self.scope.views
+        if not self.scope.is_assignable(target):
+            return False
+        if known is None and (problem := views.problem(name, "a list")) is not None:
+            self.scope.error("P203", problem, target, "use another name")
+            return False
+        parts = [part for part, view in views.views.items() if known and view.array == known.array and part != name]
+        if parts:
+            what = f"`{parts[0]}` is part of the list that `{name}` is so far, and stays it in Python"
+            self.scope.error("P203", what, target, "use another name for the new list")
+        return not parts
 
     def refuse(self, target: cst.Subscript) -> None:
         """Refuse a target that is not an array element, unless reading it already reported an error."""

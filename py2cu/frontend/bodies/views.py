@@ -120,6 +120,7 @@ class ViewNames:
     outer: frozenset[str] = frozenset()  # those that enclosing blocks define
     ended: set[str] = field(default_factory=set)  # names whose block has ended
     numbers: set[str] = field(default_factory=set)  # names that numbers were assigned to
+    lists: dict[str, str] = field(default_factory=dict)  # of arrays that are lists in the Python: the names
 
     @contextmanager
     def block(self) -> Iterator[None]:
@@ -130,13 +131,26 @@ class ViewNames:
         self.ended |= self.views.keys() - views.keys()
         self.views, self.outer = views, outer
 
-    def problem(self, name: str) -> str | None:
-        """Why `name` cannot become a view here; None if it can."""
+    def problem(self, name: str, kind: str = "part of an array") -> str | None:
+        """Why `name` cannot become a view here, which is `kind`; None if it can."""
         if name in self.numbers:
-            return f"`{name}` is a number elsewhere in this function, and part of an array here"
+            return f"`{name}` is a number elsewhere in this function, and {kind} here"
         if name in self.outer:
             return f"`{name}` is part of another array outside of this block"
         return None
+
+    def is_list(self, array: str) -> bool:
+        """True for an array that is a list in the Python."""
+        return array in self.lists
+
+    def named_list(self, name: str) -> View | None:
+        """The list of which `name` is the own name; None where it is none."""
+        view = self.views.get(name)
+        return view if view is not None and self.lists.get(view.array) == name else None
+
+    def kind(self, name: str) -> str:
+        """What the name of a view, here or in a block that has ended, stands for."""
+        return "a list" if name in self.lists.values() else "part of an array"
 
     def is_view(self, name: str) -> bool:
         """True for a name that is a view here or elsewhere in the function."""
@@ -182,6 +196,18 @@ def minus(left: ir.Expr, right: ir.Expr) -> ir.Expr:
             return left
         case _:
             return ir.Binary("-", left, right, left.span)
+
+
+def times(left: ir.Expr, right: ir.Expr) -> ir.Expr:
+    match left, right:
+        case ir.Constant(value=int(a)), ir.Constant(value=int(b)):
+            return ir.Constant(a * b, right.span, ir.PY_INT)
+        case (ir.Constant(value=0), _) | (_, ir.Constant(value=1)):
+            return left
+        case (_, ir.Constant(value=0)) | (ir.Constant(value=1), _):
+            return right
+        case _:
+            return ir.Binary("*", left, right, right.span)
 
 
 def smaller(left: ir.Expr, right: ir.Expr) -> ir.Expr:

@@ -31,7 +31,7 @@ class CallLowering:
     helpers: RequiredHelpers
 
     def call(self, expr: ir.Call) -> ir.Expr:
-        if expr.function == "ceil_div":
+        if expr.function in ("ceil_div", "list_index"):
             self.helpers.require(expr.function)
             return replace(expr, args=tuple(map(to_signed, expr.args)))
         row = ROWS.get(expr.function)

@@ -5,6 +5,7 @@ x[2, i]     # 3 n       →    x[2 * n + i]
 m[r, k - 1] # h w       →    m[r * w + k - 1]
 x[-1]       # n         →    x[n - 1]
 acc[-1, k]  # 4 4       →    acc[3, k]
+v[k - 1]    # a list    →    v[list_index(k - 1, 4)], where k may be 0
 
 An element of a view in rows becomes an element of the viewed array; a whole row stays a row of the view.
 
@@ -48,6 +49,8 @@ def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
                 typed_extent(kernel, dim, lambda: arithmetic.ranges) for dim in kernel.array_type(array).dims
             )
         dims = extents[array]
+        if kernel.is_list(array):
+            return array, tuple(map(arithmetic.in_list, indices, dims))
         if kernel.keeps_subscripts(array):
             return array, tuple(map(arithmetic.from_start, indices, dims))
         if kernel.vector_width(array) and len(indices) == 1:
@@ -115,6 +118,12 @@ class _IndexArithmetic:
         if isinstance(index, ir.Constant) and index.value < 0:
             return add(dim, index)
         return index
+
+    def in_list(self, index: ir.Expr, dim: ir.Expr) -> ir.Expr:
+        """`index` counted from the start of a list, where a negative number of any kind counts from the end."""
+        if isinstance(index, ir.Constant) or self.ranges.of(index).low >= 0:
+            return self.from_start(index, dim)
+        return ir.Call("list_index", (index, dim), index.span, index.type)
 
     def _width_of_size(self, dims: tuple[ir.Expr, ...]) -> ir.Width:
         """The type that holds every index of an array.

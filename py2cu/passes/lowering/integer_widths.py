@@ -19,9 +19,10 @@ from py2cu.analysis.argument_ranges import functions_with_ranges
 from py2cu.analysis.call_graph import reachable_functions
 from py2cu.analysis.ranges import FAR, INT_MAX, Ranges
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import I32, Kind
+from py2cu.dtypes import I32, I64, Kind
 from py2cu.ir.abi.parameters import Constexpr
 from py2cu.ir.intervals import Range, SymbolicBound, times
+from py2cu.ir.names import list_elements
 from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
 from py2cu.ir.visit import children, walk
 from py2cu.passes.lowering.calls import EXTREMA
@@ -70,6 +71,7 @@ class _Chooser:
             (name, type_ if isinstance(type_, ir.TupleType) else self.of_name(name, type_))
             for name, type_ in kernel.locals
         )
+        array_decls = tuple(self.of_list(buffer) if buffer.is_list else buffer for buffer in kernel.array_decls)
         parameters = tuple(
             p if isinstance(p.type, ir.ArrayType) else replace(p, type=self.of_name(p.name, p.type))
             for p in kernel.parameters
@@ -83,7 +85,8 @@ class _Chooser:
         if not kernel.key:
             self._bound_arrays()
         result = self.of_result(kernel.result) if kernel.result_ranges else kernel.result
-        return with_fields(kernel, body=body, locals=locals_, parameters=parameters, result=result)
+        changed = with_fields(kernel, body=body, locals=locals_, parameters=parameters, result=result)
+        return with_fields(changed, array_decls=array_decls)
 
     def of_result(self, type_: ir.ValueType | None) -> ir.ValueType | None:
         match type_:
@@ -96,6 +99,13 @@ class _Chooser:
 
     def of_range(self, type_: ir.ScalarType, range_: Range) -> ir.ScalarType:
         return _INTEGERS[self.width(range_)] if type_ == ir.PY_INT else type_
+
+    def of_list(self, buffer: ir.ArrayDecl) -> ir.ArrayDecl:
+        """A list of Python integers that `int` holds takes `int` elements, else 64 bits."""
+        if buffer.type.element != ir.PY_INT or list_elements(buffer.name) not in self.ranges.names:
+            return buffer
+        width = self.width(self.ranges.names[list_elements(buffer.name)])
+        return replace(buffer, type=replace(buffer.type, dtype=I32 if width is ir.Width.INT else I64))
 
     def _bound_arrays(self) -> None:
         """Record the size of every array as a bound, since a flat index may reach it."""

@@ -19,6 +19,7 @@ from py2cu.analysis.promotion import constant_type
 from py2cu.builtins.atomics import ATOMICS
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, Kind
+from py2cu.ir.names import list_elements
 from py2cu.ir.rewrite import with_fields
 from py2cu.passes.typing.calls import CallTyper
 from py2cu.passes.typing.join import constant_number, known, scalar
@@ -52,6 +53,9 @@ class ExpressionTyper(CallTyper):
                 return with_fields(expr, type=self.types[name]) if name in self.types else expr
             case ir.LaunchIndex() | ir.Extent() | ir.IsGiven():
                 return expr
+            case ir.Load(array=array, indices=indices) if self.kernel.is_list(array):
+                element = self.types.get(list_elements(array), ir.UNKNOWN)
+                return with_fields(expr, indices=self.indices(array, indices), type=element)
             case ir.Load(array=array, indices=indices):
                 type_: ir.ValueType = self.kernel.array_type(array).element
                 if len(indices) == 1 and (row := self.row_type(array)) is not None:

@@ -18,6 +18,7 @@ from py2cu.analysis.promotion import join, represents
 from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.complex_numbers import is_literal
+from py2cu.ir.names import list_elements
 from py2cu.ir.visit import statements
 from py2cu.passes.typing.expressions import ExpressionTyper
 from py2cu.passes.typing.join import Called
@@ -85,6 +86,8 @@ def infer_locals(
                     if name in declared:
                         inferred.add(name, ir.Name(name, stmt.span, declared[name]), stmt.span, is_parameter=True)
                     inferred.add(name, typer.type_value(value), stmt.span)
+                case ir.Store(array=array, value=value) if kernel.is_list(array):
+                    inferred.add(list_elements(array), typer.expr(value), stmt.span)
                 case ir.For(var=var) if var not in fixed:
                     inferred.add(var, ir.Name(var, stmt.span, ir.PY_INT), stmt.span)
                 case ir.Return(value=value) if value is not None:

@@ -13,17 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from py2cu import ir
 from py2cu.analysis.constant_values import check_constants
 from py2cu.diagnostics import Reporter
+from py2cu.dtypes import BOOL, C128, F64, I64, Kind
 from py2cu.ir.abi.parameters import Parameter
+from py2cu.ir.names import list_elements
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.visit import statements
 from py2cu.passes.typing.infer_locals import RETURN, declared_types, find_places, infer_locals
 from py2cu.passes.typing.join import Called, Result
 from py2cu.passes.typing.statements import StatementTyper
 
+_STORED: Final = {Kind.BOOL: BOOL, Kind.INT: I64, Kind.FLOAT: F64, Kind.COMPLEX: C128}
 _ROUNDS = 16  # more than any result needs: each change raises it in the order of types
 
 
@@ -44,10 +48,13 @@ def _infer(kernel: ir.Kernel, trial: Called, called: Called, reporter: Reporter)
     locals_, paths = infer_locals(kernel, types, trial, reporter)
     _check_annotations(kernel, {**types, **locals_}, reporter)
     kernel = _with_joined_parameters(kernel, locals_, reporter)
+    kernel = with_fields(kernel, array_decls=tuple(_with_elements(buffer, locals_) for buffer in kernel.array_decls))
     typer = StatementTyper(kernel, {**types, **locals_}, called, reporter, find_places(kernel), paths)
     body = typer.block(kernel.body)
     check_constants(body, reporter)
     result = locals_.pop(RETURN, None)
+    lists = {list_elements(buffer.name) for buffer in kernel.array_decls}
+    locals_ = {name: type_ for name, type_ in locals_.items() if name not in lists}
     typed = with_fields(kernel, body=body, locals=tuple(locals_.items()), result=result)
     names = tuple(parameter.name for parameter in kernel.parameters)
     return typed, None if result is None else Result(result, paths.get(RETURN, frozenset()), names)
@@ -58,6 +65,17 @@ def _with_dtype(buffer: ir.ArrayDecl, kernel: ir.Kernel) -> ir.ArrayDecl:
     if not buffer.like:
         return buffer
     return replace(buffer, type=replace(buffer.type, dtype=kernel.array_type(buffer.like).dtype))
+
+
+def _with_elements(buffer: ir.ArrayDecl, types: Mapping[str, ir.ValueType]) -> ir.ArrayDecl:
+    """A list with the type of its elements; Python numbers are stored as their widest dtype."""
+    match types.get(list_elements(buffer.name)):
+        case ir.ElementType(dtype=dtype):
+            return replace(buffer, type=replace(buffer.type, dtype=dtype, weak=False))
+        case ir.PythonType(kind=kind):
+            return replace(buffer, type=replace(buffer.type, dtype=_STORED[kind], weak=True))
+        case _:
+            return buffer
 
 
 def _check_annotations(kernel: ir.Kernel, types: Mapping[str, ir.ValueType], reporter: Reporter) -> None:

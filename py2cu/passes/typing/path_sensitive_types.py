@@ -19,6 +19,7 @@ from py2cu import ir
 from py2cu.analysis.promotion import as_float, constant_as, constant_type, join, represents, rounded
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.complex_numbers import is_literal
+from py2cu.ir.names import list_elements
 from py2cu.ir.operators import ARITHMETIC, EXACT
 
 Number: TypeAlias = bool | int | float
@@ -48,6 +49,8 @@ def reaching_types(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> ir.R
     match expr:
         case ir.Name(id=name):
             return names.get(name, by_type)
+        case ir.Load(array=name):
+            return names.get(list_elements(name), by_type)
         case ir.TupleItem(value=ir.Name(id=name), at=at):
             return names.get(f"{name}[{at}]", by_type)
         case ir.Select(then=a, orelse=b) | ir.BoolOp(left=a, right=b, type=ir.ElementType()):

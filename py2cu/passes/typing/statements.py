@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from py2cu import ir
 from py2cu.dtypes import BF16, F16, F32, I64, Kind
+from py2cu.ir.names import list_elements
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.visit import blocks
 from py2cu.passes.typing.expressions import ExpressionTyper
@@ -32,6 +33,10 @@ class StatementTyper(ExpressionTyper):
                 return (
                     with_fields(stmt, value=self.convert_value(typed, self.types[name])) if name in self.types else stmt
                 )
+            case ir.Store(array=array, indices=indices, value=value) if self.kernel.is_list(array):
+                value, type_of_elements = self.expr(value), self.types.get(list_elements(array))
+                value = value if type_of_elements is None else self.convert_value(value, type_of_elements)
+                return with_fields(stmt, indices=self.indices(array, indices), value=value)
             case ir.Store(array=array, indices=(row,)) if (type_ := self.row_type(array)) is not None:
                 return with_fields(stmt, indices=self.indices(array, (row,)), value=self.stored_row(stmt, type_))
             case ir.Store(array=array, indices=indices, value=value):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from py2cu import ir
-from py2cu.dtypes import C128, Kind
+from py2cu.dtypes import C128, I32, Kind
 from py2cu.passes.lowering.split_tuples import row_struct
 from py2cu.targets.cxx.c_types import (
     C_RANK,
@@ -181,7 +181,9 @@ class ExpressionEmitter(ABC):
         assert buffer is not None, name
         type_: ir.Type = buffer.type.element
         if type_ == ir.PY_INT:
-            fits = all(-(2**31) <= value < 2**31 for value in buffer.values)
+            fits = buffer.type.dtype is I32 or (
+                not buffer.is_list and all(-(2**31) <= value < 2**31 for value in buffer.values)
+            )
             type_ = replace(ir.PY_INT, width=ir.Width.INT if fits else ir.Width.LONG)
         extents = self.extents(buffer)
         text = f"{self.type_text(type_)} {self.name(name)}{extents}"
@@ -335,13 +337,17 @@ class ExpressionEmitter(ABC):
             self.headers.add(MATH)
 
     def braced(self, items: Sequence[ir.Expr], types: Sequence[ir.Type]) -> str:
-        """`{a, b}`: C++ refuses narrowing in braces, so all items but widened Python integers are cast."""
+        """`{a, b}`."""
+        return f"{{{', '.join(self.items(items, types))}}}"
+
+    def items(self, items: Sequence[ir.Expr], types: Sequence[ir.Type]) -> list[str]:
+        """Items in braces: C++ refuses narrowing there, so all but widened Python integers are cast."""
         texts = []
         for item, type_ in zip(items, types, strict=True):
             spelled, wanted = self.expr(item), self.c_type(type_)
             widens = {spelled.c_type, wanted} <= {"int", "index_t", "int64_t"} and keeps_value(spelled.c_type, wanted)
             texts.append(spelled.text if widens else self.as_type(item, type_))
-        return f"{{{', '.join(texts)}}}"
+        return texts
 
     def as_type(self, arg: ir.Expr, type_: ir.Type) -> str:
         spelled = self.expr(arg)

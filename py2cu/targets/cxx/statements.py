@@ -16,7 +16,7 @@ from py2cu.targets.cxx.c_types import HALVES, arithmetic_type, common_type
 from py2cu.targets.cxx.calls import CallEmitter
 from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, CxxText
 from py2cu.targets.cxx.lines import Line, comment_lines, comment_text
-from py2cu.targets.cxx.literals import is_one, string_literal
+from py2cu.targets.cxx.literals import array_literal, is_one, string_literal
 from py2cu.targets.cxx.wrap_lines import wrap_line
 
 _INDENT: Final = "    "
@@ -76,6 +76,8 @@ class Emitter(CallEmitter):
                 c_type = self.kernel.array_type(array).dtype.c
                 load = ir.Load(array, indices)
                 yield Line(f"{pad}{self.assign(self.element(array, indices), load, value, c_type, augmented)}")
+            case ir.Alloc(array=array, values=values) if values is not None:
+                yield Line(f"{pad}{self.buffer(array)} = {self.filled(array, values)};")
             case ir.Alloc(array=array, start=start):
                 for declared in self.reservation(array, start):
                     yield Line(f"{pad}{declared};")
@@ -127,6 +129,12 @@ class Emitter(CallEmitter):
         calls = [node for node in walk(stmt.test) if isinstance(node, ir.DeviceCall)]
         has_bare_comma = any(len(self.callees[call.function].template) > 1 for call in calls)  # it splits the argument
         return f"{self.function('assert')}{f'(({condition}))' if has_bare_comma else f'({condition})'}"
+
+    def filled(self, name: str, values: tuple[ir.Expr, ...]) -> str:
+        """`{{a, b}, {c, d}}`: the elements of an array."""
+        type_ = self.kernel.array_type(name)
+        shape = [int(extent.value) for extent in type_.dims if isinstance(extent, ir.Constant)]
+        return array_literal(self.items(values, (type_.element,) * len(values)), shape) if values else "{}"
 
     def reservation(self, name: str, start: ir.Expr | None) -> Iterator[str]:
         """The declarations of a kernel-local array, or of a pointer into another array."""

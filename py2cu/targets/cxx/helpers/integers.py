@@ -121,6 +121,14 @@ template <typename T>
     }}
 }}
 """,
+    "list_index": """\
+// The place of `list[index]` in Python: a negative index counts from the end.
+template <typename T>
+{prefix} T list_index(T index, T length)
+{{
+    return index < 0 ? index + length : index;
+}}
+""",
     "floor_mod": """\
 // Python's `a % b`: the result has the sign of `b`; in C++ it has the sign of `a`.
 template <typename T>

@@ -1,0 +1,310 @@
+"""Lists → local arrays, element by element.
+
+acc = [0.0] * 4                         for k in range(4): acc[k] = 0.0
+v = [a, b]                          →   v[0] = a; v[1] = b
+m = [[x[r, k] for k in range(3)]        for r in range(2):
+     for r in range(2)]                     for k in range(3): m[r, k] = x[r, k]
+
+In: an assignment of a list to a name. Out: the statements that fill the array; `infer_locals` finds the type of its
+elements. A length is constant. A name is a list until its block ends. It may take another list of that length where no
+part of the old one has a name, as in `row = m[0]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from py2cu import ir
+from py2cu.dtypes import F64
+from py2cu.frontend.bodies import sequences
+from py2cu.frontend.bodies.loops import as_count
+from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.bodies.sequences import ONE, Display, Range, SequenceReader
+from py2cu.frontend.bodies.tables import Read
+from py2cu.frontend.bodies.targets import TargetReader
+from py2cu.frontend.bodies.views import ZERO, View, plus, times
+from py2cu.frontend.names.operators import IN_EXTENTS
+from py2cu.frontend.names.syntax import is_named, nodes_in, source_text
+from py2cu.ir.operators import ARITHMETIC
+from py2cu.ir.visit import is_duplicable
+from py2cu.source import Span
+
+Indices = tuple[ir.Expr, ...]
+Filled = tuple[Indices, ir.Block]  # the extents of a list, and the statements that store its elements
+_EXTENT_OPERATORS = frozenset(IN_EXTENTS.values())
+
+
+def is_list(node: cst.BaseExpression) -> bool:
+    """True for an expression that makes a list: a display, a comprehension, `[0.0] * 4`, and a choice of two."""
+    match node:
+        case cst.List() | cst.ListComp():
+            return True
+        case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
+            return isinstance(left, cst.List) or isinstance(right, cst.List)
+        case cst.IfExp(body=body, orelse=orelse):
+            return is_list(body) and is_list(orelse)
+        case _:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class ListReader:
+    """Reads one assignment of a list; its statements have the place of the assignment."""
+
+    scope: Scope
+    targets: TargetReader
+    read: Read
+    span: Span
+
+    def assign(self, target: cst.Name, value: cst.BaseExpression) -> ir.Block:
+        """The statements that make `target` the list `value`; none after a diagnostic."""
+        known = self.scope.views.named_list(target.value)
+        if not self.targets.may_be_list(target, known):
+            return ()
+        if known is None:
+            return self._declare(target, value)
+        reads_old = any(is_named(node, target.value) for node in nodes_in(value))
+        return (self._exchange if reads_old else self._refill)(known.array, target, value)
+
+    def _filled(self, array: str, value: cst.BaseExpression) -> Filled | None:
+        return _Filler(self.scope, self.read, self.span, array).fill(value, ())
+
+    def _declare(self, target: cst.Name, value: cst.BaseExpression) -> ir.Block:
+        """A new array, named like the list where no earlier block has a list of that name."""
+        array = self.scope.fresh(target.value) if target.value in self.scope.array_decls else target.value
+        extents, block = self._filled(array, value) or ((ir.constant_extent(1),), ())
+        self.scope.declarations.check_size(extents, F64, ir.Space.LOCAL, value)
+        type_ = ir.ArrayType(F64, tuple(map(ir.as_extent, extents)), weak=True)
+        span = self.scope.span_of(target)
+        self.scope.array_decls[array] = ir.ArrayDecl(array, type_, ir.Space.LOCAL, span=span, is_list=True)
+        self.scope.arrays[array] = type_
+        self.scope.views.lists[array] = target.value
+        self.scope.views.views[target.value] = View(array, len(extents))
+        return (ir.Alloc(array, self.span), *block)
+
+    def _refill(self, array: str, target: cst.Name, value: cst.BaseExpression) -> ir.Block:
+        """Another list for the name, in the same array."""
+        filled = self._filled(array, value)
+        return filled[1] if filled is not None and self._fits(array, filled[0], target) else ()
+
+    def _exchange(self, array: str, target: cst.Name, value: cst.BaseExpression) -> ir.Block:
+        """`v = [v[1], v[0]]`: the new list is made before the old one goes."""
+        new = self.scope.fresh(f"new_{target.value}")
+        filled = self._filled(new, value)
+        if filled is None or not self._fits(array, filled[0], target):
+            return ()
+        extents, block = filled
+        self.scope.array_decls[new] = replace(self.scope.array_decls[array], name=new)
+        places = tuple(ir.Name(self.scope.fresh("k"), self.span) for _ in extents)
+        copy: ir.Stmt = ir.Store(array, places, ir.Load(new, places, self.span), self.span)
+        for place, extent in zip(reversed(places), reversed(extents), strict=True):
+            copy = ir.For(place.id, ZERO, extent, ONE, (copy,), self.span)
+        return (ir.Alloc(new, self.span), *block, copy)
+
+    def _fits(self, array: str, extents: Indices, target: cst.Name) -> bool:
+        """True for the extents of the name's first list; False after a diagnostic."""
+        if self.scope.arrays[array].dims == extents:
+            return True
+        what = f"`{target.value}` is a list of another length elsewhere in this function"
+        self.scope.error("P408", what, target, "use another name")
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Filler:
+    """Reads the stores that fill one array."""
+
+    scope: Scope
+    read: Read
+    span: Span
+    array: str
+
+    def fill(self, node: cst.BaseExpression, place: Indices) -> Filled | None:
+        """The extents of the list `node`, and the stores of its elements under the indices `place`."""
+        match node:
+            case cst.List(elements=elements):
+                return self._display(node, [element.value for element in elements], place)
+            case cst.ListComp(elt=elt, for_in=head):
+                return self._comprehension(head, elt, place)
+            case cst.IfExp(test=test, body=body, orelse=orelse):
+                return self._chosen(test, body, orelse, place)
+            case cst.BinaryOperation(left=cst.List() as unit, right=count):
+                return self._repeated(unit, count, place)
+            case cst.BinaryOperation(left=count, right=cst.List() as unit):
+                return self._repeated(unit, count, place)
+            case _:
+                raise AssertionError(node)
+
+    def _element(self, node: cst.BaseExpression, place: Indices) -> Filled | None:
+        """The element at `place`: a number, or an inner list."""
+        if is_list(node):
+            return self.fill(node, place)
+        if isinstance(node, cst.Tuple):
+            row = f"[{', '.join(source_text(item.value) for item in node.elements)}]"
+            self.scope.error("P103", "a list of tuples is not supported in a kernel", node, f"write a list: `{row}`")
+            return None
+        value = self.read(node)
+        return (), (*self.scope.hoisted.take(), ir.Store(self.array, place, value, self.span))
+
+    def _chosen(
+        self, test: cst.BaseExpression, body: cst.BaseExpression, orelse: cst.BaseExpression, place: Indices
+    ) -> Filled | None:
+        condition, before = self.read(test), self.scope.hoisted.take()
+        chosen, other = self.fill(body, place), self.fill(orelse, place)
+        if chosen is None or other is None:
+            return None
+        if chosen[0] != other[0]:
+            self.scope.error("P408", "these two lists differ in length", orelse, "make both as long as the longer one")
+            return None
+        return chosen[0], (*before, ir.If(condition, chosen[1], other[1], self.span))
+
+    # --- displays ---
+
+    def _display(self, node: cst.List, elements: Sequence[cst.BaseExpression], place: Indices) -> Filled | None:
+        if not self._has_items(node):
+            return None
+        rows = [self._element(each, (*place, self._constant(at))) for at, each in enumerate(elements)]
+        known = [row for row in rows if row is not None]
+        if len(known) < len(rows):
+            return None
+        if len({extents for extents, _ in known}) > 1:
+            self.scope.error("P408", "the rows of this list differ in length", node, "make all as long as the longest")
+            return None
+        return (self._constant(len(known)), *known[0][0]), tuple(stmt for _, block in known for stmt in block)
+
+    def _repeated(self, unit: cst.List, count: cst.BaseExpression, place: Indices) -> Filled | None:
+        """`[a, b] * 3`: the values are computed once."""
+        nodes = [element.value for element in unit.elements]
+        if not self._has_items(unit):
+            return None
+        for each in filter(is_list, nodes):
+            hint = f"make one for each: `[{source_text(each)} for _ in range({source_text(count)})]`"
+            self.scope.error("P103", "all rows of this list would be one and the same list", unit, hint)
+            return None
+        values = [value if is_duplicable(value) else self.scope.save(value) for value in map(self.read, nodes)]
+        extent = self._extent(self.read(count), count)
+        if extent is None:
+            return None
+        before, counter = self.scope.hoisted.take(), ir.Name(self.scope.fresh("k"), self.span)
+        first = times(counter, self._constant(len(values)))
+        stores = (
+            ir.Store(self.array, (*place, plus(first, self._constant(at))), value, self.span)
+            for at, value in enumerate(values)
+        )
+        loop = ir.For(counter.id, ZERO, extent, ONE, tuple(stores), self.span)
+        return (times(extent, self._constant(len(values))),), (*before, loop)
+
+    def _has_items(self, node: cst.List) -> bool:
+        """True for a display whose items can be counted; False after a diagnostic."""
+        if any(isinstance(element, cst.StarredElement) for element in node.elements):
+            self.scope.error("P103", "`*` is not supported in a list", node, "write its items out")
+            return False
+        if not node.elements:
+            hint = "make it as long as it gets: `acc = [0.0] * 8`, and count its elements in an integer"
+            self.scope.error("P408", "an empty list stays empty in a kernel", node, hint)
+        return bool(node.elements)
+
+    # --- comprehensions ---
+
+    def _comprehension(
+        self, head: cst.CompFor, elt: cst.BaseExpression, place: Indices, index: ir.Expr = ZERO, count: ir.Expr = ONE
+    ) -> Filled | None:
+        """A loop of a comprehension; the loops around it count `index` below `count`."""
+        reader = SequenceReader(self.scope, self.read, self.scope.span_of(head.iter))
+        sequence = self._sequence(head, reader)
+        extent = None if sequence is None else self._extent(sequence.rounds, head.iter)
+        if sequence is None or extent is None:
+            return None
+
+        def inside(at: ir.Expr) -> Filled | None:
+            inner_index, inner_count = plus(times(index, extent), at), times(count, extent)
+            with reader.bound(head.target, sequence.item(at)):
+                if head.inner_for_in is not None:
+                    return self._comprehension(head.inner_for_in, elt, place, inner_index, inner_count)
+                element = self._element(elt, (*place, inner_index))
+            return None if element is None else ((inner_count, *element[0]), element[1])
+
+        return self._rounds(sequence, extent, head, inside)
+
+    def _sequence(self, head: cst.CompFor, reader: SequenceReader) -> sequences.Sequence | None:
+        """What a loop of a comprehension runs over; None after a diagnostic."""
+        for test in head.ifs:
+            hint = "keep all elements, and test where they are used"
+            self.scope.error("P104", "with an `if`, the length of this list is not constant", test, hint)
+            return None
+        before = len(self.scope.reporter.diagnostics)
+        sequence = reader.read_sequence(head.iter)
+        if sequence is None and len(self.scope.reporter.diagnostics) == before:
+            what = "a comprehension runs over `range(…)`, arrays and tuples"
+            self.scope.error("P104", what, head.iter, "write a loop")
+        match None if sequence is None else as_count(sequence):
+            case start, stop, ir.Constant(value=int(step)):
+                return Range(start, stop, step)
+            case _:
+                return sequence
+
+    def _rounds(
+        self,
+        sequence: sequences.Sequence,
+        extent: ir.Expr,
+        head: cst.CompFor,
+        inside: Callable[[ir.Expr], Filled | None],
+    ) -> Filled | None:
+        """A loop over `sequence`; the rounds over values that the text lists are written out."""
+        before = self.scope.hoisted.take()
+        if isinstance(sequence, Display):
+            rounds = [inside(self._constant(at)) for at in range(len(sequence.items))]
+            known = [each for each in rounds if each is not None]
+            block = tuple(stmt for _, stores in known for stmt in stores)
+            return (known[0][0], (*before, *block)) if len(known) == len(rounds) else None
+        match sequence, head.target:
+            case Range(ir.Constant(value=0), _, 1), cst.Name(value=name):
+                counter = ir.Name(self.scope.fresh(name), self.span)
+            case _:
+                counter = ir.Name(self.scope.fresh("k"), self.span)
+        with self.scope.hoisted.inner():
+            filled = inside(counter)
+        if filled is None:
+            return None
+        return filled[0], (*before, ir.For(counter.id, ZERO, extent, ONE, filled[1], self.span))
+
+    # --- extents ---
+
+    def _extent(self, value: ir.Expr, node: cst.BaseExpression) -> ir.Expr | None:
+        """How many items there are, of constants and template arguments; None after a diagnostic."""
+        extent = self._fixed(value)
+        if extent is None:
+            hint = "take the greatest length that it may have, and `assert` that no larger one is needed"
+            self.scope.error("P408", "the length of a list must be constant", node, hint)
+        return extent
+
+    def _fixed(self, value: ir.Expr) -> ir.Expr | None:
+        match value:
+            case ir.Constant(value=int(number)):
+                return self._constant(number)
+            case ir.Extent(array=array, axis=axis):
+                return self._fixed(self.scope.arrays[array].dims[axis])
+            case ir.Name(id=name) if name in self.scope.declarations.extents.constexprs:
+                return replace(value, type=ir.PY_INT)
+            case ir.Binary(op=op, left=left, right=right) if op in _EXTENT_OPERATORS:
+                return self._combined(op, self._fixed(left), self._fixed(right))
+            case _:
+                return None
+
+    def _combined(self, op: str, left: ir.Expr | None, right: ir.Expr | None) -> ir.Expr | None:
+        match left, right:
+            case (None, _) | (_, None):
+                return None
+            case ir.Constant(value=int(a)), ir.Constant(value=int(b)):
+                is_defined = b != 0 or op not in ("//", "%")
+                return self._constant(ARITHMETIC[op](a, b)) if is_defined else None
+            case _:
+                assert left is not None
+                assert right is not None
+                return ir.Binary(op, left, right, self.span, ir.PY_INT)
+
+    def _constant(self, value: int) -> ir.Constant:
+        return ir.Constant(value, self.span, ir.PY_INT)

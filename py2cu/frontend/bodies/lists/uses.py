@@ -1,0 +1,34 @@
+"""Refusals of what Python does with lists and a local array cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from py2cu.frontend.bodies.parts import is_list_part
+from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.bodies.views import View
+
+
+def refuses_arguments(call: cst.Call, arguments: Iterable[object], scope: Scope) -> bool:
+    """True, after a diagnostic, for a call that passes a list to a device function."""
+    passes_list = any(isinstance(value, cst.BaseExpression) and is_list_part(value, scope) for value in arguments)
+    if passes_list:
+        what, hint = "functions do not take lists in a kernel", "pass `local(4, np.float32)`, or the elements"
+        scope.error("P105", what, call, hint)
+    return passes_list
+
+
+def refuse_method(call: cst.Call, name: str, scope: Scope) -> None:
+    hint = "its length is constant, `len(…)`: make it as long as it gets, and count in an integer"
+    scope.error("P105", f"a list has no `.{name}` in a kernel", call, hint)
+
+
+def refuses_exchange(part: View, node: cst.BaseExpression, assigned: frozenset[str], scope: Scope) -> bool:
+    """True, after a diagnostic, for a list whose name takes another list while its elements are used."""
+    name = scope.views.lists.get(part.array)
+    if name in assigned:
+        what = f"the loop runs over the list that `{name}` is before it, and the loop assigns another one"
+        scope.error("P203", what, node, "use another name for the new list")
+    return name in assigned
