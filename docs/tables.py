@@ -217,8 +217,8 @@ def builtins() -> str:
     columns = ("float32", "float", "int32", "int", "complex64")
     rows = [
         [codes(map(spelled, row.names)), *(in_c(called(row), arguments(row, type_)) for type_ in columns)]
-        for row in ROWS.values()
-        if row.rule not in (Rule.CAST, Rule.METHOD, Rule.LIKE) and not row.is_part
+        for row in sorted(ROWS.values(), key=lambda row: row.key.startswith("py2cu."))
+        if row.rule not in (Rule.CAST, Rule.METHOD, Rule.LIKE, Rule.SYNC) and not row.is_part
     ]
     return table(["Python", "float32", "Python float", "int32", "Python int", "complex64"], rows)
 

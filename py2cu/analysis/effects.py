@@ -7,34 +7,35 @@ from typing import Final
 
 from py2cu import ir
 from py2cu.analysis.call_graph import functions_with
+from py2cu.builtins import ROWS, Rule, Scope
+from py2cu.builtins.registry import Effects
 from py2cu.ir.visit import all_expressions, cached_by_block, statements
 
-GRID_BARRIER: Final = "syncgrid"
-"""The barrier of the grid: all blocks have to be resident at once."""
-BARRIERS: Final = frozenset(["syncthreads", GRID_BARRIER])
-"""Barriers that all threads of a block have to reach; no thread may return early."""
-BLOCK_VOTES: Final = frozenset(f"py2cu.syncthreads_{how}" for how in ("count", "and", "or"))
-"""Calls that are barriers of the block, too; all threads get the same result."""
-_SHUFFLES: Final = ("shfl", "shfl_up", "shfl_down", "shfl_xor")
-_VOTES: Final = ("ballot", "any", "all", "match_any")
-_REDUCTIONS: Final = tuple(f"reduce_{op}" for op in ("add", "min", "max", "and", "or", "xor"))
-WARP_CALLS: Final = frozenset(f"py2cu.{name}_sync" for name in (*_SHUFFLES, *_VOTES, *_REDUCTIONS))
-"""Collective calls of a warp: the lanes of its mask execute them together."""
 YIELD: Final = "yield_now"
 """The yield of a spinning thread on the CPU, inserted by `insert_yields`."""
-ACTIVE_MASK: Final = "py2cu.activemask"
-"""The mask of the active lanes; no lane waits for it."""
-_WAITING_CALLS: Final = BLOCK_VOTES | WARP_CALLS
+_SYNCS: Final = {row.name: row.effects for row in ROWS.values() if row.rule is Rule.SYNC}
+_NONE: Final = Effects()
 
 
-def is_barrier(stmt: ir.Stmt) -> bool:
-    """True for a statement at which the threads of a block wait for each other."""
-    return isinstance(stmt, ir.Sync) and stmt.function in BARRIERS
+def effects_of(node: ir.Stmt | ir.Expr) -> Effects:
+    """What the row of a barrier, a fence or a call says; no effects for other nodes."""
+    match node:
+        case ir.Sync(function=function):
+            return _SYNCS.get(function, _NONE)
+        case ir.Call(function=function) if function in ROWS:
+            return ROWS[function].effects
+        case _:
+            return _NONE
 
 
 def is_grid_barrier(stmt: ir.Stmt) -> bool:
     """True for a statement at which the threads of the grid wait for each other."""
-    return isinstance(stmt, ir.Sync) and stmt.function == GRID_BARRIER
+    return effects_of(stmt).together is Scope.GRID
+
+
+def is_block_vote(expr: ir.Expr) -> bool:
+    """True for a call that is a barrier of the block, too; all its threads get the same result."""
+    return isinstance(expr, ir.Call) and effects_of(expr).together is Scope.BLOCK
 
 
 def syncs_grid(kernel: ir.Kernel) -> bool:
@@ -42,14 +43,19 @@ def syncs_grid(kernel: ir.Kernel) -> bool:
     return any(is_grid_barrier(stmt) for each in (kernel, *kernel.functions) for stmt in statements(each.body))
 
 
-def is_waiting_call(expr: ir.Expr) -> bool:
-    """True for a collective call that synchronises its threads."""
-    return isinstance(expr, ir.Call) and expr.function in _WAITING_CALLS
+def is_wait(node: ir.Stmt | ir.Expr) -> bool:
+    """True for a barrier or a collective call that synchronises its threads."""
+    return effects_of(node).waits
 
 
 def is_collective(expr: ir.Expr) -> bool:
     """True for a call whose result depends on other threads."""
-    return is_waiting_call(expr) or (isinstance(expr, ir.Call) and expr.function == ACTIVE_MASK)
+    return isinstance(expr, ir.Call) and effects_of(expr).together is not None
+
+
+def is_active_mask(expr: ir.Expr) -> bool:
+    """True for a call that finds which lanes are active, and waits for none."""
+    return is_collective(expr) and not is_wait(expr)
 
 
 def contains_yield(block: ir.Block) -> bool:
@@ -64,9 +70,8 @@ def has_collective(block: ir.Block) -> bool:
 
 @cached_by_block
 def _collectives(block: ir.Block) -> Iterator[ir.Stmt | ir.Expr]:
-    syncs = (stmt for stmt in statements(block) if isinstance(stmt, ir.Sync))
-    yield from (stmt for stmt in syncs if stmt.function in BARRIERS or stmt.function == "syncwarp")
-    yield from filter(is_waiting_call, all_expressions(block))
+    yield from filter(is_wait, statements(block))
+    yield from filter(is_wait, all_expressions(block))
 
 
 def waiting_functions(kernel: ir.Kernel) -> frozenset[str]:

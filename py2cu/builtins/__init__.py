@@ -1,23 +1,25 @@
 """The functions and constants of the language, as rows; importing the package enters them all."""
 
-from py2cu.builtins import bits, casts, math, python, threads
+from py2cu.builtins import annotations, atomics, bits, casts, floats, launch, marks, math, memory, python, sync, warp
 from py2cu.builtins.formulas import REFUSED, find_formula, find_pair_formula, way_to_unpack, ways_to_call
-from py2cu.builtins.registry import ROWS, Builtin, Rule, lookup, names, register
+from py2cu.builtins.public import PUBLIC
+from py2cu.builtins.registry import ROWS, Builtin, Rule, Scope, lookup, names, register
 
 register(math.ROWS)
 register(python.ROWS)
 register(casts.ROWS)
-register(threads.ROWS)
-register(bits.ROWS)
+register(launch.ROWS)
 
-CONSTANTS = {**math.CONSTANTS, **threads.CONSTANTS}
+CONSTANTS = {**math.CONSTANTS, **launch.CONSTANTS}
 
 __all__ = [
     "CONSTANTS",
+    "PUBLIC",
     "REFUSED",
     "ROWS",
     "Builtin",
     "Rule",
+    "Scope",
     "find_formula",
     "find_pair_formula",
     "lookup",

@@ -5,19 +5,27 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any
 
-from py2cu.builtins.registry import Builtin, Rule
-
-
-def _row(name: str, rule: Rule, helper: str, result: str | None = "int") -> Builtin:
-    names = tuple(f"{library}.{name}" for library in ("py2cu", "py2cu.vocabulary", "numba.cuda"))
-    return Builtin(names, rule, helper=helper, result=result)
+from py2cu.builtins.public import builtin
+from py2cu.builtins.registry import Rule
 
 
-ROWS: Final = (
-    _row("popc", Rule.BITS, "count_bits"),
-    _row("ffs", Rule.BITS, "first_bit"),
-    _row("clz", Rule.WORD, "leading_zeros"),
-    _row("brev", Rule.WORD, "reverse_bits", result=None),
-)
+@builtin(Rule.BITS, helper="count_bits", result="int")
+def popc(value: Any) -> int:
+    """The number of bits that are set in an int32, uint32, int64, uint64 or Python integer."""
+
+
+@builtin(Rule.BITS, helper="first_bit", result="int")
+def ffs(value: Any) -> int:
+    """The position of the lowest set bit, counted from 1; 0 for zero."""
+
+
+@builtin(Rule.WORD, helper="leading_zeros", result="int")
+def clz(value: Any) -> int:
+    """The number of zeros above the highest bit that is set, in an int32, uint32, int64 or uint64."""
+
+
+@builtin(Rule.WORD, helper="reverse_bits")
+def brev(value: Any) -> Any:
+    """The bits of an int32, uint32, int64 or uint64 in reverse order."""

@@ -192,7 +192,7 @@ ROWS: Final = (
     Formula(("cmath.isnan",), ("a",), "math.isnan(a.real) or math.isnan(a.imag)"),
     Formula(("cmath.isinf",), ("a",), "math.isinf(a.real) or math.isinf(a.imag)"),
     Formula(("cmath.isfinite",), ("a",), "math.isfinite(a.real) and math.isfinite(a.imag)"),
-    _steps("1 / math.sqrt(a)", "py2cu.rsqrt", "py2cu.vocabulary.rsqrt", "torch.rsqrt"),
+    _steps("1 / math.sqrt(a)", "py2cu.rsqrt", "torch.rsqrt"),
     _steps("1 / (1 + math.exp(-a))", "torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit"),
     Formula(("torch.relu", "torch.nn.functional.relu"), ("a",), "maximum(a, 0)"),
     Formula(("torch.frac",), ("a",), "a - trunc(a)"),

@@ -33,11 +33,33 @@ class Rule(enum.Enum):
     VOTE = "a thread's predicate in, `result` for all threads out"
     MATCH = "a mask and a number in, `result` out"
     REDUCE = "a mask and an int32 or uint32 in, the same out"
+    SYNC = "a mask of lanes or nothing in, nothing out: a statement"
     CAST = "one number in, `result` out"
     METHOD = "an element in, `result` out: its own Python number, or an element of a given array's dtype, if None"
     LIKE = "a number and an array in, the number as an element of the array's dtype out"
     ARGUMENT = "an argument and all arguments of a formula in, the first as the float type of the formula out"
     RESULT = "the value and all arguments of a formula in, the value as the arguments' common float type out"
+
+
+class Scope(enum.Enum):
+    """A set of threads that cooperate."""
+
+    WARP = "the lanes of a mask"
+    BLOCK = "the threads of a block"
+    GRID = "all threads of a launch"
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """How a builtin makes threads depend on each other.
+
+    `together`: the threads that make the call together; `waits` if none goes on before all have reached it.
+    `fence`: the threads to which earlier writes of the calling thread become visible before later ones.
+    """
+
+    together: Scope | None = None
+    waits: bool = False
+    fence: Scope | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +79,16 @@ class Builtin:
     helper: str = ""
     result: DType | str | None = None  # CAST and METHOD: an element type, or "int", "float", … for Python's
     parameters: tuple[str, ...] = ()
+    effects: Effects = Effects()
 
     @property
     def key(self) -> str:
         return self.names[0]
+
+    @property
+    def name(self) -> str:
+        """The key without its library."""
+        return self.key.rpartition(".")[2]
 
     @property
     def is_part(self) -> bool:

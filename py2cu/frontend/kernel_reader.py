@@ -16,7 +16,7 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.analysis.template_instances import instances
-from py2cu.builtins.threads import LANE
+from py2cu.builtins.launch import LANE
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.frontend.bodies.expressions import ExpressionReader

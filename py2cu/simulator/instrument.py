@@ -14,6 +14,7 @@ from operator import setitem
 from types import CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, Final
 
+from py2cu.builtins.launch import LaunchNumber
 from py2cu.live import is_library, reachable_functions
 from py2cu.simulator.memory.local import as_table
 from py2cu.simulator.memory.predication import skip_if_predicated
@@ -211,11 +212,9 @@ def _typed_literal(value: Any) -> Any:
 
 
 def _launch_name(value: object) -> str | None:
-    """The name of the launch object `value`, of `py2cu.vocabulary` or Numba; None for any other value."""
-    kind = type(value)
-    if kind.__name__ in ("LaunchObject", "LaunchNumber") and kind.__module__ == "py2cu.vocabulary":
-        name = getattr(value, "name", None)
-        return name if name in LAUNCH_OBJECTS else None
+    """The name of the launch object `value`, of py2cu or Numba; None for any other value."""
+    if isinstance(value, LaunchNumber):
+        return value.name if value.name in LAUNCH_OBJECTS else None
     if isinstance(value, type) and value.__module__.startswith("numba."):
         return value.__name__ if value.__name__ in LAUNCH_OBJECTS else None
     return None

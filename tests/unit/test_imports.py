@@ -28,7 +28,6 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "suggestions": set(),
     "deep_stack": set(),
     "live": set(),
-    "vocabulary": set(),
     "source": {"records"},
     "function_text": {"source"},
     "diagnostics": {"codes", "source"},
@@ -67,9 +66,9 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "simulator.state": ABI | {"simulator.findings"},
     "simulator.values": ABI | {"builtins", *SIMULATED},
     "simulator.memory": ABI | {*SIMULATED, "simulator.values"},
-    "simulator.schedule": ABI | {*SIMULATED, "live", "simulator.memory", "simulator.values", "vocabulary"},
+    "simulator.schedule": ABI | {*SIMULATED, "live", "simulator.memory", "simulator.values", "builtins"},
     "simulator": ABI
-    | {*SIMULATED, "live", "simulator.memory", "simulator.schedule", "simulator.values", "tensor_bits"},
+    | {*SIMULATED, "builtins", "live", "simulator.memory", "simulator.schedule", "simulator.values", "tensor_bits"},
     "devices": {"translation"},
     "build": ABI | {"cache_directory", "devices", "translation"},
     "call": ABI | {"devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "translation"},
@@ -78,7 +77,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "testing": {"check", "diagnostics", "kernels"},
     "cli": {"*"},
     "__main__": {"cli"},
-    "__init__": {"diagnostics", "kernels", "vocabulary"},
+    "__init__": {"builtins", "diagnostics", "kernels"},
 }  # fmt: skip
 HOMES: Final = {
     "libcst": ("frontend",),
@@ -93,7 +92,7 @@ HOMES: Final = {
         "simulator",
         "tensor_bits",
         "testing",
-        "vocabulary",
+        "builtins",
     ),
     "click": ("cli",),
     "greenlet": ("simulator",),

@@ -12,9 +12,10 @@ from typing import Final
 import libcst as cst
 
 from py2cu import builtins, ir
-from py2cu.analysis.effects import GRID_BARRIER
-from py2cu.builtins import Builtin
-from py2cu.builtins.atomics import ATOMICS
+from py2cu.builtins import Builtin, Rule
+from py2cu.builtins.atomics import ATOMICS, OPERATIONS
+from py2cu.builtins.marks import UNROLL
+from py2cu.builtins.sync import BLOCK_BARRIER, GRID_BARRIER
 from py2cu.frontend.bodies.formulas import expand_call
 from py2cu.frontend.bodies.lists.uses import refuses_arguments
 from py2cu.frontend.bodies.methods import read_len, read_method
@@ -33,13 +34,6 @@ from py2cu.frontend.names.syntax import all_parameters, named_in, nodes_in, sour
 from py2cu.frontend.source.imports import DeviceFunction
 from py2cu.suggestions import nearest
 
-SYNCS: Final = {
-    "syncthreads": 0, "syncgrid": 0, "syncwarp": 1,
-    "threadfence": 0, "threadfence_block": 0, "threadfence_system": 0,
-}  # fmt: skip
-"""Barriers and fences, and how many arguments each takes at most."""
-_LIBRARIES: Final = frozenset(["py2cu", "py2cu.vocabulary", "numba.cuda"])
-_ATOMIC_LIBRARIES: Final = frozenset(["py2cu.atomic", "py2cu.vocabulary.atomic", "numba.cuda.atomic"])
 _FUNCTIONS: Final = (
     "kernels can call the functions of `math`, abs, min, max, round, int, float, bool, len and dtype casts"
 )
@@ -73,7 +67,7 @@ class CallReader:
         if (expanded := self._read_formula(node, qualified)) is not None:
             return expanded
         row = builtins.lookup(qualified)
-        if row is None:
+        if row is None or row.rule is Rule.SYNC:
             self._refuse_call(node, qualified)
             return ir.Constant(0, span)
         low, high = row.arity
@@ -191,16 +185,14 @@ class CallReader:
 
     def is_unroll(self, node: cst.Call) -> bool:
         """True for a call of `unroll`."""
-        return self.scope.environment.qualify(node.func) in ("py2cu.unroll", "py2cu.vocabulary.unroll")
+        return self.scope.environment.qualify(node.func) == UNROLL
 
     def is_atomic(self, node: cst.Call) -> bool:
         """True for a call of `atomic.add` or its kin."""
         return self._atomic_operation(node) is not None
 
     def _atomic_operation(self, node: cst.Call) -> str | None:
-        library, _, op = (self.meaning(node.func) or "").rpartition(".")
-        op = op if op in ATOMICS else f"{op}_"
-        return op if library in _ATOMIC_LIBRARIES and op in ATOMICS else None
+        return OPERATIONS.get(self.meaning(node.func) or "")
 
     def read_atomic(self, node: cst.Call) -> ir.Atomic | None:
         """An atomic operation on an array element; None, after a diagnostic, if its arguments do not fit."""
@@ -233,28 +225,27 @@ class CallReader:
 
     def read_sync(self, node: cst.Call) -> ir.Sync | None:
         """A barrier or a fence; None for any other call."""
-        function = self._sync_function(node)
-        if function is None:
+        row = self._sync_row(node)
+        if row is None:
             return None
-        most = SYNCS[function]
+        _, most = row.arity
         if len(node.args) > most or any(arg.keyword or arg.star for arg in node.args):
             takes = "no arguments" if most == 0 else "a mask, or nothing"
             self.scope.error("P105", f"`{source_text(node.func)}` takes {takes}", node, f"`{source_text(node.func)}()`")
-            return ir.Sync(function, (), self.scope.span_of(node))
-        return ir.Sync(function, tuple(self.read(arg.value) for arg in node.args), self.scope.span_of(node))
+            return ir.Sync(row.name, (), self.scope.span_of(node))
+        return ir.Sync(row.name, tuple(self.read(arg.value) for arg in node.args), self.scope.span_of(node))
 
-    def _sync_function(self, node: cst.Call) -> str | None:
+    def _sync_row(self, node: cst.Call) -> Builtin | None:
         """The barrier or fence that `node` calls: `syncthreads` also for `syncb.wait()` of a parameter, `syncgrid` for
         Numba's `cuda.cg.this_grid().sync()`.
         """
         match node.func:
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="wait")) if name in self.scope.barriers:
-                return "syncthreads"
+                return builtins.ROWS[BLOCK_BARRIER]
             case cst.Attribute(value=group, attr=cst.Name(value="sync")) if self.is_grid(group):
-                return GRID_BARRIER
-        library, _, function = (self.meaning(node.func) or "").rpartition(".")
-        is_ours = library in _LIBRARIES and (library, function) != ("numba.cuda", GRID_BARRIER)
-        return function if is_ours and function in SYNCS else None
+                return builtins.ROWS[GRID_BARRIER]
+        row = builtins.lookup(self.meaning(node.func) or "")
+        return row if row is not None and row.rule is Rule.SYNC else None
 
     def is_grid(self, node: cst.BaseExpression) -> bool:
         """True for Numba's group of all threads, `cuda.cg.this_grid()`, and for a local that holds it."""
@@ -316,9 +307,9 @@ class CallReader:
             case _ if (space := MAKERS.get(qualified or "")) is not None:
                 hint = f"`{EXAMPLES[space]}` outside loops and branches, once"
                 self.scope.error("P408", f"a {space.value} array must be assigned on a line of its own", node, hint)
-            case _ if (function := self._sync_function(node)) is not None:
+            case _ if (row := self._sync_row(node)) is not None:
                 self.scope.error(
-                    "P103", f"`{function}` has no value", node, f"write `{function}()` on a line of its own"
+                    "P103", f"`{row.name}` has no value", node, f"write `{row.name}()` on a line of its own"
                 )
             case _ if (way := builtins.way_to_unpack(qualified or "")) is not None:
                 what = f"`{source_text(node.func)}` returns two numbers"

@@ -13,7 +13,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu import builtins, ir
-from py2cu.builtins import threads
+from py2cu.builtins.launch import LANE
 from py2cu.frontend.bodies.calls import CallReader
 from py2cu.frontend.bodies.methods import read_rank, read_shape, refuse_attribute
 from py2cu.frontend.bodies.none_tests import read_none_test
@@ -55,7 +55,7 @@ _INSTEAD: Final[dict[type[cst.BaseExpression], str]] = {
     cst.Dict: "use an array parameter", cst.Set: "compare one by one: `a == b or a == c`",
 }  # fmt: skip
 _NUMBERS_ONLY: Final = "a kernel computes with numbers and elements of arrays"
-_LANE: Final = frozenset(builtins.ROWS[threads.LANE].names)
+_LANE: Final = frozenset(builtins.ROWS[LANE].names)
 _AXES: Final = ("x", "y", "z")
 
 
@@ -183,7 +183,7 @@ class ExpressionReader:
         span = self.scope.span_of(node)
         qualified = self.scope.environment.qualify(node)
         if qualified in _LANE:
-            return ir.Call(threads.LANE, (), span)
+            return ir.Call(LANE, (), span)
         if qualified in builtins.CONSTANTS:
             return ir.Constant(builtins.CONSTANTS[qualified], span)
         if isinstance(node, cst.Attribute) and qualified is None and self.scope.reports_ambiguous(node):

@@ -14,6 +14,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
+from py2cu.builtins.memory import LOCAL, SHARED
 from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
 from py2cu.frontend.declarations.array_extents import ExtentReader
 from py2cu.frontend.declarations.array_views import ViewReader
@@ -21,12 +22,8 @@ from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.syntax import Statement
 
 MAKERS: Final = {
-    "py2cu.local": ir.Space.LOCAL,
-    "py2cu.vocabulary.local": ir.Space.LOCAL,
-    "numba.cuda.local.array": ir.Space.LOCAL,
-    "py2cu.shared": ir.Space.SHARED,
-    "py2cu.vocabulary.shared": ir.Space.SHARED,
-    "numba.cuda.shared.array": ir.Space.SHARED,
+    **dict.fromkeys(LOCAL, ir.Space.LOCAL),
+    **dict.fromkeys(SHARED, ir.Space.SHARED),
 }
 MAX_BYTES: Final = {ir.Space.LOCAL: 512 * 1024, ir.Space.SHARED: 227 * 1024}  # of a thread, and of a block
 STATIC_BYTES: Final = 48 * 1024  # the default limit of shared memory for a block

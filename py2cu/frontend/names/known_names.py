@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from py2cu.builtins import CONSTANTS, lookup
+from py2cu.builtins import CONSTANTS, PUBLIC, lookup
 from py2cu.dtypes import BY_JAXTYPING, GENERIC
 
 # Names that are no builtins of the language, such as decorators and annotations.
 KNOWN: Final = frozenset(
-    [
-        f"py2cu.{name}"
-        for name in ("kernel", "device", "local", "Constexpr", "Index", "blockIdx", "threadIdx", "blockDim", "gridDim")
-    ]
-    + [f"py2cu.{name}" for name in ("shared", "atomic", "syncthreads", "syncgrid", "syncwarp", "unroll")]
-    + [f"py2cu.threadfence{scope}" for scope in ("", "_block", "_system")]
+    [f"py2cu.{name}" for name in ("kernel", *PUBLIC)]
     + [f"jaxtyping.{name}" for name in (*BY_JAXTYPING, *GENERIC)]
     + ["torch.Tensor"]
 )

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from py2cu import ir
-from py2cu.analysis.effects import is_waiting_call
+from py2cu.analysis.effects import is_wait
 from py2cu.diagnostics import Reporter
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import map_blocks, map_children, with_fields
@@ -174,7 +174,7 @@ class _Lifting:
         """True for a node whose value may differ if it is evaluated later."""
         if isinstance(node, ir.Load):
             return node.array not in self.only_read
-        return isinstance(node, ir.DeviceCall) or is_waiting_call(node)
+        return isinstance(node, ir.DeviceCall) or is_wait(node)
 
     def saved(self, value: ir.Expr, name: str) -> ir.Name:
         """A local that is assigned `value` before the statement."""

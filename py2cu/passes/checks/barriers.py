@@ -23,26 +23,22 @@ from typing import Final, TypeGuard
 
 from py2cu import ir
 from py2cu.analysis.call_graph import functions_with
-from py2cu.analysis.effects import BLOCK_VOTES, GRID_BARRIER
-from py2cu.builtins import ROWS, Rule
-from py2cu.builtins.threads import LANE_HELPER
+from py2cu.analysis.effects import effects_of, is_block_vote, is_collective
+from py2cu.builtins import Scope
+from py2cu.builtins.launch import LANE, LANE_HELPER
 from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.visit import all_expressions, children, expressions, statements
 from py2cu.source import Span
 
-# Calls whose result differs between lanes, and the helper that a lane's number is lowered to.
-_LANE_CALLS: Final = {
-    LANE_HELPER, *(name for name, row in ROWS.items() if row.rule in (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH, Rule.REDUCE))
-}  # fmt: skip
+_LANE_CALLS: Final = (LANE, LANE_HELPER)
 
 
 @dataclass(frozen=True, slots=True)
 class SyncScope:
-    """The scope of a barrier: its name, the votes that are barriers too, and the launch objects that differ in it."""
+    """The scope of a barrier: the threads that wait, and the launch objects that differ between them."""
 
-    barrier: str
-    votes: frozenset[str]
+    threads: Scope
     differ: str  # how messages describe a divergent value
     objects: frozenset[str]
 
@@ -52,14 +48,14 @@ class SyncScope:
         return any(map(self.is_barrier, statements(body))) or any(map(self.is_vote, all_expressions(body)))
 
     def is_barrier(self, stmt: ir.Stmt) -> TypeGuard[ir.Sync]:
-        return isinstance(stmt, ir.Sync) and stmt.function == self.barrier
+        return isinstance(stmt, ir.Sync) and effects_of(stmt).together is self.threads
 
     def is_vote(self, node: ir.Expr) -> TypeGuard[ir.Call]:
-        return isinstance(node, ir.Call) and node.function in self.votes
+        return isinstance(node, ir.Call) and effects_of(node).together is self.threads
 
 
-_BLOCK: Final = SyncScope("syncthreads", BLOCK_VOTES, "varies by thread", frozenset(["threadIdx"]))
-_GRID: Final = SyncScope(GRID_BARRIER, frozenset(), "varies by thread or block", frozenset(["threadIdx", "blockIdx"]))
+_BLOCK: Final = SyncScope(Scope.BLOCK, "varies by thread", frozenset(["threadIdx"]))
+_GRID: Final = SyncScope(Scope.GRID, "varies by thread or block", frozenset(["threadIdx", "blockIdx"]))
 
 
 def check_barriers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -117,9 +113,9 @@ class DivergenceState:
                 return functions[key].result
             case ir.DeviceCall(function=key) if functions[key].acts:
                 return True
-            case ir.Call(function=function) if function in BLOCK_VOTES:
+            case ir.Call() if is_block_vote(expr):
                 return self.scope is _GRID
-            case ir.Call(function=function) if function in _LANE_CALLS:
+            case ir.Call(function=function) if function in _LANE_CALLS or is_collective(expr):
                 return True
             case _:
                 return any(self.of(child, functions) for child in children(expr))

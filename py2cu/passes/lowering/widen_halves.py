@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Final
 
 from py2cu import ir
-from py2cu.analysis.effects import WARP_CALLS
+from py2cu.analysis.effects import is_collective
 from py2cu.analysis.promotion import as_float
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import F32, F64, Kind
@@ -80,7 +80,8 @@ def _fits_float32(type_: ir.Type) -> bool:
 
 
 def _takes_halves(call: ir.Call) -> bool:
-    return call.function not in (*_COMPARING, *WARP_CALLS) and any(_is_rounded(arg.type) for arg in call.args)
+    computes = call.function not in _COMPARING and not is_collective(call)
+    return computes and any(_is_rounded(arg.type) for arg in call.args)
 
 
 def _is_half(type_: ir.Type) -> bool:

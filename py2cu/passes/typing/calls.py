@@ -12,7 +12,7 @@ from typing import Final, assert_never
 from py2cu import ir
 from py2cu.analysis.promotion import represents, rounded
 from py2cu.builtins import ROWS, Builtin, Rule
-from py2cu.builtins.threads import FULL_MASK, WARP_SIZE
+from py2cu.builtins.launch import FULL_MASK, WARP_SIZE
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, I32, U32, DType, Kind
 from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_complex_constructor, is_literal, literal, of_real
 from py2cu.ir.rewrite import with_fields
@@ -60,6 +60,8 @@ class CallTyper(TypeJoiner):
                 return self.same(expr, args)
             case Rule.SHUFFLE | Rule.MATCH | Rule.REDUCE | Rule.VOTE:
                 return self.of_lanes(expr, row, args)
+            case Rule.SYNC:  # the front end makes a statement of it
+                return expr
             case Rule.ARGUMENT:
                 return self.in_float32(args)
             case Rule.RESULT:

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
-from py2cu import vocabulary
+from py2cu.builtins import PUBLIC
+from py2cu.builtins.launch import FULL_MASK
 from py2cu.live import reachable_functions, visible_objects
 from py2cu.simulator.memory.atomics import SimulatedAtomics
 from py2cu.simulator.memory.happens_before import WARP
@@ -24,7 +25,6 @@ from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.bit_functions import BIT_FUNCTIONS
 from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.library_functions import LIBRARY
-from py2cu.vocabulary import FULL_MASK
 
 
 def _syncthreads() -> None:
@@ -143,12 +143,12 @@ NUMBA_SUBSTITUTES: Final[dict[str, object]] = {
     "shared": SimpleNamespace(array=_shared), "atomic": ATOMIC, "warpsize": CheckedInt(WARP),
     "cg": SimpleNamespace(this_grid=lambda: SimpleNamespace(sync=_syncgrid)),
 }  # fmt: skip
-MODULES: Final = {"py2cu": PY2CU_SUBSTITUTES, "py2cu.vocabulary": PY2CU_SUBSTITUTES, "numba.cuda": NUMBA_SUBSTITUTES}
-_BY_OBJECT: Final = {id(getattr(vocabulary, name)): name for name in PY2CU_SUBSTITUTES}
+MODULES: Final = {"py2cu": PY2CU_SUBSTITUTES, "numba.cuda": NUMBA_SUBSTITUTES}
+_BY_OBJECT: Final = {id(PUBLIC[name]): name for name in PY2CU_SUBSTITUTES}
 
 
 def substitute_for(value: object) -> object | None:
-    """The substitute for a function of the vocabulary or of Numba; None for any other object."""
+    """The substitute for a function of py2cu or of Numba; None for any other object."""
     name = _BY_OBJECT.get(id(value))
     if name is not None:
         return PY2CU_SUBSTITUTES[name]

@@ -16,7 +16,7 @@ from typing import Final
 
 from py2cu import ir
 from py2cu.builtins import Builtin, Rule
-from py2cu.builtins.threads import LANE_HELPER, WARP_SIZE
+from py2cu.builtins.launch import LANE_HELPER, WARP_SIZE
 from py2cu.ir.names import underscored_name
 from py2cu.ir.visit import all_expressions, assigned_names, statements
 from py2cu.targets.cxx.calls import is_collective_builtin

@@ -10,7 +10,7 @@ from typing import Final
 
 from py2cu import ir
 from py2cu.builtins.atomics import atomic_helper
-from py2cu.builtins.threads import WARP_SIZE
+from py2cu.builtins.launch import WARP_SIZE
 from py2cu.ir.visit import all_expressions
 from py2cu.targets.cxx.calls import is_collective_builtin
 from py2cu.targets.cxx.helpers.catalogue import TargetHelpers, atomic

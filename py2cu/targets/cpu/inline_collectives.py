@@ -19,8 +19,8 @@ from typing import Final
 from py2cu import ir
 from py2cu.analysis.account import elided_in
 from py2cu.analysis.call_graph import functions_with, in_recursive_scc, launch_objects_by_function
-from py2cu.analysis.effects import ACTIVE_MASK, contains_yield, has_collective, is_block_cooperative, is_collective
-from py2cu.builtins.threads import LANE_HELPER
+from py2cu.analysis.effects import contains_yield, has_collective, is_active_mask, is_block_cooperative, is_collective
+from py2cu.builtins.launch import LANE_HELPER
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import map_children, map_expressions, rebuild_block, with_fields
 from py2cu.ir.visit import all_expressions, children, statements, walk
@@ -47,8 +47,8 @@ def runs_in_blocks(kernel: ir.Kernel) -> bool:
 
 def reads_lane(block: ir.Block) -> bool:
     """True where a thread reads its lane or the mask of active lanes."""
-    lane_functions = (LANE_HELPER, ACTIVE_MASK)
-    return any(isinstance(node, ir.Call) and node.function in lane_functions for node in all_expressions(block))
+    calls = (node for node in all_expressions(block) if isinstance(node, ir.Call))
+    return any(call.function == LANE_HELPER or is_active_mask(call) for call in calls)
 
 
 def lift_waiting_calls(kernel: ir.Kernel) -> ir.Kernel:

@@ -23,13 +23,13 @@ from py2cu import ir
 from py2cu.analysis.account import elided_in
 from py2cu.analysis.call_graph import callees, functions_with
 from py2cu.analysis.effects import (
-    ACTIVE_MASK,
-    BLOCK_VOTES,
     YIELD,
     contains_yield,
-    is_barrier,
+    is_active_mask,
+    is_block_vote,
     is_collective,
     is_grid_barrier,
+    is_wait,
 )
 from py2cu.diagnostics import Reporter
 from py2cu.ir.names import free_name, names_in_scope
@@ -119,7 +119,7 @@ class BarrierSplitter:
         """
         piece: list[ir.Stmt] = []
         for stmt in block:
-            if isinstance(stmt, ir.Sync) and (is_barrier(stmt) or stmt.function == "syncwarp"):
+            if is_wait(stmt):
                 yield from self.region(piece, masks)
                 self.elided += elided_in((stmt,), ir.Elision.CUT)
                 if is_grid_barrier(stmt):
@@ -233,11 +233,11 @@ class BarrierSplitter:
         """A vote or a shuffle: each thread stores its operand, and reads the others' in the next region."""
         call = stmt.value
         assert isinstance(call, ir.Call)
-        if call.function in BLOCK_VOTES:
+        if is_block_vote(call):
             yield from self.region(piece, masks)
             yield from self.vote(stmt, call, masks)
             return
-        if call.function == ACTIVE_MASK:
+        if is_active_mask(call):
             yield from self.region(piece, masks)
             active = self.local("active")
             yield ir.EachThread((ir.Assign(active.id, ir.Constant(False, type=ir.PY_BOOL)),), span=stmt.span)

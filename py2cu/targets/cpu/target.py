@@ -12,7 +12,7 @@ from typing import Final
 from py2cu import ir
 from py2cu.analysis.call_graph import asserts, launch_objects_by_function
 from py2cu.analysis.effects import contains_yield, is_grid_barrier, syncs_grid
-from py2cu.builtins.threads import LANE_HELPER
+from py2cu.builtins.launch import LANE_HELPER
 from py2cu.dtypes import C64, C128
 from py2cu.ir.abi.parameters import IndexParameter
 from py2cu.ir.names import underscored_name

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from py2cu import local
 from py2cu.check import check_kernel
 from py2cu.dtypes import F32, I32, U64, Kind
 from py2cu.ir.abi.parameters import Role
@@ -16,7 +17,6 @@ from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import LONG_HIGH, CheckedInt
 from py2cu.simulator.values.family import element_class
 from py2cu.simulator.values.math_functions import MATH
-from py2cu.vocabulary import local
 from tests.support.kernels_by_hand import FakeKernel, array, scalar, signature
 
 SECOND = ((0, 0, 0), (1, 0, 0))

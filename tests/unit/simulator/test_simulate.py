@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from py2cu.builtins.launch import LaunchObject
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Role
 from py2cu.simulator import SimulationError, simulate
@@ -253,14 +254,6 @@ def test_without_a_size_only_an_explicit_launch_works():
     assert out.tolist() == [0, 1, 2]
 
 
-class LaunchObject:
-    """As `py2cu.vocabulary` defines it."""
-
-    def __init__(self, name):
-        self.name = name
-
-
-LaunchObject.__module__ = "py2cu.vocabulary"
 thread_index, block_index = LaunchObject("threadIdx"), LaunchObject("blockIdx")
 FREE = signature([array("out", "int32", "n", Role.INOUT)], size=("n",), block=(4,), guards=[("i", "n", "x")])
 

@@ -42,12 +42,11 @@ from py2cu import (
     syncwarp,
     threadfence,
     threadIdx,
-    vocabulary,
     warpSize,
 )
 from py2cu import syncthreads as together
-from py2cu.builtins import lookup
-from py2cu.builtins.threads import LANE, ROWS
+from py2cu.builtins import PUBLIC, ROWS, lookup
+from py2cu.builtins.launch import LANE
 from py2cu.check import Fault, check_kernel, user_case
 from py2cu.ir.types import Constant, Name
 from py2cu.simulator import SimulationError, SimulationWarning, simulate
@@ -955,8 +954,8 @@ def test_a_whole_number_that_may_be_another_puts_its_readers_in_doubt(of, in_dou
     assert [at for at in range(4) if writes[at].error == math.inf] == in_doubt
 
 
-@pytest.mark.parametrize("name", sorted(row.key.removeprefix("py2cu.") for row in ROWS if row.key != LANE))
+@pytest.mark.parametrize("name", sorted(row.name for row in ROWS.values() if row.effects.together and row.key != LANE))
 def test_arguments_go_by_the_names_that_python_has_for_them(name):
     row = lookup(f"py2cu.{name}")
-    for function in (getattr(vocabulary, name), WAITING[name]):
+    for function in (PUBLIC[name], WAITING[name]):
         assert tuple(inspect.signature(function).parameters) == row.parameters

@@ -1,0 +1,54 @@
+"""Arrays that a kernel makes: `local` for each thread, `shared` for each block."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from py2cu.builtins.public import public
+
+LOCAL: Final = ("py2cu.local", "numba.cuda.local.array")
+"""The qualified names of `local`."""
+SHARED: Final = ("py2cu.shared", "numba.cuda.shared.array")
+"""The qualified names of `shared`."""
+
+
+@public
+def local(shape: int | tuple[int, ...], dtype: object) -> Any:
+    """A per-thread array.
+
+        acc = local((4, 4), np.float32)
+
+    Args:
+        shape: constant extents, in C's order.
+        dtype: a dtype of torch, NumPy or numba, its name, or `x.dtype` of an array.
+
+    Returns:
+        In a simulated kernel, an array that reports reads of unwritten elements; in plain Python, an uninitialised
+        tensor.
+    """
+    return _tensor(shape, dtype)
+
+
+@public
+def shared(shape: int | tuple[int, ...], dtype: object) -> Any:
+    """An array in the shared memory of a block.
+
+        tile = shared((16, 16), np.float32)
+
+    Args:
+        shape: extents in C's order. Constant extents make a static array. Expressions of dimensions and integer
+            parameters make a dynamic array, which the launch sizes; if it has one dimension, slices of it are views.
+        dtype: a dtype of torch, NumPy or numba, its name, or `x.dtype` of an array.
+
+    Returns:
+        In a simulated kernel, one array for all threads of a block, which reports reads of unwritten elements; in plain
+        Python, an uninitialised tensor.
+    """
+    return _tensor(shape, dtype)
+
+
+def _tensor(shape: int | tuple[int, ...], dtype: object) -> Any:
+    import torch
+
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", None) or str(dtype)
+    return torch.empty(shape, dtype=getattr(torch, name.removeprefix("torch.")))
