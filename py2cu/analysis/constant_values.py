@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from py2cu import ir
+from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.ir.operators import ARITHMETIC, BITWISE, UNARY
 from py2cu.ir.visit import children, expressions, statements
@@ -35,12 +36,16 @@ def _factorial(n: int) -> int:
 
 
 _BINARY: Final[dict[str, Callable[[int, int], int]]] = ARITHMETIC | BITWISE | {"**": _power}
+_OF_INTEGERS: Final = (Rule.CHOICE, Rule.MAGNITUDE, Rule.WHOLE)
+_PYTHON: Final = {key: row.python for key, row in ROWS.items() if row.python is not None}
 _CALLS: Final[dict[str, Callable[..., int]]] = {
-    "builtins.abs": abs, "builtins.min": min, "builtins.max": max, "math.factorial": _factorial,
-}  # fmt: skip
+    key: _factorial if function is math.factorial else function
+    for key, function in _PYTHON.items()
+    if ROWS[key].rule in _OF_INTEGERS
+}
 _ROUNDINGS: Final[dict[str, Callable[[float], int]]] = {
-    "builtins.round": round, "math.floor": math.floor, "math.ceil": math.ceil, "math.trunc": math.trunc,
-}  # fmt: skip
+    key: function for key, function in _PYTHON.items() if ROWS[key].rule is Rule.INTEGRAL
+}
 _UNKNOWN: Final = (ArithmeticError, TypeError, ValueError)  # division by zero and the like: other checks refuse it
 
 

@@ -7,10 +7,11 @@ limits it to the expression's type and tracks locals through the kernel.
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, assert_never
 
 from py2cu import ir
 from py2cu.analysis.promotion import represents
+from py2cu.builtins import Bound, Builtin, Rule, row_behind
 from py2cu.dtypes import BF16, F16, F32, F64, Kind
 from py2cu.ir.intervals import ANYTHING, Range, SymbolicBound, constant, larger, plus, times
 
@@ -78,34 +79,38 @@ def range_of_call(expr: ir.Call, args: list[Range]) -> Range:
         case "ceil_div":
             is_natural = args[0].is_natural and args[1].is_natural
             return Range(0 if is_natural else -math.inf, args[0].high if is_natural else math.inf, args[0].reach)
-        case "math.floor" | "math.ceil" | "math.trunc" if len(args) == 1:
+        case _:
+            row = row_behind(expr.function)
+            return range_of_type(expr.type) if row is None else _range_of_row(row, expr, args)
+
+
+def _range_of_row(row: Builtin, expr: ir.Call, args: list[Range]) -> Range:
+    match row.range:
+        case None:
+            return range_of_type(expr.type)
+        case Bound.WHOLE:
             return Range(0 if args[0].is_natural else -math.inf, math.inf, args[0].reach)
-        case "part.exponent":
-            return Range(-1073, 1024, {(): 1073})
-        case "py2cu.popc" | "count_bits" | "py2cu.ffs" | "first_bit" | "py2cu.clz" | "leading_zeros":
-            return Range(0, 64, {(): 64})
-        case "py2cu.laneid" | "lane_id":
-            return Range(0, 31, {(): 31})
-        case "py2cu.ballot_sync" | "py2cu.match_any_sync" | "py2cu.activemask":
-            return Range(0, 2**32 - 1, {(): 2**32 - 1})
-        case "py2cu.syncthreads_count":
-            return Range(0, 1024, {(): 1024})
-        case "builtins.abs":
+        case Bound.MAGNITUDE:
             return Range(0, max(abs(args[0].low), abs(args[0].high)), args[0].reach)
-        case "builtins.min" | "python_min" | "builtins.max" | "python_max":
-            bounds = [
-                args[0],
-                *(known for arg, known in zip(expr.args[1:], args[1:], strict=True) if not _may_be_nan(arg)),
-            ]
-            if expr.function.endswith("max"):
-                return Range(max(arg.low for arg in bounds), max(arg.high for arg in args), _largest_reach(args))
+        case Bound.GREATEST:
+            bounds = _bounds(expr, args)
+            return Range(max(arg.low for arg in bounds), max(arg.high for arg in args), _largest_reach(args))
+        case Bound.LEAST:
+            bounds = _bounds(expr, args)
             reaches = [arg.reach for arg in bounds if arg.reach is not None]
             reach = reaches[0] if reaches and all(arg.is_natural for arg in args) else _largest_reach(args)
             return Range(min(arg.low for arg in args), min(arg.high for arg in bounds), reach)
-        case "math.sqrt" | "math.exp" | "math.exp2" | "math.fabs" | "math.hypot":
-            return Range(0, math.inf)
+        case low, high:
+            greatest = max(abs(low), abs(high))
+            return Range(low, high, {(): int(greatest)} if math.isfinite(greatest) else None)
         case _:
-            return range_of_type(expr.type)
+            assert_never(row.range)
+
+
+def _bounds(expr: ir.Call, args: list[Range]) -> list[Range]:
+    """The arguments of `min` or `max` that bound the result from both sides: the first, and those that are no NaN."""
+    others = zip(expr.args[1:], args[1:], strict=True)
+    return [args[0], *(known for arg, known in others if not _may_be_nan(arg))]
 
 
 def range_of_conversion(value: Range, source: ir.Type, target: ir.Type) -> Range:
@@ -173,7 +178,7 @@ def _may_be_nan(expr: ir.Expr) -> bool:
             return math.isnan(value)
         case ir.Convert(value=value):
             return _may_be_nan(value)
-        case ir.Call(function="builtins.min" | "python_min" | "builtins.max" | "python_max", args=(first, *_)):
+        case ir.Call(function=function, args=(first, *_)) if (row := row_behind(function)) and row.rule is Rule.CHOICE:
             return _may_be_nan(first)
         case _:
             return not isinstance(expr.type, ir.ElementType | ir.PythonType) or ir.kind_of(expr.type) > Kind.INT

@@ -27,6 +27,7 @@ from py2cu.analysis.range_rules import (
     range_of_type,
     rounded,
 )
+from py2cu.builtins import ROWS, Bound
 from py2cu.dtypes import Kind
 from py2cu.ir.intervals import Range, SymbolicBound, constant, larger, natural, plus, times
 from py2cu.ir.names import list_elements
@@ -166,10 +167,10 @@ class Ranges:
     def upper(self, expr: ir.Expr) -> SymbolicBound | None:
         """A symbolic upper bound of `expr` where it is positive."""
         match expr:
-            case ir.Call(function="builtins.min", args=args):
+            case ir.Call(function=function, args=args) if function in ROWS and ROWS[function].range is Bound.LEAST:
                 bounds = [bound for bound in map(self.upper, args) if bound is not None]
                 return min(bounds, key=len) if bounds else None
-            case ir.Call(function="builtins.max", args=args):
+            case ir.Call(function=function, args=args) if function in ROWS and ROWS[function].range is Bound.GREATEST:
                 return functools.reduce(larger, map(self.upper, args))
             case _:
                 return self.of(expr).reach

@@ -3,7 +3,7 @@
 from py2cu.builtins import annotations, atomics, bits, casts, floats, launch, marks, math, memory, python, sync, warp
 from py2cu.builtins.formulas import REFUSED, find_formula, find_pair_formula, way_to_unpack, ways_to_call
 from py2cu.builtins.public import PUBLIC
-from py2cu.builtins.registry import ROWS, Builtin, Rule, Scope, lookup, names, register
+from py2cu.builtins.registry import ROWS, Bound, Builtin, Rule, Scope, lookup, names, register, row_behind
 
 register(math.ROWS)
 register(python.ROWS)
@@ -17,6 +17,7 @@ __all__ = [
     "PUBLIC",
     "REFUSED",
     "ROWS",
+    "Bound",
     "Builtin",
     "Rule",
     "Scope",
@@ -24,6 +25,7 @@ __all__ = [
     "find_pair_formula",
     "lookup",
     "names",
+    "row_behind",
     "way_to_unpack",
     "ways_to_call",
 ]

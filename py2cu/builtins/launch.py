@@ -13,7 +13,14 @@ FULL_MASK: Final = 0xFFFFFFFF
 LANE: Final = "py2cu.laneid"
 LANE_HELPER: Final = "lane_id"  # its C++ helper
 ROWS: Final = (
-    Builtin(tuple(f"{library}.laneid" for library in CUDA), Rule.VOTE, (0, 0), helper=LANE_HELPER, result="int"),
+    Builtin(
+        tuple(f"{library}.laneid" for library in CUDA),
+        Rule.VOTE,
+        (0, 0),
+        helper=LANE_HELPER,
+        result="int",
+        range=(0.0, 31.0),
+    ),
 )
 CONSTANTS: Final = dict.fromkeys(("py2cu.warpSize", "numba.cuda.warpsize"), WARP_SIZE)
 

@@ -7,9 +7,9 @@ and torch's keep the type of their argument.
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
-from py2cu.builtins.registry import ARGUMENT, RESULT, Builtin, Rule
+from py2cu.builtins.registry import ARGUMENT, EXACT, LOOSE, RESULT, Bound, Builtin, Rule
 from py2cu.dtypes import C64, C128
 
 # What NumPy and torch call a function of `math` besides its own name, and what they lack.
@@ -36,12 +36,12 @@ def _names(name: str) -> tuple[str, ...]:
     )
 
 
-def _row(name: str, c: str | None = None, arity: int = 1) -> Builtin:
+def _row(name: str, c: str | None = None, arity: int = 1, **fields: Any) -> Builtin:
     c = c or name
-    return Builtin(_names(name), Rule.FLOAT, (arity, arity), {"float": f"{c}f", "double": c})
+    return Builtin(_names(name), Rule.FLOAT, (arity, arity), {"float": f"{c}f", "double": c}, **fields)
 
 
-def _analytic(name: str) -> tuple[Builtin, ...]:
+def _analytic(name: str, **fields: Any) -> tuple[Builtin, ...]:
     """The rows of a function that also takes complex numbers: `math`'s for floats, NumPy's and torch's, and `cmath`'s.
 
     Tangents and inverse functions take floats only: CUDA's overflow for large complex numbers.
@@ -49,31 +49,46 @@ def _analytic(name: str) -> tuple[Builtin, ...]:
     math_name, *others = _names(name)
     spelling = {"float": f"{name}f", "double": name}
     return (
-        Builtin((math_name,), Rule.FLOAT, (1, 1), spelling),
+        Builtin((math_name,), Rule.FLOAT, (1, 1), spelling, **fields),
         Builtin(tuple(others), Rule.ANALYTIC),
         Builtin((f"cmath.{name}",), Rule.COMPLEX, (1, 1), {C64.c: name, C128.c: name}),
     )
 
 
-def _predicate(*names: str) -> Builtin:
+def _predicate(*names: str, reference: str = "") -> Builtin:
     c = names[0].rpartition(".")[2]
-    return Builtin(names, Rule.PREDICATE, (1, 1), {"float": c, "double": c})
+    return Builtin(names, Rule.PREDICATE, (1, 1), {"float": c, "double": c}, reference=reference)
 
 
 def _integral(name: str) -> Builtin:
-    return Builtin((f"math.{name}",), Rule.INTEGRAL, (1, 1), {"float": f"{name}f", "double": name})
+    spelling = {"float": f"{name}f", "double": name}
+    return Builtin((f"math.{name}",), Rule.INTEGRAL, (1, 1), spelling, range=Bound.WHOLE)
 
 
-def _rounded(c: str, *names: str) -> Builtin:
+def _rounded(c: str, reference: str, *names: str) -> Builtin:
+    """A row of NumPy and torch; `reference` gives an integer."""
     qualified = tuple(f"{library}.{name}" for library in ("numpy", "torch") for name in names)
-    return Builtin(qualified, Rule.ROUNDED, (1, 1), {"float": f"{c}f", "double": c})
+    return Builtin(qualified, Rule.ROUNDED, (1, 1), {"float": f"{c}f", "double": c}, reference=reference)
+
+
+def _whole(name: str, arity: int = 1, *, folds: bool = True) -> Builtin:
+    return Builtin((f"math.{name}",), Rule.WHOLE, (arity, arity), helper=name, folds=folds)
+
+
+def _propagating(name: str, of_integers: str) -> Builtin:
+    """The row of an extremum that is NaN if an operand is."""
+    names, helper = (f"torch.{name}imum", f"numpy.{name}imum"), f"nan_{name}"
+    return Builtin(names, Rule.SAME, (2, 2), helper=helper, of_integers=of_integers, reference=f"typed.{helper}(a, b)")
+
+
+_NATURAL: Final = (0.0, math.inf)
 
 
 ROWS: Final = (
-    *_analytic("sqrt"),
+    *_analytic("sqrt", range=_NATURAL, error=EXACT),
     _row("cbrt"),
-    *_analytic("exp"),
-    _row("exp2"),
+    *_analytic("exp", range=_NATURAL),
+    _row("exp2", range=_NATURAL),
     _row("expm1"),
     *_analytic("log"),
     _row("log2"),
@@ -92,43 +107,56 @@ ROWS: Final = (
     _row("acosh"),
     _row("atanh"),
     _row("atan2", arity=2),
-    _row("hypot", arity=2),
-    _row("pow", arity=2),
-    _row("fmod", arity=2),
-    _row("remainder", arity=2),
-    _row("copysign", arity=2),
-    _row("nextafter", arity=2),
-    _row("fma", arity=3),
-    Builtin(("math.ldexp", "numpy.ldexp"), Rule.SCALED, (2, 2), {"float": "ldexpf", "double": "ldexp"}),
-    _row("fabs"),
+    _row("hypot", arity=2, range=_NATURAL),
+    _row("pow", arity=2, error=LOOSE, beyond="power_ieee(a, b)"),
+    _row("fmod", arity=2, error=EXACT),
+    _row("remainder", arity=2, error=EXACT, beyond="math.nan"),
+    _row("copysign", arity=2, reference="typed.copy_sign(a, b)", error=EXACT),
+    _row("nextafter", arity=2, reference="typed.next_after(a, b)"),
+    _row("fma", arity=3, beyond="a * b + c"),
+    Builtin(
+        ("math.ldexp", "numpy.ldexp"),
+        Rule.SCALED,
+        (2, 2),
+        {"float": "ldexpf", "double": "ldexp"},
+        reference="typed.load_exponent(a, b)",
+    ),
+    _row("fabs", range=_NATURAL, error=EXACT),
     _row("erf"),
     _row("erfc"),
-    _row("gamma", "tgamma"),
-    _row("lgamma"),
+    _row(
+        "gamma",
+        "tgamma",
+        beyond="math.copysign(math.inf, a) if a >= 0 else math.nan",
+        error=f"{LOOSE} if value == value else math.inf",  # large negative numbers are all poles: CUDA's is unspecified
+    ),
+    _row("lgamma", error="16 * (abs(value) + 1)"),
     _integral("floor"),
     _integral("ceil"),
     _integral("trunc"),
-    _rounded("floor", "floor"),
-    _rounded("ceil", "ceil"),
-    _rounded("trunc", "trunc", "fix"),
-    _rounded("rint", "round"),
-    Builtin(("numpy.rint",), Rule.ROUNDED, (1, 1), {"float": "rintf", "double": "rint"}),
+    _rounded("floor", "math.floor(a)", "floor"),
+    _rounded("ceil", "math.ceil(a)", "ceil"),
+    _rounded("trunc", "math.trunc(a)", "trunc", "fix"),
+    _rounded("rint", "round(a)", "round"),
+    Builtin(("numpy.rint",), Rule.ROUNDED, (1, 1), {"float": "rintf", "double": "rint"}, reference="round(a)"),
     _predicate(*_names("isnan")),
     _predicate(*_names("isinf")),
     _predicate(*_names("isfinite")),
-    _predicate("numpy.signbit", "torch.signbit"),
-    Builtin(("torch.maximum", "numpy.maximum"), Rule.SAME, (2, 2)),
-    Builtin(("torch.minimum", "numpy.minimum"), Rule.SAME, (2, 2)),
-    Builtin(("torch.sign", "torch.sgn"), Rule.SAME, helper="sign"),
-    Builtin(("numpy.sign",), Rule.SAME, helper="sign_or_nan"),
-    Builtin(("math.gcd",), Rule.WHOLE, (2, 2), helper="gcd"),
-    Builtin(("math.lcm",), Rule.WHOLE, (2, 2), helper="lcm"),
-    Builtin(("math.isqrt",), Rule.WHOLE, helper="isqrt"),
-    Builtin(("math.factorial",), Rule.WHOLE, helper="factorial"),
-    Builtin(("part.fraction",), Rule.FLOAT, helper="fraction"),
-    Builtin(("part.whole",), Rule.FLOAT, (1, 1), {"float": "truncf", "double": "trunc"}),
-    Builtin(("part.mantissa",), Rule.FLOAT, helper="mantissa"),
-    Builtin(("part.exponent",), Rule.INTEGRAL, helper="exponent"),
+    _predicate("numpy.signbit", "torch.signbit", reference="typed.is_negative(a)"),
+    _propagating("max", "builtins.max"),
+    _propagating("min", "builtins.min"),
+    Builtin(("torch.sign", "torch.sgn"), Rule.SAME, helper="sign", reference="typed.sign(a)"),
+    Builtin(("numpy.sign",), Rule.SAME, helper="sign_or_nan", reference="typed.sign_or_nan(a)"),
+    _whole("gcd", 2),
+    _whole("lcm", 2),
+    _whole("isqrt"),
+    _whole("factorial", folds=False),  # too large to be computed
+    Builtin(("part.fraction",), Rule.FLOAT, helper="fraction", reference="typed.fraction(a)"),
+    Builtin(("part.whole",), Rule.FLOAT, (1, 1), {"float": "truncf", "double": "trunc"}, reference="typed.whole(a)"),
+    Builtin(("part.mantissa",), Rule.FLOAT, helper="mantissa", reference="typed.mantissa(a)"),
+    Builtin(
+        ("part.exponent",), Rule.INTEGRAL, helper="exponent", reference="typed.exponent(a)", range=(-1073.0, 1024.0)
+    ),
     Builtin((ARGUMENT,), Rule.ARGUMENT, (2, 3)),
     Builtin((RESULT,), Rule.RESULT, (2, 3)),
 )

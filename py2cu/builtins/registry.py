@@ -6,12 +6,22 @@ To add a builtin, add a row in a sibling file and one case under `tests/cases`.
 
 from __future__ import annotations
 
+import builtins
+import cmath
 import enum
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from py2cu.dtypes import DType
+
+EXACT: Final = "0"
+"""The error of functions that every library rounds correctly."""
+USUAL: Final = "4 * abs(value)"
+"""The error of most functions: 4 ulps."""
+LOOSE: Final = "16 * abs(value)"
+"""The error of functions for which CUDA documents up to 11 ulps."""
 
 
 class Rule(enum.Enum):
@@ -27,6 +37,8 @@ class Rule(enum.Enum):
     WHOLE = "whole numbers in, a Python integer out"
     PREDICATE = "a float in, a bool out"
     SAME = "numbers in, their common type out"
+    CHOICE = "numbers in, one of them out, in their common type"
+    MAGNITUDE = "a number in, its magnitude out, in the same real type"
     BITS = "a whole number of 32 or 64 bits in, a Python integer out; Python integers have 64"
     WORD = "an integer element of 32 or 64 bits in, `result` out: the same type if None"
     SHUFFLE = "a mask, a number and a lane in, the number of another lane out"
@@ -39,6 +51,15 @@ class Rule(enum.Enum):
     LIKE = "a number and an array in, the number as an element of the array's dtype out"
     ARGUMENT = "an argument and all arguments of a formula in, the first as the float type of the formula out"
     RESULT = "the value and all arguments of a formula in, the value as the arguments' common float type out"
+
+
+class Bound(enum.Enum):
+    """How the range of a result follows from the ranges of the arguments."""
+
+    MAGNITUDE = "the distances from zero"
+    LEAST = "the least argument; NaN only if the first one is"
+    GREATEST = "the greatest argument; NaN only if the first one is"
+    WHOLE = "the argument, rounded to a whole number"
 
 
 class Scope(enum.Enum):
@@ -62,14 +83,21 @@ class Effects:
     fence: Scope | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Builtin:
     """One function of the language.
 
     `names` are qualified Python names, the first one the key by which IR nodes refer to the row. `arity` is the least
     and greatest number of arguments. `spelling` maps an element type's C name to the C function; for a type without an
-    entry the call is lowered, to `helper` if there is one (`targets/cxx/helpers/`). `parameters` are the names by which
-    arguments may be passed, in order.
+    entry the call is lowered, to `helper` if there is one (`targets/cxx/helpers/`); where `of_integers` names another
+    row, the helper is for floats, and the other row's spelling for integers. `parameters` are the names by which
+    arguments may be passed, in order. `range` bounds the result.
+
+    `folds`: Python's function of the key's name computes constants. `reference` is what the simulator computes,
+    as a text: of the arguments `a`, `b` and `c` as numbers of Python, or as elements if it calls a function of the
+    simulator, `typed.copy_sign(a, b)`; the modules of other rules say what their texts are about. If it is empty, the
+    key names a function of Python that computes it. `beyond` is C's result where that function raises; if it is empty,
+    torch's function computes it. `error` bounds the error of `value`, C's result, in units of the type's epsilon.
     """
 
     names: tuple[str, ...]
@@ -80,6 +108,12 @@ class Builtin:
     result: DType | str | None = None  # CAST and METHOD: an element type, or "int", "float", … for Python's
     parameters: tuple[str, ...] = ()
     effects: Effects = Effects()
+    range: tuple[float, float] | Bound | None = None
+    of_integers: str = ""
+    folds: bool = True
+    reference: str = ""
+    beyond: str = ""
+    error: str = USUAL
 
     @property
     def key(self) -> str:
@@ -91,27 +125,42 @@ class Builtin:
         return self.key.rpartition(".")[2]
 
     @property
+    def python(self) -> Callable[..., Any] | None:
+        """The function of Python that the key names; None if this Python lacks it."""
+        library, _, name = self.key.rpartition(".")
+        return getattr(_PYTHON.get(library), name, None)
+
+    @property
     def is_part(self) -> bool:
         """True for a builtin that only formulas use: Python has no such function."""
         return self.key.startswith(PART)
 
 
+_PYTHON: Final = {"math": math, "cmath": cmath, "builtins": builtins}
 PART: Final = "part."  # the prefix of functions that only formulas call
 ARGUMENT: Final = f"{PART}argument"
 RESULT: Final = f"{PART}result"
 
 ROWS: Final[dict[str, Builtin]] = {}
 _BY_NAME: Final[dict[str, Builtin]] = {}
+_BY_HELPER: Final[dict[str, Builtin]] = {}
 
 
 def register(rows: Iterable[Builtin]) -> None:
     """Enter rows; two rows must not share a name."""
     for row in rows:
         ROWS[row.key] = row
+        if row.helper:
+            _BY_HELPER[row.helper] = row
         for name in row.names:
             if name in _BY_NAME:
                 raise ValueError(f"two builtins are called {name}")
             _BY_NAME[name] = row
+
+
+def row_behind(function: str) -> Builtin | None:
+    """The row of a call in the IR, whose function is a key, or the helper that the row is lowered to."""
+    return ROWS.get(function) or _BY_HELPER.get(function)
 
 
 def lookup(qualified: str) -> Builtin | None:

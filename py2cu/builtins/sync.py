@@ -1,4 +1,7 @@
-"""Barriers and fences, and votes of a block, which are barriers, too."""
+"""Barriers and fences, and votes of a block, which are barriers, too.
+
+The reference of a vote computes with `holds`, the predicates of the threads.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,17 @@ def syncthreads() -> None:
     """Wait for all threads of the block; afterwards each sees the earlier writes of the others."""
 
 
-@builtin(Rule.VOTE, result="int", effects=_OF_BLOCK)
+@builtin(Rule.VOTE, result="int", effects=_OF_BLOCK, reference="sum(holds)", range=(0.0, 1024.0))
 def syncthreads_count(predicate: object) -> int:
     """As `syncthreads`; returns the number of threads for which the predicate holds."""
 
 
-@builtin(Rule.VOTE, result="bool", effects=_OF_BLOCK)
+@builtin(Rule.VOTE, result="bool", effects=_OF_BLOCK, reference="all(holds)")
 def syncthreads_and(predicate: object) -> bool:
     """As `syncthreads`; returns whether the predicate holds for every thread."""
 
 
-@builtin(Rule.VOTE, result="bool", effects=_OF_BLOCK)
+@builtin(Rule.VOTE, result="bool", effects=_OF_BLOCK, reference="any(holds)")
 def syncthreads_or(predicate: object) -> bool:
     """As `syncthreads`; returns whether the predicate holds for at least one thread."""
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import libcst as cst
 
+from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType, Kind, find_dtype
 from py2cu.frontend.names.operators import COMPARE
@@ -28,15 +29,9 @@ Value = Number | str | Constants
 MAX_NUMBERS: Final = 64 * 1024 // 4  # of a table, to fit constant memory
 _LARGE: Final = 2**128  # larger numbers are not evaluated: no constant of a kernel needs them
 
-_OF_MATH: Final = (
-    "sqrt", "exp", "expm1", "log", "log2", "log10", "log1p", "pow", "hypot", "sin", "cos", "tan", "asin", "acos",
-    "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "degrees", "radians", "erf", "erfc",
-    "gamma", "lgamma", "fabs", "floor", "ceil", "trunc", "copysign", "fmod", "isqrt", "gcd", "isinf", "isnan",
-)  # fmt: skip
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
-    "builtins.float": float, "builtins.int": int, "builtins.bool": bool, "builtins.complex": complex,
-    "builtins.abs": abs, "builtins.min": min, "builtins.max": max, "builtins.round": round, "builtins.len": len,
-    **{f"math.{name}": getattr(math, name) for name in _OF_MATH},
+    "builtins.len": len, "math.degrees": math.degrees, "math.radians": math.radians,
+    **{key: row.python for key, row in ROWS.items() if row.folds and row.python is not None},
 }  # fmt: skip
 _OF_TUPLES: Final = frozenset(["builtins.len", "builtins.max", "builtins.min"])
 _LIMITS: Final[dict[str, Callable[[DType], Real]]] = {

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Final
 
 from py2cu import ir
 from py2cu.analysis.ranges import Ranges
-from py2cu.builtins import ROWS, Rule
+from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.dtypes import I32, I64, U32, Kind
 from py2cu.ir.visit import walk
 from py2cu.passes.lowering.conversions import is_generic, to_signed, wrapping
@@ -37,8 +36,8 @@ class CallLowering:
         row = ROWS.get(expr.function)
         if row is None or not isinstance(expr.type, ir.ElementType | ir.PythonType):
             return expr
-        if expr.function in EXTREMA:
-            return self.extremum(expr, expr.type)
+        if row.of_integers:
+            return self.extremum(expr, row, expr.type)
         if expr.function == "math.isinf" and not any(isinstance(part, ir.Name | ir.Load) for part in walk(expr)):
             return infinite(expr.args[0], expr.span)
         helper = "round_decimals" if row.rule is Rule.INTEGRAL and len(expr.args) == 2 else row.helper
@@ -54,20 +53,7 @@ class CallLowering:
         if row.rule is Rule.INTEGRAL:
             source = expr.args[0].type
             return ir.Convert(replace(expr, type=source), expr.type, expr.span, explicit=True)
-        if (
-            expr.function == "builtins.abs"
-            and self.ranges.of(expr.args[0]).is_natural
-            and ir.kind_of(expr.type) is Kind.INT
-            and not is_generic(expr.type)
-        ):
-            return expr.args[0]
-        if (
-            expr.function == "builtins.abs"
-            and isinstance(expr.type, ir.ElementType)
-            and expr.type.dtype.kind is Kind.INT
-        ):
-            return self.magnitude(expr, expr.type)
-        return expr
+        return self.magnitude(expr, expr.type) if row.rule is Rule.MAGNITUDE else expr
 
     def word(self, value: ir.Expr) -> ir.Expr:
         """An integer whose C type has its width: a Python integer has 64 bits, or 32 where these hold it."""
@@ -86,34 +72,30 @@ class CallLowering:
         self.helpers.require("ldexp_by_any")
         return ir.Call("ldexp_by_any", expr.args, expr.span, expr.type)
 
-    def magnitude(self, expr: ir.Call, type_: ir.ElementType) -> ir.Expr:
+    def magnitude(self, expr: ir.Call, type_: ir.ScalarType) -> ir.Expr:
         """The least value of a signed type has no counterpart: its `abs` wraps around to itself."""
+        range_ = self.ranges.of(expr.args[0])
+        if range_.is_natural and ir.kind_of(type_) is Kind.INT and not is_generic(type_):
+            return expr.args[0]
+        if not isinstance(type_, ir.ElementType) or type_.dtype.kind is not Kind.INT:
+            return expr
         if not is_generic(type_):
-            if self.ranges.of(expr.args[0]).low > type_.dtype.low:
+            if range_.low > type_.dtype.low:
                 return expr
             if type_.dtype.bits == 8:
                 return wrapping(expr)
         self.helpers.require("wrapping_abs")
         return ir.Call("wrapping_abs", expr.args, expr.span, type_)
 
-    def extremum(self, expr: ir.Call, type_: ir.ScalarType) -> ir.Expr:
+    def extremum(self, expr: ir.Call, row: Builtin, type_: ir.ScalarType) -> ir.Expr:
         """`min` and `max` of many, two at a time from the left, as Python compares them."""
-        of_floats, of_integers = EXTREMA[expr.function]
-        name = of_floats if ir.kind_of(type_) is Kind.FLOAT or is_generic(type_) else of_integers
-        if name == of_floats:
+        name = row.helper if ir.kind_of(type_) is Kind.FLOAT or is_generic(type_) else row.of_integers
+        if name == row.helper:
             self.helpers.require(name)
         result = to_signed(expr.args[0])
         for arg in expr.args[1:]:
             result = ir.Call(name, (result, to_signed(arg)), expr.span, type_)
         return result
-
-
-EXTREMA: Final = {  # the helper for floats, and the function for integers
-    "builtins.min": ("python_min", "builtins.min"),
-    "builtins.max": ("python_max", "builtins.max"),
-    "torch.minimum": ("nan_min", "builtins.min"),
-    "torch.maximum": ("nan_max", "builtins.max"),
-}
 
 
 def infinite(value: ir.Expr, span: Span) -> ir.Compare:

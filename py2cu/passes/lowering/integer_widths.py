@@ -18,6 +18,7 @@ from py2cu import ir
 from py2cu.analysis.argument_ranges import functions_with_ranges
 from py2cu.analysis.call_graph import reachable_functions
 from py2cu.analysis.ranges import FAR, INT_MAX, Ranges
+from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I32, I64, Kind
 from py2cu.ir.abi.parameters import Constexpr
@@ -25,7 +26,6 @@ from py2cu.ir.intervals import Range, SymbolicBound, times
 from py2cu.ir.names import list_elements
 from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
 from py2cu.ir.visit import children, walk
-from py2cu.passes.lowering.calls import EXTREMA
 
 _INTEGERS = {width: ir.PythonType(Kind.INT, width) for width in ir.Width}
 
@@ -232,12 +232,16 @@ def widen_operands(expr: ir.Expr) -> ir.Expr:
                 return with_fields(expr, left=ir.Convert(left, expr.type, left.span))
         case ir.Unary(operand=operand, type=ir.PythonType(width=width)) if _least_width(operand) < width:
             return with_fields(expr, operand=ir.Convert(operand, expr.type, operand.span))
-        case ir.Call(function=function, args=args, type=ir.PythonType() as type_) if function in (*EXTREMA, "ceil_div"):
-            # The function is a template: all arguments have one type, the widest.
+        case ir.Call(function=function, args=args, type=ir.PythonType() as type_) if _is_template(function):
             widest = replace(type_, width=max(_width(arg) for arg in args))
             even = tuple(arg if _width(arg) is widest.width else ir.Convert(arg, widest, arg.span) for arg in args)
             return with_fields(expr, type=widest, args=even)
     return expr
+
+
+def _is_template(function: str) -> bool:
+    """True for functions whose arguments have one type, the widest."""
+    return function == "ceil_div" or (function in ROWS and bool(ROWS[function].of_integers))
 
 
 def _width(expr: ir.Expr) -> ir.Width:

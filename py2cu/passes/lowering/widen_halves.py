@@ -19,13 +19,13 @@ from typing import Final
 from py2cu import ir
 from py2cu.analysis.effects import is_collective
 from py2cu.analysis.promotion import as_float
+from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import F32, F64, Kind
 from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.visit import all_expressions
 
 _SINGLE = ir.ElementType(F32)
-_COMPARING = ("builtins.min", "builtins.max")  # they return an argument unchanged
 TO_COMPUTE_TYPE: Final = "to_compute_type"
 ROUND_TO: Final = "round_to"
 
@@ -80,7 +80,8 @@ def _fits_float32(type_: ir.Type) -> bool:
 
 
 def _takes_halves(call: ir.Call) -> bool:
-    computes = call.function not in _COMPARING and not is_collective(call)
+    row = ROWS.get(call.function)
+    computes = not is_collective(call) and (row is None or row.rule is not Rule.CHOICE)
     return computes and any(_is_rounded(arg.type) for arg in call.args)
 
 

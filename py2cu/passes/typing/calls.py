@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, assert_never
+from typing import assert_never
 
 from py2cu import ir
 from py2cu.analysis.promotion import represents, rounded
@@ -21,8 +21,6 @@ from py2cu.passes.typing.complex_rules import PARTS
 from py2cu.passes.typing.join import TypeJoiner, known, scalar
 from py2cu.passes.typing.path_sensitive_types import holds
 from py2cu.source import Span
-
-_CHOICES: Final = frozenset(["builtins.max", "builtins.min"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +54,8 @@ class CallTyper(TypeJoiner):
                 return with_fields(expr, args=integers, type=ir.PY_INT)
             case Rule.BITS | Rule.WORD:
                 return self.of_bits(expr, row, args[0])
-            case Rule.SAME:
-                return self.same(expr, args)
+            case Rule.SAME | Rule.CHOICE | Rule.MAGNITUDE:
+                return self.same(expr, row, args)
             case Rule.SHUFFLE | Rule.MATCH | Rule.REDUCE | Rule.VOTE:
                 return self.of_lanes(expr, row, args)
             case Rule.SYNC:  # the front end makes a statement of it
@@ -148,7 +146,7 @@ class CallTyper(TypeJoiner):
         self.check_paths("call", value)
         return with_fields(expr, args=(value,), type=ir.PY_INT if row.result == "int" else type_)
 
-    def same(self, expr: ir.Call, args: Sequence[ir.Expr]) -> ir.Expr:
+    def same(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
         """A function of numbers in their common type."""
         if ir.is_complex(args[0].type):
             type_ = scalar(args[0])
@@ -158,7 +156,7 @@ class CallTyper(TypeJoiner):
         numbers = [self.promote_bool(arg) for arg in args]
         self.check_paths("call", *numbers)
         joined = self.join_all(numbers)
-        if expr.function in _CHOICES:
+        if row.rule is Rule.CHOICE:
             self.check_choice(expr, numbers, scalar(joined[0]))
         return with_fields(expr, args=tuple(joined), type=joined[0].type)
 

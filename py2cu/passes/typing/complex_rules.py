@@ -12,7 +12,7 @@ from py2cu.ir.complex_numbers import CONJUGATE
 HIGHEST_POWER: Final = 64
 PARTS: Final = "take a part, `.real` or `.imag`, or the magnitude, `abs(…)`"
 _COMPLEX_OPERATORS: Final = frozenset(["+", "-", "*", "/", "==", "!="])
-_COMPLEX_RULES: Final = (Rule.ANALYTIC, Rule.COMPLEX, Rule.PART, Rule.ARGUMENT, Rule.RESULT)
+_COMPLEX_RULES: Final = (Rule.ANALYTIC, Rule.COMPLEX, Rule.PART, Rule.MAGNITUDE, Rule.ARGUMENT, Rule.RESULT)
 
 
 def refusal(
@@ -44,7 +44,7 @@ def _refusal(
 
 def _call_refusal(name: str, type_: ir.Type) -> tuple[str, str] | None:
     row = ROWS[name]
-    if row.rule in _COMPLEX_RULES or name in (CONJUGATE, "builtins.abs"):
+    if row.rule in _COMPLEX_RULES or name == CONJUGATE:
         return None
     short = name.removeprefix("builtins.")
     of_complex = f"cmath.{name.rpartition('.')[2]}"

@@ -11,12 +11,14 @@ from __future__ import annotations
 import enum
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from types import CodeType, FrameType
 from typing import Any, Final
 
 from greenlet import getcurrent, greenlet
 
+from py2cu.builtins import ROWS, Rule, Scope
+from py2cu.builtins.sync import GRID_BARRIER
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType
 from py2cu.simulator.memory.happens_before import BlockClock
@@ -26,17 +28,16 @@ from py2cu.simulator.memory.shared import SharedMemory
 from py2cu.simulator.schedule.execution import Execution, Restart
 from py2cu.simulator.schedule.fiber import Fiber, Wait
 from py2cu.simulator.schedule.livelock import frames_of
-from py2cu.simulator.schedule.warp_exchange import exchange
+from py2cu.simulator.schedule.warp_exchange import exchange, vote
 from py2cu.simulator.state import THREAD, LaunchState, kernel_frame
-from py2cu.simulator.values.checked_int import CheckedInt
 
 ExchangeKey = tuple[int, str, int]  # a warp, the function in which its lanes wait, their mask
 SPIN_BUDGET: Final = 100  # atomics and fences of a thread, after which it yields: it may be waiting for others
-_GRID_BARRIER: Final = "syncgrid"
-_ACTIVE_LANES: Final = -1  # stands for a mask: whichever lanes reach the same `activemask`
-_VOTES: Final[dict[str, Callable[[list[bool]], object]]] = {
-    "syncthreads_count": lambda holds: CheckedInt(sum(holds)), "syncthreads_and": all, "syncthreads_or": any,
-}  # fmt: skip
+_GRID_BARRIER: Final = ROWS[GRID_BARRIER].name
+_ACTIVE_LANES: Final = -1  # stands for a mask: whichever lanes reach the same line
+_VOTES: Final = {
+    row.name: row for row in ROWS.values() if row.rule is Rule.VOTE and row.effects.together is Scope.BLOCK
+}
 
 
 class BlockState(enum.Enum):
@@ -161,7 +162,7 @@ class Block:
             where = frame.f_code.co_filename, frame.f_lineno
             THREAD.report_at(where, about, f"lane {me.lane}, mask {mask:#x}", is_bug=True)
             mask = 1 << me.lane
-        # `activemask` has no mask: it counts the lanes at one line, whose negative number takes the place of the mask.
+        # Active lanes have no mask: those at one line count, whose negative number takes the place of the mask.
         key = me.warp, function, mask if mask != _ACTIVE_LANES else -frame.f_lineno
         lanes = self._pending_exchanges.setdefault(key, {})
         lanes[me.lane] = me
@@ -172,9 +173,9 @@ class Block:
             THREAD.tainted = me.tainted
         return self._pause(me.waiting)
 
-    def wait_for_active_lanes(self) -> Any:
-        """Make the running thread wait in `activemask` for the lanes that reach the same line."""
-        return self.wait_for_lanes("activemask", _ACTIVE_LANES)
+    def wait_for_active_lanes(self, function: str) -> Any:
+        """Make the running thread wait in `function` for the lanes that reach the same line."""
+        return self.wait_for_lanes(function, _ACTIVE_LANES)
 
     def yield_(self) -> None:
         """Suspend the running thread until the others have run: it may be spinning on their progress."""
@@ -203,7 +204,7 @@ class Block:
 
     def _release_waiters(self) -> list[Fiber]:
         """Release waiters, since no fiber is runnable; the released fibers, none if all have returned."""
-        active = [key for key in self._pending_exchanges if key[1] == "activemask"]
+        active = [key for key in self._pending_exchanges if key[2] < 0]
         keys = active or [*self._pending_exchanges]
         if not keys:
             return self._end_barrier()
@@ -297,7 +298,7 @@ class Block:
 def _vote(here: list[Fiber]) -> None:
     """Give the threads that wait in `syncthreads_count` and the like their result."""
     holds = [bool(fiber.waiting.value) for fiber in here]
-    results = {function: count(holds) for function, count in _VOTES.items()}
+    results = {function: vote(row, [], holds) for function, row in _VOTES.items()}
     is_tainted = any(fiber.tainted for fiber in here if fiber.waiting.function in results)
     for fiber in here:
         fiber.waiting.result = results.get(fiber.waiting.function)

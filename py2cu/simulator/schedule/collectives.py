@@ -6,13 +6,16 @@ In: an object of a kernel's globals, or the name of a module. Out: `substitute_f
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
-from py2cu.builtins import PUBLIC
+from py2cu.builtins import PUBLIC, ROWS, Builtin, Rule, Scope
 from py2cu.builtins.launch import FULL_MASK
+from py2cu.builtins.sync import GRID_BARRIER
 from py2cu.live import reachable_functions, visible_objects
 from py2cu.simulator.memory.atomics import SimulatedAtomics
 from py2cu.simulator.memory.happens_before import WARP
@@ -20,86 +23,50 @@ from py2cu.simulator.memory.local import make_local, parse_dtype, parse_shape
 from py2cu.simulator.memory.predication import PREDICATION, as_predicated
 from py2cu.simulator.memory.races import RACES
 from py2cu.simulator.schedule.block import SCHEDULER
-from py2cu.simulator.schedule.warp_exchange import REDUCTIONS
 from py2cu.simulator.state import THREAD
-from py2cu.simulator.values.bit_functions import BIT_FUNCTIONS
 from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.library_functions import LIBRARY
 
 
-def _syncthreads() -> None:
-    SCHEDULER.block.wait("syncthreads")
+def _substitute(row: Builtin) -> Callable[..., Any]:
+    """The substitute for a function by which threads cooperate."""
+    effects, name, arguments = row.effects, row.name, _arguments_of(row)
 
+    def fence() -> None:
+        RACES.current.fence(in_block=effects.fence is Scope.BLOCK)
+        THREAD.spend_spin_budget()
 
-def _syncthreads_count(predicate: Any) -> Any:
-    return SCHEDULER.block.wait("syncthreads_count", predicate)
+    def active_lanes() -> Any:
+        return SCHEDULER.block.wait_for_active_lanes(name)
 
-
-def _syncthreads_and(predicate: Any) -> Any:
-    return SCHEDULER.block.wait("syncthreads_and", predicate)
-
-
-def _syncthreads_or(predicate: Any) -> Any:
-    return SCHEDULER.block.wait("syncthreads_or", predicate)
-
-
-def _syncgrid() -> None:
-    SCHEDULER.block.wait("syncgrid")
-
-
-def _syncwarp(mask: Any = FULL_MASK) -> None:
-    SCHEDULER.block.wait_for_lanes("syncwarp", _bits(mask))
-
-
-def _fence() -> None:
-    RACES.current.fence(in_block=False)
-    THREAD.spend_spin_budget()
-
-
-def _fence_block() -> None:
-    RACES.current.fence(in_block=True)
-    THREAD.spend_spin_budget()
-
-
-def _shfl_sync(mask: Any, value: Any, lane: Any, width: Any = WARP) -> Any:
-    return SCHEDULER.block.wait_for_lanes("shfl_sync", _bits(mask), (value, lane, width))
-
-
-def _shfl_up_sync(mask: Any, value: Any, delta: Any, width: Any = WARP) -> Any:
-    return SCHEDULER.block.wait_for_lanes("shfl_up_sync", _bits(mask), (value, delta, width))
-
-
-def _shfl_down_sync(mask: Any, value: Any, delta: Any, width: Any = WARP) -> Any:
-    return SCHEDULER.block.wait_for_lanes("shfl_down_sync", _bits(mask), (value, delta, width))
-
-
-def _shfl_xor_sync(mask: Any, value: Any, lanes: Any, width: Any = WARP) -> Any:
-    return SCHEDULER.block.wait_for_lanes("shfl_xor_sync", _bits(mask), (value, lanes, width))
-
-
-def _ballot_sync(mask: Any, predicate: Any) -> Any:
-    return SCHEDULER.block.wait_for_lanes("ballot_sync", _bits(mask), predicate)
-
-
-def _any_sync(mask: Any, predicate: Any) -> Any:
-    return SCHEDULER.block.wait_for_lanes("any_sync", _bits(mask), predicate)
-
-
-def _all_sync(mask: Any, predicate: Any) -> Any:
-    return SCHEDULER.block.wait_for_lanes("all_sync", _bits(mask), predicate)
-
-
-def _value_exchange(name: str) -> Callable[[Any, Any], Any]:
-    """The warp function `name` of one value per lane."""
-
-    def exchange(mask: Any, value: Any) -> Any:
+    def exchange(*places: Any, **named: Any) -> Any:
+        mask, *operands = arguments(*places, **named)
+        value = tuple(operands) if row.rule is Rule.SHUFFLE else operands[0] if operands else None
         return SCHEDULER.block.wait_for_lanes(name, _bits(mask), value)
 
-    return exchange
+    def barrier(*places: Any, **named: Any) -> Any:
+        return SCHEDULER.block.wait(name, *arguments(*places, **named))
+
+    substitute: Callable[..., Any] = exchange if effects.waits else active_lanes
+    if effects.fence is not None:
+        substitute = fence
+    elif effects.together is not Scope.WARP:
+        substitute = barrier
+    return functools.update_wrapper(substitute, PUBLIC[name])  # type: ignore[arg-type]
 
 
-def _activemask() -> Any:
-    return SCHEDULER.block.wait_for_active_lanes()
+def _arguments_of(row: Builtin) -> Callable[..., tuple[Any, ...]]:
+    """The arguments of a call in the order of the row's parameters, defaults included."""
+    signature = inspect.signature(PUBLIC[row.name])  # type: ignore[arg-type]
+
+    def arguments(*places: Any, **named: Any) -> tuple[Any, ...]:
+        if len(places) == len(row.parameters):
+            return places
+        bound = signature.bind(*places, **named)
+        bound.apply_defaults()
+        return bound.args
+
+    return arguments
 
 
 def _bits(mask: Any) -> int:
@@ -122,28 +89,28 @@ def _predicated(array: object) -> object:
 
 
 ATOMIC: Final = SimulatedAtomics()
-WAITING: Final[dict[str, object]] = {
-    "syncthreads": _syncthreads, "syncthreads_count": _syncthreads_count, "syncthreads_and": _syncthreads_and,
-    "syncthreads_or": _syncthreads_or, "syncgrid": _syncgrid, "syncwarp": _syncwarp,
-    "shfl_sync": _shfl_sync, "shfl_up_sync": _shfl_up_sync,
-    "shfl_down_sync": _shfl_down_sync, "shfl_xor_sync": _shfl_xor_sync, "ballot_sync": _ballot_sync,
-    "any_sync": _any_sync, "all_sync": _all_sync, "activemask": _activemask,
-    **{name: _value_exchange(name) for name in ("match_any_sync", *REDUCTIONS)},
-}  # fmt: skip
-FENCES: Final[dict[str, object]] = {
-    "threadfence": _fence, "threadfence_system": _fence, "threadfence_block": _fence_block,
-}  # fmt: skip
-PY2CU_SUBSTITUTES: Final[dict[str, object]] = {
-    **WAITING, **FENCES, **BIT_FUNCTIONS, "rsqrt": LIBRARY["torch"]["rsqrt"],
-    "local": _local, "shared": _shared, "atomic": ATOMIC,
-    "warpSize": CheckedInt(WARP),
-}  # fmt: skip
-NUMBA_SUBSTITUTES: Final[dict[str, object]] = {
-    **WAITING, **FENCES, **BIT_FUNCTIONS, "local": SimpleNamespace(array=_local),
-    "shared": SimpleNamespace(array=_shared), "atomic": ATOMIC, "warpsize": CheckedInt(WARP),
-    "cg": SimpleNamespace(this_grid=lambda: SimpleNamespace(sync=_syncgrid)),
+COOPERATIVE: Final = {
+    row.key: _substitute(row)
+    for row in ROWS.values()
+    if row.effects.together is not None or row.effects.fence is not None
+}
+
+
+def _of(library: str) -> dict[str, object]:
+    """The substitutes for the functions of `library`."""
+    names = {name: function for key, function in COOPERATIVE.items() for name in ROWS[key].names}
+    own = {name.removeprefix(f"{library}."): function for name, function in names.items() if name.startswith(library)}
+    return {**LIBRARY[library], **own, "atomic": ATOMIC}
+
+
+PY2CU_SUBSTITUTES: Final = _of("py2cu") | {"local": _local, "shared": _shared, "warpSize": CheckedInt(WARP)}
+NUMBA_SUBSTITUTES: Final = _of("numba.cuda") | {
+    "local": SimpleNamespace(array=_local), "shared": SimpleNamespace(array=_shared), "warpsize": CheckedInt(WARP),
+    "cg": SimpleNamespace(this_grid=lambda: SimpleNamespace(sync=COOPERATIVE[GRID_BARRIER])),
 }  # fmt: skip
 MODULES: Final = {"py2cu": PY2CU_SUBSTITUTES, "numba.cuda": NUMBA_SUBSTITUTES}
+_NAMES: Final = {ROWS[key].name for key in COOPERATIVE} | {"shared", "this_grid"}
+"""Names of functions by which threads wait for each other, fence or share memory."""
 _BY_OBJECT: Final = {id(PUBLIC[name]): name for name in PY2CU_SUBSTITUTES}
 
 
@@ -163,6 +130,5 @@ def works_together(function: FunctionType) -> bool:
 
 def _mentions(function: FunctionType) -> bool:
     names = {*function.__code__.co_names, *function.__code__.co_freevars}
-    cooperative_names = {*WAITING, *FENCES, "shared", "this_grid"}
     live = (value for name, value in visible_objects(function).items() if name in names)
-    return bool(names & cooperative_names) or any(_BY_OBJECT.get(id(value)) in cooperative_names for value in live)
+    return bool(names & _NAMES) or any(_BY_OBJECT.get(id(value)) in _NAMES for value in live)

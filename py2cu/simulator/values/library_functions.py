@@ -1,65 +1,44 @@
 """The functions of the libraries that a kernel may call, typed: NumPy's, torch's, and the formulas of the language.
 
-In: a library's name and a function's. Out: `LIBRARY`, a table for each of `math`, `cmath`, `numpy` and `torch`. A
-function of elements gives elements; `formulas.py` defines those that are a short formula of others.
+In: the rows of `py2cu.builtins`. Out: `LIBRARY`, a table of functions for each library. A function of elements gives
+elements.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, Final
 
+from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.formulas import ROWS as FORMULAS
 from py2cu.builtins.formulas import SPLITS, Formula, find_formula
 from py2cu.dtypes import F32
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values import float_parts
+from py2cu.simulator.values.bit_functions import function_of_bits
 from py2cu.simulator.values.complex_elements import ComplexElement
 from py2cu.simulator.values.family import Element, element_class
-from py2cu.simulator.values.float_elements import FloatElement
 from py2cu.simulator.values.math_functions import (
-    ANALYTIC,
-    BINARY,
     BUILTINS,
-    CMATH,
     COMPLEX,
-    MATH,
-    PREDICATES,
-    UNARY,
     Function,
+    as_function,
     common_element_class,
+    copy_sign,
     float_class,
+    function_of_complex,
+    function_of_floats,
+    function_of_integers,
+    next_after,
+    predicate,
     python_complex,
+    rounding,
+    step,
 )
-
-# What torch and NumPy call math's functions.
-SYNONYMS: Final = {
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh", "float_power": "pow", "power": "pow",
-}  # fmt: skip
-_STEPS: Final[dict[str, Callable[[float], int]]] = {
-    "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "fix": math.trunc, "round": round, "rint": round,
-}  # fmt: skip
-
-
-def _rounding(name: str) -> Function:
-    """Torch's `floor` and the like keep the element type."""
-    step: Callable[[float], int] = _STEPS[name]
-
-    def call(value: Any) -> Any:
-        if not isinstance(value, float) or not math.isfinite(value):
-            return value
-        result = math.copysign(step(float(value)), value)  # a zero keeps the sign
-        if not isinstance(value, FloatElement):
-            return result
-        moved = value.error and abs(step(float(value) + value.error) - step(float(value) - value.error))
-        return value.with_error(result, moved)
-
-    return call
 
 
 def _is_negative(value: Any) -> bool:
@@ -92,7 +71,13 @@ def _sign(of_nan: float) -> Function:
     return call
 
 
-PROPAGATING: Final = {"minimum": _propagating_nan("min"), "maximum": _propagating_nan("max")}
+TYPED: Final = SimpleNamespace(
+    copy_sign=copy_sign, next_after=next_after, load_exponent=float_parts.load_exponent, is_negative=_is_negative,
+    nan_min=_propagating_nan("min"), nan_max=_propagating_nan("max"), sign=_sign(0.0), sign_or_nan=_sign(math.nan),
+    fraction=float_parts.fraction, whole=float_parts.whole, mantissa=float_parts.mantissa,
+    exponent=float_parts.exponent,
+)  # fmt: skip
+"""The functions of elements that the texts of rows call."""
 
 
 @cache
@@ -125,13 +110,73 @@ def _in_float32(function: Function) -> Function:
 
 @cache
 def _compile_formula(parameters: tuple[str, ...], text: str) -> Function:
-    """The text of a formula as a function of `parameters`."""
+    """The text of a formula as a function of `parameters`, which may be elements."""
     names = {
-        "math": SimpleNamespace(**{**vars(math), **MATH}), "cmath": SimpleNamespace(**CMATH), "part": float_parts,
-        "complex": python_complex, "trunc": _rounding("trunc"), **PROPAGATING,
+        "math": SimpleNamespace(**{**vars(math), **_plain("math")}), "cmath": SimpleNamespace(**_plain("cmath")),
+        "part": float_parts, "complex": python_complex,
+        **{name: _plain("torch")[name] for name in ("trunc", "minimum", "maximum")},
     }  # fmt: skip
-    function: Function = eval(f"lambda {', '.join(parameters)}: ({text})", names)
-    return function
+    return as_function(parameters, text, names)
+
+
+@cache
+def _plain(*libraries: str) -> dict[str, Function]:
+    """The functions of `libraries` that rows without a formula define."""
+    return {
+        name: function
+        for row in ROWS.values()
+        for library, name in _split(row.names)
+        if library in libraries and (function := _typed(row)) is not None
+    }
+
+
+def _split(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each name as a library and a function of it."""
+    for qualified in names:
+        library, _, name = qualified.rpartition(".")
+        yield library, name
+
+
+@cache
+def _typed(row: Builtin) -> Function | None:
+    """The function that a row defines; None for those that Python has for elements, too, such as casts."""
+    if "typed." in row.reference:
+        return as_function("abc"[: row.arity[1]], row.reference, {"typed": TYPED})
+    match row.rule:
+        case Rule.FLOAT if row.reference or row.python:
+            return function_of_floats(row)
+        case Rule.ANALYTIC:
+            return _analytic(row.name)
+        case Rule.COMPLEX:
+            return function_of_complex(row.name)
+        case Rule.PREDICATE:
+            return predicate(row)
+        case Rule.INTEGRAL:
+            return step(row)
+        case Rule.WHOLE:
+            return function_of_integers(row)
+        case Rule.ROUNDED:
+            return rounding(row)
+        case Rule.BITS | Rule.WORD:
+            return function_of_bits(row)
+        case Rule.MAGNITUDE:
+            return abs
+        case Rule.PART:
+            return operator.attrgetter(row.name)
+        case Rule.SAME:
+            return operator.methodcaller(row.name)
+        case _:
+            return None
+
+
+def _analytic(name: str) -> Function:
+    """Torch's and NumPy's function of real and of complex numbers."""
+
+    def call(value: Any) -> Any:
+        library = "cmath" if isinstance(value, COMPLEX) else "math"
+        return LIBRARY[library][name](value)
+
+    return call
 
 
 def _formula(qualified: str, otherwise: Function | None = None) -> Function:
@@ -150,53 +195,33 @@ def _formula(qualified: str, otherwise: Function | None = None) -> Function:
     return call
 
 
-def _formulas(*modules: str) -> dict[str, Function]:
-    """The functions of `modules` that formulas define."""
-    split = [name.rpartition(".") for row in FORMULAS for name in row.names]
-    plain = CMATH if "cmath" in modules else MATH
-    return {name: _formula(f"{module}.{name}", plain.get(name)) for module, _, name in split if module in modules}
-
-
-def _pair_functions(module: str) -> dict[str, Function]:
-    """The functions of `module` that return two numbers."""
-    split = [(row, *name.rpartition(".")) for row in SPLITS for name in row.names]
+def _formulas(*libraries: str) -> dict[str, Function]:
+    """The functions of `libraries` that formulas define."""
+    plain = _plain(*libraries)
     return {
-        name: _compile_formula(row.parameters, ", ".join(row.texts))
-        for row, library, _, name in split
-        if library == module
+        name: _formula(f"{library}.{name}", plain.get(name))
+        for row in FORMULAS
+        for library, name in _split(row.names)
+        if library in libraries
     }
 
 
-_MATH: Final[dict[str, Function]] = {**MATH, **_formulas("math"), **_pair_functions("math")}
-_CMATH: Final[dict[str, Function]] = {**CMATH, **_formulas("cmath")}
+def _pair_functions(library: str) -> dict[str, Function]:
+    """The functions of `library` that return two numbers."""
+    return {
+        name: _compile_formula(row.parameters, ", ".join(row.texts))
+        for row in SPLITS
+        for home, name in _split(row.names)
+        if home == library
+    }
 
 
-def _analytic(name: str) -> Function:
-    """Torch's and NumPy's function of real and of complex numbers."""
-    of_real, of_complex = _MATH[name], _CMATH[name]
-    return lambda value: (of_complex if isinstance(value, COMPLEX) else of_real)(value)
+def _functions(*libraries: str) -> dict[str, Function]:
+    """The functions of `libraries`, by name."""
+    return {**_plain(*libraries), **_formulas(*libraries), **_pair_functions(libraries[0])}
 
 
-_COMMON: Final[dict[str, Function]] = {
-    **{name: function for name, function in _MATH.items() if name in (*UNARY, *BINARY, *PREDICATES, "nextafter")},
-    **{synonym: _MATH[name] for synonym, name in SYNONYMS.items()},
-    **{name: _analytic(name) for name in ANALYTIC},
-    **{synonym: _analytic(name) for synonym, name in SYNONYMS.items() if name in ANALYTIC},
-    **{name: _rounding(name) for name in _STEPS},
-    "real": operator.attrgetter("real"), "imag": operator.attrgetter("imag"),
-    **{name: operator.methodcaller("conjugate") for name in ("conj", "conjugate", "conj_physical")},
-    **PROPAGATING,
-    "abs": abs, "absolute": abs, "signbit": _is_negative,
-}  # fmt: skip
 LIBRARY: Final[dict[str, dict[str, Function]]] = {
-    "math": _MATH,
-    "cmath": _CMATH,
-    "torch": {
-        **_COMMON, "sign": _sign(0.0), "sgn": _sign(0.0),
-        **_formulas("torch", "torch.nn.functional", "torch.special"),
-    },
-    "numpy": {
-        **_COMMON, "sign": _sign(math.nan), "ldexp": float_parts.load_exponent,
-        **_formulas("numpy"), **_pair_functions("numpy"),
-    },
-}  # fmt: skip
+    **{library: _functions(library) for library in ("math", "cmath", "numpy", "py2cu", "numba.cuda")},
+    "torch": _functions("torch", "torch.nn.functional", "torch.special"),
+}

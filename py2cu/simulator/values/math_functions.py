@@ -1,6 +1,6 @@
 """Python's functions of numbers, typed: `math.exp` of a float32 element is a float32 element.
 
-In: the name of a function. Out: tables of functions: `MATH`, `CMATH`, and `BUILTINS` (`min`, `float`, `range`, …).
+In: the row of a function. Out: the function; and `BUILTINS`, those that need no import (`min`, `float`, `range`, …).
 A function of Python numbers alone calls Python's own and raises as it does. A function of elements follows C:
 `sqrt(-1)` is NaN.
 """
@@ -10,14 +10,14 @@ from __future__ import annotations
 import builtins
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, reduce
 from types import FrameType
 from typing import Any, Final
 
+from py2cu.builtins import Builtin
 from py2cu.dtypes import DEFAULT_FLOAT
 from py2cu.simulator.state import THREAD
-from py2cu.simulator.values import float_parts
 from py2cu.simulator.values.checked_int import CheckedInt, check_64_bits, checked_range
 from py2cu.simulator.values.complex_elements import ComplexElement, complex_function
 from py2cu.simulator.values.errors import propagate_error
@@ -28,68 +28,65 @@ from py2cu.simulator.values.integer_elements import IntElement
 
 Function = Callable[..., Any]
 
-EXACT: Final = ("sqrt", "fabs", "copysign", "fmod", "remainder")  # correctly rounded by every library
-IMPRECISE: Final = ("pow", "gamma", "lgamma")  # CUDA documents up to 11 ulps
-USUAL_ULPS: Final = 4
-IMPRECISE_ULPS: Final = 16
-INTEGER_FUNCTIONS: Final = ("gcd", "lcm", "isqrt", "factorial")
-PREDICATES: Final = ("isnan", "isinf", "isfinite")
-UNARY: Final = (
-    "sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
-    "atan",
-    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma", "fabs",
-)  # fmt: skip
 COMPLEX: Final = (complex, ComplexElement)
-ANALYTIC: Final = (
-    "sqrt", "exp", "log", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
-    "acosh", "atanh",
-)  # fmt: skip
-BINARY: Final = ("atan2", "hypot", "pow", "fmod", "remainder", "copysign")
-TERNARY: Final = ("fma",)  # from Python 3.13 on
-
-# --- functions of math --------------------------------------------------------------------------------------------
-
-
-def _beyond_python(name: str, arguments: tuple[float, ...]) -> float:
-    """C's result at poles and outside domains, where `math` raises; from torch, except for functions that it lacks."""
-    if name == "gamma":
-        x = arguments[0]
-        return math.copysign(math.inf, x) if x == 0 or x > 0 else math.nan
-    if name == "remainder":  # torch's is Python's `%`
-        return math.nan
-    if name == "fma":
-        return arguments[0] * arguments[1] + arguments[2]
-    import torch
-
-    tensors = [torch.tensor(argument, dtype=torch.float64) for argument in arguments]
-    return float(getattr(torch, name)(*tensors))
+# --- functions of floats ------------------------------------------------------------------------------------------
 
 
 @cache
-def _c_function(name: str) -> Callable[..., float]:
-    """`math.name` as in C: total, with NaN or an infinity where Python raises."""
-    function: Callable[..., float] = getattr(math, name)
-    if name == "pow":
-        return power_ieee
+def compiled(text: str, *parameters: str) -> Function:
+    """The text of a row, of Python numbers, as a function of `parameters`."""
+    return as_function(parameters, text, {"math": math, "power_ieee": power_ieee})
+
+
+def as_function(parameters: Iterable[str], text: str, names: dict[str, Any]) -> Function:
+    """The Python `text`, which may use `names`, as a function of `parameters`, which may have defaults."""
+    function: Function = eval(f"lambda {', '.join(parameters)}: ({text})", names)
+    return function
+
+
+def _python_function(row: Builtin) -> Callable[..., float]:
+    """The function of Python floats that the row means."""
+    if row.reference or row.python is None:
+        return compiled(row.reference, *"abc"[: row.arity[1]])
+    return row.python
+
+
+@cache
+def _c_function(row: Builtin) -> Callable[..., float]:
+    """The same as in C: total, with NaN or an infinity where Python raises."""
+    function, beyond = _python_function(row), _beyond_python(row)
 
     def c_function(*arguments: float) -> float:
         try:
             return function(*arguments)
         except (ValueError, OverflowError):
-            return _beyond_python(name, arguments)
+            return beyond(*arguments)
 
     return c_function
 
 
-def _rounding_error_of(name: str) -> Callable[[Any, float], float]:
-    """The error of `math.name` of exact arguments, as a function of the result's class and value."""
-    ulps = 0 if name in EXACT else IMPRECISE_ULPS if name in IMPRECISE else USUAL_ULPS
-    near_zero = 1.0 if name == "lgamma" else 0.0
+def _beyond_python(row: Builtin) -> Callable[..., float]:
+    """C's results at poles and outside domains: by the row, or torch's."""
+    if row.beyond:
+        return compiled(row.beyond, *"abc"[: row.arity[1]])
 
-    def rounding_error(cls: Any, value: float) -> float:
-        if name == "gamma" and value != value:
-            return math.inf  # large negative numbers are all poles: CUDA's result is unspecified
-        error: float = ulps * cls.dtype.epsilon * (abs(value) + near_zero)
+    def beyond(*arguments: float) -> float:
+        import torch
+
+        tensors = [torch.tensor(argument, dtype=torch.float64) for argument in arguments]
+        return float(getattr(torch, row.name)(*tensors))
+
+    return beyond
+
+
+def _rounding_error_of(row: Builtin) -> Callable[..., float]:
+    """The error of the function for exact arguments; it takes the result's class, its value and the arguments."""
+    units = compiled(row.error, "value", *"abc"[: row.arity[1]])
+
+    def rounding_error(cls: Any, value: float, *arguments: float) -> float:
+        error: float = cls.dtype.epsilon * units(value, *arguments)
+        if math.isnan(value):
+            return error if error == math.inf else 0.0
         if error and math.isfinite(value) and abs(value) + error > cls.dtype.high:
             return math.inf  # one more ulp overflows
         return error if error < math.inf else 0.0
@@ -97,19 +94,24 @@ def _rounding_error_of(name: str) -> Callable[[Any, float], float]:
     return rounding_error
 
 
-def _unary_math(name: str) -> Function:
-    """`math.name` of one number: of an element as in C, rounded at its dtype; of a Python number as in Python."""
-    function, c_function, rounding_error = getattr(math, name), _c_function(name), _rounding_error_of(name)
+def function_of_floats(row: Builtin) -> Function:
+    """A function of floats: of elements as in C, rounded at their common dtype; of Python numbers as in Python."""
+    return _unary_math(row) if row.arity[1] == 1 else _typed_math(row)
+
+
+def _unary_math(row: Builtin) -> Function:
+    function, c_function, rounding_error = _python_function(row), _c_function(row), _rounding_error_of(row)
 
     def call(argument: Any) -> Any:
         argument = float_of(argument)
         cls: Any = argument.__class__
         compute = function if cls.is_python else c_function
-        value = cls.narrow(compute(float(argument)))
-        error = rounding_error(cls, value)
+        number = float(argument)
+        value = cls.narrow(compute(number))
+        error = rounding_error(cls, value, number)
         return cls.with_error(value, propagate_error(compute, (argument,), value, error) if argument.error else error)
 
-    call.__name__ = name
+    call.__name__ = row.name
     return call
 
 
@@ -124,22 +126,22 @@ def float_class(common: type[Element]) -> Any:
     return common if issubclass(common, FloatElement) else element_class(DEFAULT_FLOAT)
 
 
-def _typed_math(name: str) -> Function:
-    """`math.name` of several numbers, in their common class."""
-    function, c_function, rounding_error = getattr(math, name), _c_function(name), _rounding_error_of(name)
+def _typed_math(row: Builtin) -> Function:
+    function, c_function, rounding_error = _python_function(row), _c_function(row), _rounding_error_of(row)
 
     def call(*arguments: Any) -> Any:
         cls = _result_class(arguments)
         compute = function if cls.is_python else c_function
         operands = tuple(map(cls.from_operand, arguments))
-        value = cls.narrow(compute(*map(float, operands)))
-        return cls.with_error(value, propagate_error(compute, operands, value, rounding_error(cls, value)))
+        numbers = [float(operand) for operand in operands]
+        value = cls.narrow(compute(*numbers))
+        return cls.with_error(value, propagate_error(compute, operands, value, rounding_error(cls, value, *numbers)))
 
-    call.__name__ = name
+    call.__name__ = row.name
     return call
 
 
-def _next_after(a: Any, b: Any) -> Any:
+def next_after(a: Any, b: Any) -> Any:
     """`math.nextafter` in the steps of the element type."""
     cls = _result_class((a, b))
     if cls is PyFloat:
@@ -153,45 +155,53 @@ def _next_after(a: Any, b: Any) -> Any:
     return cls.with_error(value, error and error + 2 * cls.dtype.epsilon * abs(value))
 
 
-def _copy_sign(a: Any, b: Any) -> Any:
+def copy_sign(a: Any, b: Any) -> Any:
     """`math.copysign`; the sign of a NaN is unspecified."""
-    signed = _typed_math("copysign")(a, b)
-    return signed.with_error(float(signed), signed.error + 2 * abs(float(signed))) if math.isnan(b) else signed
+    cls = _result_class((a, b))
+    x, y = cls.from_operand(a), cls.from_operand(b)
+    value = math.copysign(float(x), float(y))
+    error = propagate_error(math.copysign, (x, y), value, 0.0)
+    return cls.with_error(value, error + 2 * abs(value) if math.isnan(y) else error)
 
 
-def _typed_predicate(name: str) -> Function:
-    function: Callable[[float], bool] = getattr(math, name)
+def predicate(row: Builtin) -> Function:
+    """`math.isnan` and its like."""
+    function = _python_function(row)
     return lambda value: function(float(value))
 
 
-def _typed_step(name: str) -> Function:
+def step(row: Builtin) -> Function:
     """`math.floor`, `ceil`, `trunc`: Python integers."""
-    step: Callable[[float], int] = getattr(math, name)
-    return lambda value: CheckedInt(integral(value, step) if isinstance(value, float) else value)
+    function: Any = _python_function(row)
+    return lambda value: CheckedInt(integral(value, function) if isinstance(value, float) else value)
 
 
-def _typed_integer(name: str) -> Function:
+def function_of_integers(row: Builtin) -> Function:
     """A function of integers only."""
-    function: Callable[..., int] = getattr(math, name)
-    return lambda *numbers: check_64_bits(function(*numbers), f"math.{name} of", *numbers)
+    function: Any = _python_function(row)
+    return lambda *numbers: check_64_bits(function(*numbers), f"{row.key} of", *numbers)
 
 
-MATH: Final[dict[str, Function]] = {
-    **{name: _unary_math(name) for name in UNARY if hasattr(math, name)},
-    **{name: _typed_math(name) for name in (*BINARY, *TERNARY) if hasattr(math, name)},
-    "copysign": _copy_sign,
-    "nextafter": _next_after,
-    "ldexp": float_parts.load_exponent,
-    **{name: _typed_predicate(name) for name in PREDICATES},
-    **{name: _typed_step(name) for name in ("floor", "ceil", "trunc")},
-    **{name: _typed_integer(name) for name in INTEGER_FUNCTIONS},
-}
+def rounding(row: Builtin) -> Function:
+    """Torch's `floor` and the like keep the element type."""
+    round_: Any = _python_function(row)
+
+    def call(value: Any) -> Any:
+        if not isinstance(value, float) or not math.isfinite(value):
+            return value
+        result = math.copysign(round_(float(value)), value)  # a zero keeps the sign
+        if not isinstance(value, FloatElement):
+            return result
+        moved = value.error and abs(round_(float(value) + value.error) - round_(float(value) - value.error))
+        return value.with_error(result, moved)
+
+    return call
 
 
-# --- functions of cmath -------------------------------------------------------------------------------------------
+# --- functions of complex numbers ---------------------------------------------------------------------------------
 
 
-def _typed_cmath(name: str) -> Function:
+def function_of_complex(name: str) -> Function:
     """`cmath.name`, whose result is always complex."""
     compute = complex_function(name)
 
@@ -203,9 +213,6 @@ def _typed_cmath(name: str) -> Function:
 
     call.__name__ = name
     return call
-
-
-CMATH: Final[dict[str, Function]] = {name: _typed_cmath(name) for name in ANALYTIC}
 
 
 # --- functions of Python ------------------------------------------------------------------------------------------

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import Final
 
 from py2cu import ir
+from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.rewrite import rebuild_block, with_fields
@@ -20,7 +22,7 @@ from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
 from py2cu.passes.lowering.operators import negative_of
 
 HELPER = "negate_hidden"
-_EXTREMA = ("builtins.min", "builtins.max", "python_min", "python_max", "nan_min", "nan_max")
+_EXTREMA: Final = frozenset(name for row in ROWS.values() if row.of_integers for name in (row.of_integers, row.helper))
 _REPLACED = ("wrapping_sub", "wrapping_mul")
 
 

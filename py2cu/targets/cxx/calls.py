@@ -36,12 +36,12 @@ class CallEmitter(ExpressionEmitter):
             return CxxText(f"{ROUND_TO}<{self.type_text(expr.type)}>({self.expr(expr.args[0]).text})", PRIMARY, c_type)
         if row is None and not takes_one_type(expr.function):
             name, args = expr.function, [self.expr(arg).text for arg in expr.args]
-        elif row is None or expr.function in ("builtins.min", "builtins.max"):
-            name = expr.function.removeprefix("builtins.")
+        elif row is None or row.rule is Rule.CHOICE:
+            name = row.name if row else expr.function
             count = 1 if name == "wrapping_shift" else None  # the shift count may have any type
             args = [self.as_type(arg, expr.type) for arg in expr.args[:count]]
             args += [self.expr(arg).text for arg in expr.args[len(args) :]]
-            if name in ("min", "max"):  # CUDA's functions promote narrow integers to int
+            if row is not None:  # CUDA's functions promote narrow integers to int
                 c_type = arithmetic_type(c_type)
         else:
             self.headers.add(MATH)
@@ -57,7 +57,7 @@ class CallEmitter(ExpressionEmitter):
                 else self.argument(arg, argument)
                 for place, arg in enumerate(expr.args)
             ]
-            if expr.function == "builtins.abs" and expr.type == ir.PY_INT:
+            if row.rule is Rule.MAGNITUDE and expr.type == ir.PY_INT:
                 c_type = self.expr(expr.args[0]).c_type
             c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
         return CxxText(f"{self.function(name)}({', '.join(args)})", PRIMARY, c_type)

@@ -16,7 +16,7 @@ from py2cu.simulator import SimulationError, simulate
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import LONG_HIGH, CheckedInt
 from py2cu.simulator.values.family import element_class
-from py2cu.simulator.values.math_functions import MATH
+from py2cu.simulator.values.library_functions import LIBRARY
 from tests.support.kernels_by_hand import FakeKernel, array, scalar, signature
 
 SECOND = ((0, 0, 0), (1, 0, 0))
@@ -193,7 +193,9 @@ def test_a_python_integer_that_leaves_64_bits():
     assert only_finding(sum_of_literals, f"a Python integer leaves 64 bits: {big} * 2 is {2 * big}", x=(0, 0))
 
 
-@pytest.mark.parametrize("use", [int, range, operator.index, lambda v: math.gcd(v, 3), lambda v: MATH["ldexp"](1.0, v)])
+@pytest.mark.parametrize(
+    "use", [int, range, operator.index, lambda v: math.gcd(v, 3), lambda v: LIBRARY["math"]["ldexp"](1.0, v)]
+)
 def test_a_uint64_that_no_python_integer_of_a_kernel_holds(use):
     cls = element_class(U64)
     THREAD.start()

@@ -50,7 +50,7 @@ from py2cu.builtins.launch import LANE
 from py2cu.check import Fault, check_kernel, user_case
 from py2cu.ir.types import Constant, Name
 from py2cu.simulator import SimulationError, SimulationWarning, simulate
-from py2cu.simulator.schedule.collectives import WAITING
+from py2cu.simulator.schedule.collectives import COOPERATIVE
 from tests.support.kernels_by_annotations import signature_of
 from tests.support.kernels_by_hand import FakeKernel
 
@@ -957,5 +957,5 @@ def test_a_whole_number_that_may_be_another_puts_its_readers_in_doubt(of, in_dou
 @pytest.mark.parametrize("name", sorted(row.name for row in ROWS.values() if row.effects.together and row.key != LANE))
 def test_arguments_go_by_the_names_that_python_has_for_them(name):
     row = lookup(f"py2cu.{name}")
-    for function in (PUBLIC[name], WAITING[name]):
+    for function in (PUBLIC[name], COOPERATIVE[row.key]):
         assert tuple(inspect.signature(function).parameters) == row.parameters
