@@ -353,7 +353,10 @@ class Environment:
             case cst.Name(value=name) if name in self.definitions:
                 if name not in self._values:
                     self._values[name] = None  # ends the recursion of a name that its own definition mentions
-                    self._values[name] = value(self.definitions[name])
+                    computed, live = value(self.definitions[name]), self.live.get(name)
+                    if computed is None and isinstance(live, tuple):  # `TABLE = tuple(f(k) for k in range(256))`
+                        computed = as_constants(live)
+                    self._values[name] = computed
                 return self._values[name]
             case cst.Name(value=name) if name not in self.imports and name not in self.functions:
                 live = self.live.get(name)

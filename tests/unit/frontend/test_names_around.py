@@ -66,6 +66,7 @@ def read(text: str, value: str) -> str:
         ("K = 7\ndef tell():\n    global K\n    K = 8\ntell()\n", "K * x[i]", "8 * x[i]"),
         ("A = 1\nK = A + 1\nA = 5\n", "K * x[i]", "2 * x[i]"),
         (f"{DECORATOR}@deco\ndef g(v):\n    return v\n", "g(x[i])", "return g(v) + 4;"),
+        ("def square(k):\n    return k * k\nK = tuple(square(k) for k in range(3))\n", "K[2] * x[i]", "4 * x[i]"),
         # A function of the file reads a name that the kernel does not.
         (f"K = 5\nif {FALSE}:\n    K = 6\ndef g(v):\n    return K * v\n", "g(x[i])", "return 5 * v;"),
     ],
