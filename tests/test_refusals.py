@@ -1,4 +1,6 @@
-"""Every place in the translator that reports a code is reached by a case."""
+"""Every place in the translator that reports a code is reached by a case, and errors by one whose rewrite a test
+translates (`tests/test_error_cases.py`).
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,13 @@ import ast
 import contextlib
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 import py2cu
-from py2cu.diagnostics import Reporter, TranslationError
+from py2cu.diagnostics import Reporter, Severity, TranslationError
 from py2cu.options import KernelOptions
 from py2cu.pipeline import translate_file, translate_function
 from py2cu.source import SourceFile
@@ -36,32 +39,51 @@ def refusals() -> dict[tuple[str, int], str]:
     return found
 
 
+class Reached(dict[tuple[str, int], set[Severity]]):
+    """The lines, callers of callers included, from which something was reported, with its severities."""
+
+    def of(self, severity: Severity) -> set[tuple[str, int]]:
+        return {place for place, severities in self.items() if severity in severities}
+
+
 @pytest.fixture
-def reached(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, int]]:
-    """The lines, callers of callers included, from which something was reported."""
-    lines: set[tuple[str, int]] = set()
+def reached(monkeypatch: pytest.MonkeyPatch) -> Reached:
+    places = Reached()
     report = Reporter._add
 
-    def recording(self: Reporter, *args: object) -> None:
+    def recording(self: Reporter, severity: Severity, *args: object) -> None:
         frame = sys._getframe(1)
         for _ in range(4):
             file = Path(frame.f_code.co_filename)
             if file.is_relative_to(PACKAGE):
-                lines.add((file.relative_to(PACKAGE).as_posix(), frame.f_lineno))
+                places.setdefault((file.relative_to(PACKAGE).as_posix(), frame.f_lineno), set()).add(severity)
             assert frame.f_back is not None
             frame = frame.f_back
-        report(self, *args)
+        report(self, severity, *args)
 
     monkeypatch.setattr(Reporter, "_add", recording)
-    return lines
+    return places
 
 
-def test_every_refusal_has_a_case(reached: set[tuple[str, int]]) -> None:
-    for path in CASES:
+def translate_cases(paths: Iterable[Path]) -> None:
+    for path in paths:
         python = re.split(r"^=== \w+\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1]
         with contextlib.suppress(TranslationError):
             translate_file(SourceFile("case.py", python), notes=True)
+
+
+def test_every_refusal_has_a_case(reached: Reached) -> None:
+    translate_cases(CASES)
     with contextlib.suppress(TranslationError):  # a file that is read has no such kernel
         translate_function(SourceFile("case.py", "k = kernel(lambda x: x)"), 1, "<lambda>", KernelOptions(), {})
     missing = {place: code for place, code in refusals().items() if place not in reached and code not in ELSEWHERE}
+    assert missing == {}
+
+
+def test_every_refusal_has_a_rewrite(reached: Reached) -> None:
+    translate_cases(CASES)
+    errors = reached.of(Severity.ERROR)
+    reached.clear()
+    translate_cases(path for path in CASES if "\n=== rewrite\n" in path.read_text(encoding="utf-8"))
+    missing = {place: code for place, code in refusals().items() if place in errors - reached.of(Severity.ERROR)}
     assert missing == {}

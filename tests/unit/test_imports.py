@@ -39,7 +39,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "frontend.source": IR | {"deep_stack", "frontend.names", "function_text", "live"},
     "frontend.names": ABI | {"builtins", "ir", "live"},
     "frontend.declarations": IR | {"frontend.names", "frontend.rewrites", "frontend.source"},
-    "frontend.rewrites": {"frontend.names"},
+    "frontend.rewrites": {"builtins", "frontend.names", "suggestions"},
     "frontend.bodies": IR
     | {"frontend.declarations", "frontend.names", "frontend.rewrites", "frontend.source", "live"},
     "frontend": IR

@@ -7,7 +7,6 @@ suggestion, and replaced by a constant.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import libcst as cst
 
@@ -31,12 +30,8 @@ from py2cu.frontend.declarations.array_declarations import EXAMPLES, MAKERS
 from py2cu.frontend.names.closures import free_variables, reached_functions
 from py2cu.frontend.names.constants import as_float
 from py2cu.frontend.names.syntax import all_parameters, named_in, nodes_in, source_text
+from py2cu.frontend.rewrites.calls import nearest_function, rewrite_call
 from py2cu.frontend.source.imports import DeviceFunction
-from py2cu.suggestions import nearest
-
-_FUNCTIONS: Final = (
-    "kernels can call the functions of `math`, abs, min, max, round, int, float, bool, len and dtype casts"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +204,8 @@ class CallReader:
         part = read_part(array, self.scope, self.read)
         name = array.value if isinstance(array, cst.Name) and array.value in self.scope.arrays else ""
         if (part is None and not name) or is_list_part(array, self.scope):
-            self.scope.error("P105", "the first argument is an array", array, f"`atomic.{op}(x, i, …)`")
+            text = source_text(array.value) if isinstance(array, cst.Subscript) else "x"
+            self.scope.error("P105", "the first argument is an array", array, f"`atomic.{op}({text}, i, …)`")
             return None
         items = [element.value for element in index.elements] if isinstance(index, cst.Tuple) else [index]
         rank = len(self.scope.arrays[name].dims) if part is None else part.rank
@@ -280,6 +276,8 @@ class CallReader:
 
     def _refuse_call(self, node: cst.Call, qualified: str | None) -> None:
         match node.func:
+            case cst.Attribute(value=cst.Name(value=name)) if name in self.scope.broken:
+                pass
             case cst.Name(value=name) if self.scope.is_local(node.func):
                 what = "an array" if name in self.scope.arrays else "a number"
                 hint = f"index it: `{name}[i]`" if name in self.scope.arrays else f"`{name} * (…)` multiplies"
@@ -313,10 +311,10 @@ class CallReader:
                 )
             case _ if (way := builtins.way_to_unpack(qualified or "")) is not None:
                 what = f"`{source_text(node.func)}` returns two numbers"
-                hint = f"unpack them on a line of their own: {way.replace('builtins.', '')}"
+                hint = f"unpack them on a line of their own: `{rewrite_call(way, node)}`"
                 self.scope.error("P105", what, node, hint)
             case _ if ways := builtins.ways_to_call(qualified or ""):
-                hint = f"as in {ways[0].replace('builtins.', '')}"
+                hint = f"as in `{rewrite_call(ways[0], node)}`"
                 self.scope.error("P105", f"`{source_text(node.func)}` does not take these arguments", node, hint)
             case _:
                 name = qualified.removeprefix("builtins.") if qualified else source_text(node.func)
@@ -341,21 +339,10 @@ class CallReader:
 
     def _function_hint(self, node: cst.BaseExpression, qualified: str) -> str:
         """What to write instead of `node`, which kernels cannot call."""
-        match node:
-            case cst.Attribute(value=cst.Name(value=name)) if name in self.scope.barriers:
-                return f"a barrier has one method: `{name}.wait()`"
+        if isinstance(node, cst.Attribute) and source_text(node.value) in self.scope.barriers:
+            return f"a barrier has one method: `{source_text(node.value)}.wait()`"
         refused = builtins.REFUSED.get(qualified)
-        return refused or self.scope.functions.missing(node) or _nearest_function(qualified)
-
-
-def _nearest_function(qualified: str) -> str:
-    """A hint: the most similar name in the same library, or the list of functions."""
-    library = qualified.rpartition(".")[0]
-    known = {name.rpartition(".")[2]: name for name in builtins.names() if name.rpartition(".")[0] == library}
-    near = nearest(qualified.rpartition(".")[2], known)
-    if near is not None:
-        return f"did you mean `{known[near].removeprefix('builtins.')}`?"
-    return _FUNCTIONS
+        return refused or self.scope.functions.missing(node) or nearest_function(qualified)
 
 
 def _placed(call: cst.Call, row: Builtin) -> list[cst.Arg] | None:

@@ -322,12 +322,11 @@ class ExpressionReader:
                 hint = f"assign the view first: `rows = {source_text(view)}`"
                 self.scope.error("P401", "only names can be indexed", node, hint)
             case cst.Call():
-                self.scope.error(
-                    "P401", "only names can be indexed", node, "unpack it on a line of its own: `a, b = …`"
-                )
+                hint = f"unpack it on a line of its own: `a, b = {source_text(node.value)}`"
+                self.scope.error("P401", "only names can be indexed", node, hint)
             case base:
                 hint = 'make it a parameter: `Float32[Tensor, "n"]`'
-                if self.scope.environment.constant(base) is not None:
+                if isinstance(base, cst.Subscript) or self.scope.environment.constant(base) is not None:
                     hint = f"use it without an index: `{source_text(base)}`"
                 self.scope.error("P401", "only arrays can be indexed", node, hint)
         return ir.Constant(0, span)

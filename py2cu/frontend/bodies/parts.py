@@ -14,7 +14,7 @@ from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.views import ZERO, View, larger, minus, plus, smaller
 from py2cu.frontend.names.syntax import source_text
-from py2cu.frontend.rewrites.subscripts import rewrite_slices
+from py2cu.frontend.rewrites.subscripts import rewrite_brackets, rewrite_slices
 from py2cu.ir.abi.parameters import NegativeIndex
 
 
@@ -116,9 +116,10 @@ def read_subscript(node: cst.Subscript, scope: Scope, read: Read) -> View | Elem
     parts = subscripts(node)
     if scope.views.is_list(base.array) and (len(parts) > 1 or not isinstance(parts[0], cst.Index)):
         if len(parts) > 1:
-            what, hint = "each bracket of a list takes one index", "write `m[r][c]`"
+            what = "each bracket of a list takes one index"
+            hint = f"write `{rewrite_brackets(source_text(node.value), node)}`"
         else:
-            what, hint = "a slice of a list would be a new list", "write a loop over its elements"
+            what, hint = "a slice of a list would be a new list", rewrite_slices(node.value, parts, node)
         scope.error("P401", what, node, hint)
         return None
     if len(parts) > base.rank:

@@ -130,7 +130,7 @@ class Scope:
     barriers: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that are the block's barrier
     grids: set[str] = field(default_factory=set, kw_only=True)  # names of Numba's group of all threads
     optional_arrays: frozenset[str] = field(default=frozenset(), kw_only=True)  # array parameters that may be None
-    broken: frozenset[str]  # parameters whose annotation was refused: errors in their uses are not reported
+    broken: set[str]  # parameters and locals that depend on refused code: errors in their uses are not reported
     views: ViewNames = field(default_factory=ViewNames, kw_only=True)
     temporaries: set[str] = field(default_factory=set, kw_only=True)  # locals that the source does not have
     hoisted: Hoisted = field(default_factory=Hoisted, kw_only=True)
@@ -305,7 +305,7 @@ class Scope:
             {name: self.launch[name] for name in names if name in self.launch},
             self.barriers.intersection(names),
             frozenset(self.grids.intersection(names)),
-            self.broken.intersection(names),
+            frozenset(self.broken.intersection(names)),
         )
 
     def table(self, node: cst.BaseExpression) -> Constants | None:
@@ -333,7 +333,10 @@ class Scope:
         """True for an undefined name."""
         if not isinstance(node, cst.Name) or self.launch_object(node) is not None:
             return False
-        known = (self.values, self.arrays, self.barriers, self.environment.definitions, self.environment.functions)
+        known = (
+            self.values, self.arrays, self.barriers, self.broken, self.environment.definitions,
+            self.environment.functions,
+        )  # fmt: skip
         return not any(node.value in names for names in known) and self.environment.qualify(node) is None
 
     def unknown_name(self, node: cst.Name) -> None:
@@ -380,7 +383,7 @@ def function_scope(
         frozenset(named),
         functions,
         returns=extents.is_device,
-        broken=parameters.broken,
+        broken=set(parameters.broken),
         starts=declarations.starts,
         barriers=parameters.barriers,
         grids=set(parameters.grids),

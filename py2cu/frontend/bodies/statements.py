@@ -22,7 +22,7 @@ from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, describe_for
 from py2cu.frontend.bodies.unpacking import bind
 from py2cu.frontend.declarations.annotations import AnnotationReader
 from py2cu.frontend.names.operators import AUGMENTED
-from py2cu.frontend.names.syntax import assigned_names, nodes_in, source_text
+from py2cu.frontend.names.syntax import assigned_names, bound_by_blocks, inner_suites, name_nodes, nodes_in, source_text
 from py2cu.source import Span
 
 _WORDS: Final[dict[type[cst.CSTNode], str]] = {
@@ -159,18 +159,19 @@ class StatementReader:
             case cst.Expr(value=cst.Call() as call):
                 before = len(self.scope.reporter.diagnostics)
                 self.expressions.read(call)
-                if len(self.scope.reporter.diagnostics) == before:
-                    self.scope.error(
-                        "P103", "this line has no effect in a kernel", statement, "store its value, or leave it out"
-                    )
+                is_known = self.scope.broken.isdisjoint(name.value for name in name_nodes(call.func))
+                if is_known and len(self.scope.reporter.diagnostics) == before:
+                    self._refuse_idle(statement)
                 return ()
             case cst.Expr():
-                self.scope.error(
-                    "P103", "this line has no effect in a kernel", statement, "store its value, or leave it out"
-                )
+                self._refuse_idle(statement)
                 return ()
             case _:
                 return self._refuse(statement)
+
+    def _refuse_idle(self, statement: cst.CSTNode) -> None:
+        what = "this line has no effect in a kernel"
+        self.scope.error("P103", what, statement, "store its value, or leave it out")
 
     def _declared_arrays(self, target: cst.BaseExpression) -> tuple[str, ...]:
         """The arrays that an assignment to `target` declares: all of its names, or none."""
@@ -220,6 +221,8 @@ class StatementReader:
                 return self._read_chosen(name, value, statement)
         unpacker = Unpacker(self.scope, self.expressions, statement, self.following)
         pairs = unpacker.read()
+        if not self.scope.broken.isdisjoint(name.value for name in name_nodes(statement.value)):
+            self.scope.broken.update(assigned_names((statement,)))
         return (
             *unpacker.saved,
             *(stmt for target, value in pairs for stmt in self.targets.assign(target, value, statement)),
@@ -374,7 +377,8 @@ class StatementReader:
         word = _WORDS.get(type(statement), "this statement")
         hint = _INSTEAD.get(type(statement), "leave it out, or do it outside the kernel")
         self.scope.error("P103", f"{word} is not supported in a kernel", statement, hint)
-        return ()
+        self.scope.broken.update(name.value for part in bound_by_blocks(statement) for name in name_nodes(part))
+        return tuple(stmt for suite in inner_suites(statement) for stmt in self.read_suite(suite))
 
     def _span(self, node: cst.CSTNode) -> Span:
         return self.scope.span_of(node)

@@ -45,6 +45,26 @@ def suites(statement: cst.CSTNode) -> Iterator[Sequence[Statement]]:
                 yield from suites(statement.orelse)
 
 
+def inner_suites(statement: cst.CSTNode) -> Iterator[cst.BaseSuite]:
+    """The blocks inside a statement, those of its handlers and cases included; none of functions and classes."""
+    if not isinstance(statement, cst.FunctionDef | cst.ClassDef):
+        for child in statement.children:
+            if isinstance(child, cst.BaseSuite):
+                yield child
+            else:
+                yield from inner_suites(child)
+
+
+def bound_by_blocks(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The parts of a statement that bind names for its blocks: `as f`, and patterns."""
+    for node in nodes_in(statement):
+        match node:
+            case cst.AsName(name=name):
+                yield name
+            case cst.MatchCase(pattern=pattern):
+                yield pattern
+
+
 def dotted(node: cst.BaseExpression) -> str:
     """`a.b.c` as text."""
     match node:

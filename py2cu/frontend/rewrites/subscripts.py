@@ -1,7 +1,7 @@
 """Subscripts that kernels do not have, as loops over elements.
 
 x[:, i]        for k in range(x.shape[0]): x[k, i]
-row[::2]       for k in range(0, row.shape[0], 2): row[k]
+row[::2]       for k in range(0, len(row), 2): row[k]
 TABLE[r, 1]    TABLE[r][1]
 """
 
@@ -22,7 +22,8 @@ def rewrite_slices(base: cst.BaseExpression, parts: Sequence[cst.BaseSlice], nod
     for axis, part in enumerate(parts):
         if isinstance(part, cst.Slice):
             indices.append(next(free))
-            loops.append(f"`for {indices[-1]} in range({_bounds(part, f'{array}.shape[{axis}]')})`")
+            extent = f"{array}.shape[{axis}]" if len(parts) > 1 else f"len({array})"
+            loops.append(f"`for {indices[-1]} in range({_bounds(part, extent)})`")
         elif isinstance(part, cst.Index):
             indices.append(source_text(part.value))
     return f"write a loop, {', '.join(loops)}, over its elements `{array}[{', '.join(indices)}]`"

@@ -51,9 +51,9 @@ def check_once(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
                 if isinstance(node, ir.DeviceCall) and node.function in acting:
                     if node.span in seen:
                         message = "this call has effects, and C++ would evaluate it twice here, Python once"
-                        inner.error(
-                            "P409", message, node.span, "assign its result to a local in a statement before this one"
-                        )
+                        call = inner.file.quote(node.span)
+                        hint = f"assign its result in a statement before this one: `result = {call}`"
+                        inner.error("P409", message, node.span, hint)
                     seen.add(node.span)
     return kernel
 
@@ -89,7 +89,8 @@ class _Check:
             call = next((node for node in walk(operand) if self.acts(node)), None)
             if call is not None and any(self.may_observe(other) for other in operands if other is not operand):
                 message = "this call has effects that an operand beside it may observe: C++ leaves their order open"
-                hint = "assign its result to a local in a statement before or after this one"
+                text = self.reporter.file.quote(call.span)
+                hint = f"assign its result in a statement before or after this one: `result = {text}`"
                 self.reporter.error("P409", message, call.span, hint)
 
     def acts(self, expr: ir.Expr) -> bool:

@@ -149,15 +149,16 @@ def _without_unskippable_calls(
     functions = {function.key: function for function in kernel.functions}
     for call in (node for node in all_expressions(kernel.body) if isinstance(node, ir.DeviceCall)):
         function = functions[call.function]
-        if _is_nested(kernel, call, function):
+        is_nested = _is_nested(kernel, call, function)
+        limits = needed.pop(call.span, ()) if is_nested or call.function in waiting else ()
+        if limits and is_nested:
             message = f"`{function.name}` is called with an index that may pass the end"
             hint = f"compare the index before the call, or move `{function.name}` out of the kernel"
-        elif call.function in waiting:
+            reporter.error("P405", message, call.span, hint)
+        elif limits:
             message = f"`{function.name}` has a barrier or collective, so threads past the end call it too"
-            hint = "compare the index inside the function before each access"
-        else:
-            continue
-        if needed.pop(call.span, ()):
+            indices = ", ".join(f"`{print_expr(limit.index)}`" for limit in limits)
+            hint = f"store the elements in shared memory before the call, and pass nothing that depends on {indices}"
             reporter.error("P405", message, call.span, hint)
     return needed
 

@@ -9,9 +9,10 @@ float hi = lo_hi.hi;
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from py2cu import ir
+from py2cu.analysis.account import elided_in
 from py2cu.diagnostics import Reporter
 from py2cu.ir.rewrite import map_blocks, with_fields
 from py2cu.ir.visit import all_expressions, statements
@@ -24,7 +25,9 @@ def make_structured_bindings(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel
     computed = {stmt.name for stmt in assigned if not isinstance(stmt.value, ir.TupleItem)}
     unread = frozenset(stmt.name for stmt in assigned if not reads[stmt.name]) - computed
     writes = Counter(stmt.name for stmt in assigned)
-    return with_fields(kernel, body=_Binding(reads, writes, unread).block(kernel.body))
+    binding = _Binding(reads, writes, unread)
+    body = binding.block(kernel.body)
+    return with_fields(kernel, body=body, elided=kernel.elided + elided_in(tuple(binding.dropped), ir.Elision.UNREAD))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,7 @@ class _Binding:
     reads: Counter[str]
     writes: Counter[str]
     unread: frozenset[str]
+    dropped: list[ir.Stmt] = field(default_factory=list)
 
     def block(self, block: ir.Block) -> ir.Block:
         rewritten: list[ir.Stmt] = []
@@ -42,6 +46,7 @@ class _Binding:
             if bound is not None:
                 del waiting[: len(bound.names)]
             elif isinstance(stmt, ir.Assign | ir.DeclareLocal) and stmt.name in self.unread:
+                self.dropped.append(stmt)
                 continue
             rewritten.append(bound or map_blocks(stmt, self.block))
         return tuple(rewritten)

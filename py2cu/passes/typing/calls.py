@@ -240,7 +240,7 @@ class CallTyper(TypeJoiner):
         """Refuse a call in an operand that the C++ text leaves out: it may have side effects."""
         call = next((node for node in walk(expr) if isinstance(node, ir.DeviceCall)), None)
         if call is not None:
-            hint = "assign its result to a local in a statement before this one"
+            hint = f"assign its result in a statement before this one: `result = {self.quote(call)}`"
             self.error(
                 "P409",
                 "C++ would skip this call, since the part does not depend on it; Python makes it",
@@ -258,7 +258,7 @@ class CallTyper(TypeJoiner):
                     "P307",
                     "an argument of `complex` must be a real number",
                     arg.span,
-                    "add them: `a + 1j * b`",
+                    f"add them: `{self.quote(args[0])} + 1j * {self.quote(args[1])}`",
                     self.origins(arg),
                 )
                 return expr
@@ -277,7 +277,7 @@ class CallTyper(TypeJoiner):
                 "P307",
                 f"`round` takes a constant number of digits, 0 to {most}",
                 digits.span,
-                "write a constant; to round to tens: `round(x / 10) * 10`",
+                f"write a constant; to round to tens: `round({self.quote(value)} / 10) * 10`",
             )
             return value
         power = ir.Constant(10.0**digits.value, digits.span, value.type)

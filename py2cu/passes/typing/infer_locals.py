@@ -19,7 +19,7 @@ from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.names import list_elements
-from py2cu.ir.visit import statements
+from py2cu.ir.visit import names_in, statements
 from py2cu.passes.typing.expressions import ExpressionTyper
 from py2cu.passes.typing.join import Called
 from py2cu.passes.typing.path_sensitive_types import holds, known_types, reaching_types
@@ -95,7 +95,7 @@ def infer_locals(
         if before == inferred.types and paths == inferred.paths:
             break
     inferred.check_lengths(reporter)
-    refused = False
+    refused: set[str] = set()
     for name, local in inferred.numbers.items():
         if name == RETURN and refused:
             break  # the error may follow from one already reported
@@ -103,9 +103,22 @@ def infer_locals(
             continue  # `_with_joined_parameters` reports a kernel's parameters
         error = _refusal(name, local)
         if error is not None:
-            refused = True
+            refused.add(name.partition("[")[0])
             reporter.error(*error)
-    return inferred.types, {} if refused else parameter_paths | inferred.paths
+    dependent = _dependent_names(kernel.body, refused)
+    paths = {name: types for name, types in inferred.paths.items() if name.partition("[")[0] not in dependent}
+    return inferred.types, parameter_paths | paths
+
+
+def _dependent_names(body: ir.Block, refused: set[str]) -> set[str]:
+    """The locals in `refused`, and those that are computed from them; errors about these may follow from theirs."""
+    names, before = set(refused), -1
+    while len(names) > before:
+        before = len(names)
+        for stmt in statements(body):
+            if isinstance(stmt, ir.Assign) and not names.isdisjoint(names_in(stmt.value)):
+                names.add(stmt.name)
+    return names
 
 
 @dataclass(slots=True)

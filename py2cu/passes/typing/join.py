@@ -47,6 +47,7 @@ class TypeJoiner:
     reporter: Reporter
     places: dict[str, Span] = field(default_factory=dict)  # where each name is bound, for messages
     paths: Mapping[str, ir.ReachingTypes] = field(default_factory=dict)  # of locals, where they differ from the type
+    ambiguous: set[str] = field(default_factory=set)  # locals whose type was reported to depend on the path
 
     def join(self, left: ir.Expr, right: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
         if not (known(left) and known(right)):
@@ -129,11 +130,8 @@ class TypeJoiner:
             case _:
                 what = "rounded to" if ir.kind_of(narrow) >= Kind.FLOAT else "converted to"
                 message = f"this is {what} {narrow} on one path, but used as {type_}; Python would not convert it"
-                casts = [
-                    f"`np.{t}(…)`" if isinstance(t, ir.ElementType) else f"`{t.kind.name.lower()}(…)`"
-                    for t in (narrow, type_)
-                ]
-                self.error("P306", message, value.span, f"cast it where it is assigned: {' or '.join(casts)}")
+                casts = f"`{_cast(narrow)}(…)` or `{_cast(type_)}(…)`"
+                self.error("P306", message, value.span, f"cast it where it is assigned: {casts}")
                 return value
 
     def check_paths(self, op: str, *operands: ir.Expr) -> None:
@@ -142,15 +140,18 @@ class TypeJoiner:
             path = ambiguous_operand(op, operand, operands[:at] + operands[at + 1 :], self.paths)
             if path is None:
                 continue
-            what = f"`{operand.id}`" if isinstance(operand, ir.Name) else "this"
+            name = operand.id if isinstance(operand, ir.Name) else ""
+            if name in self.ambiguous:
+                return
             other = path if isinstance(path, ir.ElementType | ir.PythonType) else f"the Python number {path}"
+            what, cast = f"`{name}`" if name else "this", _cast(operand.type)
             message = f"{what} is {other} on one path and {operand.type} here, and the result depends on which"
-            self.error(
-                "P306",
-                message,
-                operand.span,
-                f"cast it to the type that you mean, for example: `np.{operand.type}({self.quote(operand)})`",
-            )
+            hint = f"cast it to the type that you mean, for example: `{cast}({self.quote(operand)})`"
+            if name:
+                self.ambiguous.add(name)
+                hint = f"cast it where it is assigned to the type that you mean, for example: `{cast}(…)`"
+            place = [Related(f"`{name}` is assigned here", self.places[name])] if name in self.places else []
+            self.error("P306", message, operand.span, hint, place)
             return
 
     def stored(self, value: ir.Expr, element: ir.ElementType) -> ir.Expr:
@@ -229,6 +230,11 @@ def converted(value: ir.Expr, type_: ir.ScalarType) -> ir.Expr:
         )  # otherwise the digits in the source denote another number
         return ir.Constant(number, value.span, type_, value.text if is_same_number else "", value.cast)
     return ir.Convert(value, type_, value.span)
+
+
+def _cast(type_: ir.Type) -> str:
+    """The function that casts to a type of numbers."""
+    return type_.kind.name.lower() if isinstance(type_, ir.PythonType) else f"np.{type_}"
 
 
 def constant_number(value: ir.Expr) -> Number | None:

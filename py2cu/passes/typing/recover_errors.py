@@ -23,21 +23,27 @@ def recover_type_errors(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
     Nothing is reported if a parameter was rejected, or for a generic kernel: an error may concern one instance only.
     """
-    rejected_lines = {item.span.line for item in reporter.errors}
-    lines = {line for stmt in statements(kernel.body) for line in _lines(stmt)}
-    if kernel.variables or not rejected_lines <= lines:
+    rejected_lines = {item.span.line for item in reporter.errors if item.file == reporter.file}
+    lines = _lines_of_body(kernel.body)
+    inside = {line for function in kernel.functions for line in _lines_of_body(function.body)}
+    is_in_body = bool(lines) and all(min(lines) <= line <= max(lines) or line in inside for line in rejected_lines)
+    if kernel.variables or not is_in_body:
         return kernel
     trial = Reporter(reporter.file, used=reporter.used)
     infer_types(kernel, trial)
-    dependent = _dependent_lines(kernel.body, rejected_lines)
+    has_wrong_function = any(item.file != reporter.file for item in reporter.errors) or bool(inside & rejected_lines)
+    dependent = _dependent_lines(kernel.body, rejected_lines, has_wrong_function)
     independent = (item for item in trial.errors if item.file == reporter.file and item.span.line in lines - dependent)
     reporter.diagnostics.update(dict.fromkeys(independent))
     return kernel
 
 
-def _dependent_lines(body: ir.Block, rejected_lines: set[int]) -> set[int]:
-    """The lines of the statements that depend on rejected code."""
+def _dependent_lines(body: ir.Block, rejected_lines: set[int], has_wrong_function: bool) -> set[int]:
+    """The lines of the statements that depend on rejected code: all calls, if a function was rejected."""
     lines, names = set(rejected_lines), set[str]()
+    if has_wrong_function:
+        exprs = (expr for stmt in statements(body) for expr in expressions(stmt))
+        lines |= {node.span.line for expr in exprs for node in walk(expr) if isinstance(node, ir.DeviceCall)}
     while True:
         before = len(lines) + len(names)
         for stmt in statements(body):
@@ -49,6 +55,10 @@ def _dependent_lines(body: ir.Block, rejected_lines: set[int]) -> set[int]:
                 )
         if len(lines) + len(names) == before:
             return lines
+
+
+def _lines_of_body(body: ir.Block) -> set[int]:
+    return {line for stmt in statements(body) for line in _lines(stmt)}
 
 
 def _lines(stmt: ir.Stmt) -> Iterator[int]:

@@ -121,7 +121,9 @@ class StatementTyper(ExpressionTyper):
                 self.error("P307", "this format needs a letter", field.span, "write `g`, which Python uses by default")
             elif _pads_with_zeros(field):
                 message = "C pads infinity and NaN with blanks, Python with zeros"
-                self.error("P307", message, field.span, "pad with blanks, by a width without `0`: `{v:8.3f}`")
+                layout = re.sub(r"^([-+ ]*)0+", r"\1", field.layout) + letter
+                hint = f"pad with blanks, by a width without `0`: `{{{self.quote(value)}:{layout}}}`"
+                self.error("P307", message, field.span, hint)
             return self.convert(value, _printed_float(type_)), replace(field, letter=letter or "g")
         if letter in ("f", "e", "E", "g", "G"):
             return self.convert(value, ir.PY_FLOAT), field

@@ -486,7 +486,7 @@ def test_explain_lists_every_code() -> None:
 def test_explain_an_unknown_code() -> None:
     result = run("explain", "P2O1")
     assert result.exit_code == 2
-    assert "there is no code P2O1; did you mean P201?" in result.stderr and "P407" in result.stderr
+    assert "there is no code P2O1; did you mean P201?" in result.stderr and "P407" not in result.stderr
 
 
 def test_doctor_says_what_is_here() -> None:
