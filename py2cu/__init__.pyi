@@ -13,6 +13,7 @@ from py2cu.builtins.bits import brev as brev
 from py2cu.builtins.bits import clz as clz
 from py2cu.builtins.bits import ffs as ffs
 from py2cu.builtins.bits import popc as popc
+from py2cu.builtins.floats import fma as fma
 from py2cu.builtins.floats import rsqrt as rsqrt
 from py2cu.builtins.launch import blockDim as blockDim
 from py2cu.builtins.launch import blockIdx as blockIdx
@@ -68,6 +69,7 @@ __all__ = [
     "clz",
     "device",
     "ffs",
+    "fma",
     "gridDim",
     "kernel",
     "laneid",

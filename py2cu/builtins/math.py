@@ -19,6 +19,7 @@ _SYNONYMS: Final = {
 }  # fmt: skip
 _ELSEWHERE: Final = {
     "tanh": ("torch.nn.functional.tanh",),
+    "fma": ("py2cu.fma", "numba.cuda.fma"),  # Python's is new in 3.13
     **{name: (f"torch.special.{name}",) for name in ("exp2", "expm1", "log1p", "erf", "erfc")},
 }
 _NOT_IN_NUMPY: Final = {"erf", "erfc", "gamma", "lgamma", "fma", "remainder", "fmod", "pow"}
@@ -113,7 +114,7 @@ ROWS: Final = (
     _row("remainder", arity=2, error=EXACT, beyond="math.nan"),
     _row("copysign", arity=2, reference="typed.copy_sign(a, b)", error=EXACT),
     _row("nextafter", arity=2, reference="typed.next_after(a, b)"),
-    _row("fma", arity=3, beyond="a * b + c"),
+    _row("fma", arity=3, reference="fused_multiply_add(a, b, c)", beyond="a * b + c", error="abs(value)"),
     Builtin(
         ("math.ldexp", "numpy.ldexp"),
         Rule.SCALED,

@@ -10,6 +10,7 @@ since in CPython they return one of them as it is.
 
 from __future__ import annotations
 
+import cmath
 import functools
 import itertools
 import math
@@ -17,7 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from py2cu.builtins import ROWS, Rule
+import py2cu
+from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.casts import METHODS
 from py2cu.builtins.formulas import ROWS as FORMULAS
 from py2cu.dtypes import BOOL, C64, C128, DEFAULT_FLOAT, F32, F64, DType, Kind, promote, promote_weak
@@ -641,9 +643,16 @@ def truth(w: Writer, type_: Type, depth: int) -> Value:
 
 # --- functions and casts ------------------------------------------------------------------------------------------
 
-_FUNCTIONS: Final = tuple(
-    r for r in ROWS.values() if r.rule is Rule.FLOAT and hasattr(math, r.key.removeprefix("math."))
-)
+
+def usable_names(row: Builtin) -> list[str]:
+    """The names of a row that a kernel can call under this Python: as the row says, or as its library has it."""
+    libraries = {"math": math, "cmath": cmath, "py2cu": py2cu}
+    split = [(name, *name.rpartition(".")) for name in row.names]
+    return [name for name, library, _, function in split if hasattr(libraries.get(library), function)]
+
+
+_FUNCTIONS: Final = tuple(row for row in ROWS.values() if row.rule is Rule.FLOAT and usable_names(row))
+_OF_BITS: Final = tuple(row for row in ROWS.values() if row.rule in (Rule.BITS, Rule.WORD))
 _FORMULAS: Final = tuple(row for row in FORMULAS if row.in_float32)
 _ANALYTIC: Final = tuple(row for row in ROWS.values() if row.rule is Rule.ANALYTIC)
 _OF_CMATH: Final = tuple(row for row in ROWS.values() if row.rule is Rule.COMPLEX)
@@ -661,7 +670,14 @@ def function(w: Writer, type_: Type, depth: int) -> Value:
     types = [type_, *SOCIAL_INTS] if type_ is DEFAULT_FLOAT else [type_]
     arguments = [value(w, w.pick(types), depth - 1) for _ in range(row.arity[0])]
     texts = [clamped(w, a).text if isinstance(type_, Kind) else a.text for a in arguments]
-    return Value(f"{row.key}({', '.join(texts)})", type_)
+    return Value(f"{w.pick(usable_names(row))}({', '.join(texts)})", type_)
+
+
+@makes(of_kinds(Kind.INT))
+def function_of_bits(w: Writer, type_: Type, depth: int) -> Value:
+    """A function of the bits of an element, whose result is cast."""
+    number = value(w, w.pick([dtype for dtype in INT_DTYPES if dtype.bits >= 32]), depth - 1)
+    return Value(f"np.{type_}({w.pick(usable_names(w.pick(_OF_BITS)))}({number.text}))", type_)
 
 
 @makes(FLOATS)

@@ -30,6 +30,7 @@ PRELUDE: Final = "\n".join([
     "import cmath",
     "import math",
     "import numpy as np",
+    "import py2cu",
     "import torch",
     f"from jaxtyping import {', '.join(row.jaxtyping for row in (*DTYPES, *SYMBOLS))}",
     "from torch import Tensor",

@@ -11,6 +11,7 @@ import builtins
 import math
 import sys
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from functools import cache, reduce
 from types import FrameType
 from typing import Any, Final
@@ -32,10 +33,22 @@ COMPLEX: Final = (complex, ComplexElement)
 # --- functions of floats ------------------------------------------------------------------------------------------
 
 
+def _fused_multiply_add(a: float, b: float, c: float) -> float:
+    """`a * b + c` rounded once."""
+    if not all(map(math.isfinite, (a, b, c))):
+        return a * b + c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    return float(exact) if exact else a * b + c  # a zero has the sign of the sum
+
+
+_OF_FLOATS: Final = {"power_ieee": power_ieee, "fused_multiply_add": _fused_multiply_add}
+"""Functions that the texts of rows call, beside those of Python."""
+
+
 @cache
 def compiled(text: str, *parameters: str) -> Function:
     """The text of a row, of Python numbers, as a function of `parameters`."""
-    return as_function(parameters, text, {"math": math, "power_ieee": power_ieee})
+    return as_function(parameters, text, {"math": math, **_OF_FLOATS})
 
 
 def as_function(parameters: Iterable[str], text: str, names: dict[str, Any]) -> Function:

@@ -11,6 +11,7 @@ from typing import Final
 from py2cu import ir
 from py2cu.analysis.call_graph import callees
 from py2cu.builtins import ROWS
+from py2cu.builtins.launch import LANE_HELPER
 from py2cu.diagnostics import Reporter
 from py2cu.ir.header_names import is_declared
 from py2cu.ir.names import free_name
@@ -40,13 +41,10 @@ _FUNCTIONS: Final = """
     ullmax ullmin umax umin y0 y1 yn
 """
 # Helpers for collectives: functions of the user that have these names are renamed.
-_TOGETHER: Final = """
-    WarpLanes activemask all_sync any_sync ballot_sync lane_id match_any_sync reduce_add_sync reduce_and_sync
-    reduce_max_sync reduce_min_sync reduce_or_sync reduce_xor_sync shfl_down_sync shfl_sync shfl_up_sync shfl_xor_sync
-"""
+_TOGETHER: Final = {"WarpLanes", LANE_HELPER, *(row.name for row in ROWS.values() if row.effects.together)}
 # C++ reserves `main` for the program's entry.
-_TAKEN_BY_FUNCTIONS: Final = frozenset(f"{_TYPES} {_FUNCTIONS} {_TOGETHER} main".split()).union(
-    *(row.spelling.values() for row in ROWS.values())
+_TAKEN_BY_FUNCTIONS: Final = frozenset(f"{_TYPES} {_FUNCTIONS} main".split()).union(
+    _TOGETHER, *(row.spelling.values() for row in ROWS.values())
 )
 
 
