@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
 from py2cu.call import Simulator, Translator, python_text, remember_texts
+from py2cu.call.traced import traced_as, traced_call, traced_launch, traced_op
 from py2cu.function_text import remember_cell
 from py2cu.options import NO_VALUES, Block, Extent, KernelOptions, Size, Values, launch_shape
 
@@ -67,6 +68,7 @@ class Kernel:
 
     # --- running ---
 
+    @traced_as(traced_call)
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on the tensors' device and return the outputs, a tuple if there are several; see the class."""
         call = self._call
@@ -81,6 +83,7 @@ class Kernel:
         """
         return self
 
+    @traced_as(traced_launch)
     def __getitem__(self, launch: tuple[Extent, Extent]) -> Callable[..., None]:
         """Prepare an explicit launch: `k[grid, block](*args)` takes every parameter in order, and returns None.
 
@@ -138,13 +141,12 @@ class Kernel:
         self._prepare().run(target_device, arguments)
 
     @property
+    @traced_as(traced_op)
     def op(self) -> Any:
-        """The torch op behind a call: for the GPU if there is one, else for the CPU.
+        """The torch operator behind a call: an `OpOverload` that allocates its outputs, of the kernel as it is now.
 
-        It takes the values of template arguments that have an instance: see `with_values`.
-
-        Raises:
-            TypeError: a template argument has no instance yet.
+        The overload `.out` of the same op writes given outputs and returns nothing, and `.grid` is the explicit launch.
+        A kernel without `size=` has the latter alone.
         """
         return self._prepare().op
 
@@ -306,14 +308,15 @@ class Kernel:
         with self._lock:
             translation = self.translation
             if self._call is None:
+                from py2cu.call.native import Native
                 from py2cu.call.plan import KernelCall
-                from py2cu.call.variants import VariantCall
+                from py2cu.call.variants import VariantCall, Variants
 
                 if translation.signatures[0].constexprs:
                     self._translator = self._translator or Translator(self._function, self._options)
-                    self._call = VariantCall(translation, self._translator, fma=self._fma)
+                    self._call = VariantCall(Variants(translation, self._translator, fma=self._fma))
                 else:
-                    self._call = KernelCall(translation, fma=self._fma)
+                    self._call = KernelCall(Native(translation, fma=self._fma))
             return self._call
 
 

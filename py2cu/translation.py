@@ -6,6 +6,8 @@ Plain frozen data, which the cache pickles: a cached kernel runs without the tra
 from __future__ import annotations
 
 import enum
+import hashlib
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -25,6 +27,12 @@ class Text:
     name: str
     text: str
     origin: tuple[int, ...]
+
+    @property
+    def code(self) -> list[str]:
+        """The lines of the text without those that name the file: its head, and its own header."""
+        lines = itertools.dropwhile(lambda line: line.startswith("//"), self.text.split("\n"))
+        return [line for line in lines if not line.startswith('#include "')]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,12 @@ class Translation:
     @property
     def cuda(self) -> Artifacts:
         return self.texts[TargetName.CUDA]
+
+    @property
+    def digest(self) -> str:
+        """A hash of what the kernels do: equal in every process, whatever the file is called and holds besides."""
+        lines = [*self.cuda.kernel.code, *self.cuda.binding.code]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def artifacts(self, target: TargetName) -> Artifacts:
         """The texts for `target`.

@@ -31,9 +31,26 @@ def check_arguments(signature: Signature, values: Mapping[str, Any]) -> str:
         RuntimeError: an argument that the kernel does not accept.
     """
     try:
-        return _device_of(signature, values)
+        tensors = _check(signature, values)
+        _check_memory(signature, tensors)
+        return _common_device(tensors)
     except _Misfit as misfit:
         message = f"{signature.name}: {misfit}"
+    raise RuntimeError(message)
+
+
+def check_traced_arguments(signature: Signature, values: Mapping[str, Any]) -> None:
+    """Check `values`, whose tensors have no memory, and whose extents and numbers may be symbolic.
+
+    Raises:
+        RuntimeError: as `check_arguments`.
+    """
+    try:
+        _check(signature, values)
+    except _Misfit as misfit:
+        message = f"{signature.name}: {misfit}"
+    else:
+        return
     raise RuntimeError(message)
 
 
@@ -41,24 +58,28 @@ class _Misfit(Exception):
     """The reason why an argument is refused."""
 
 
-def _device_of(signature: Signature, values: Mapping[str, Any]) -> str:
+def _check(signature: Signature, values: Mapping[str, Any]) -> Tensors:
+    """Check everything but memory, and return the tensors as the launcher gets them."""
     present = [p for p in signature.arrays if p.name in values]
-    inputs = [p for p in present if p.role is not Role.OUTPUT]
     for parameter in present:
         _check_storage(parameter, values[parameter.name])
     tensors = {p.name: _as_read(signature, p, values[p.name]) for p in present}
-    device = _common_device(tensors)
+    if not all(tensor.is_meta for tensor in tensors.values()):
+        _common_device(tensors)
     for parameter in signature.parameters:
         if parameter.name in values and not parameter.is_array:
             _check_number(parameter, values[parameter.name])
-    ordered = [*inputs, *(p for p in present if p.role is Role.OUTPUT)]
+    ordered = _ordered(signature, tensors)
     _check_dtypes(signature, ordered, tensors)
     for parameter in ordered:
         _check_layout(parameter, tensors[parameter.name])
     _check_shapes(signature.instance(tensors), ordered, tensors, values)
-    _check_overlaps(inputs, inputs, tensors)
-    _check_overlaps([p for p in ordered if p.role is Role.OUTPUT], ordered, tensors)
-    return device
+    return tensors
+
+
+def _ordered(signature: Signature, tensors: Tensors) -> list[Parameter]:
+    """The arrays in the order in which they are checked: outputs come last."""
+    return sorted((p for p in signature.arrays if p.name in tensors), key=lambda p: p.role is Role.OUTPUT)
 
 
 # --- one tensor ---------------------------------------------------------------------------------------------------
@@ -77,13 +98,29 @@ def _check_storage(parameter: Parameter, tensor: torch.Tensor) -> None:
     if tensor.is_conj() or tensor.is_neg():
         raise _Misfit(f"`{name}` is written, and is a conjugate or negative view; pass a tensor of its own")
     if needs_grad(tensor):
-        raise _Misfit(f"`{name}` is written, and is a leaf that requires grad; call it under `torch.no_grad()`")
+        raise _Misfit(leaf_message(name))
 
 
 def _as_read(signature: Signature, parameter: Parameter, tensor: torch.Tensor) -> torch.Tensor:
     """The tensor that the launcher gets: conjugate views resolved, and for a strided kernel contiguous."""
     resolved = tensor.resolve_conj().resolve_neg()
     return resolved.contiguous() if signature.strided and parameter.role is Role.INPUT else resolved
+
+
+def check_launch_gradients(signature: Signature, values: Mapping[str, Any]) -> None:
+    """Refuse tensors that require grad as arguments of an explicit launch, which is never differentiable.
+
+    Raises:
+        RuntimeError: there is one, and gradients are recorded.
+    """
+    by_grad = [p.name for p in signature.arrays if p.name in values and values[p.name].requires_grad]
+    if by_grad and torch.is_grad_enabled():
+        what = f"{signature.name}[grid, block](...) is not differentiable, and `{by_grad[0]}` requires grad"
+        raise RuntimeError(f"{what}; pass `{by_grad[0]}.detach()`, or launch it under `torch.no_grad()`")
+
+
+def leaf_message(name: str) -> str:
+    return f"`{name}` is written, and is a leaf that requires grad; call it under `torch.no_grad()`"
 
 
 def needs_grad(tensor: torch.Tensor) -> bool:
@@ -126,6 +163,8 @@ def _check_layout(parameter: Parameter, tensor: torch.Tensor) -> None:
 
 def _check_number(parameter: Parameter, value: Any) -> None:
     """Refuse a number that does not fit the op's argument, of 64 bits, or the parameter's type."""
+    if isinstance(value, torch.SymInt | torch.SymFloat):
+        return
     match parameter.type:
         case ElementType(dtype=DType(kind=Kind.INT) as dtype):
             is_fit = I64.holds(int(value)) and dtype.holds(int(value))
@@ -172,7 +211,7 @@ def _check_shapes(
         if evaluate(divisor, dims) == 0:
             raise _Misfit(f"`{print_expr(divisor)}` is 0, and an extent is divided by it")
     source_axes = {(dim.array, dim.axis) for dim in signature.dims if dim.is_extent}
-    widths, aligned = dict(signature.vector_widths), signature.aligned
+    widths = dict(signature.vector_widths)
     for parameter in ordered:
         assert isinstance(parameter.type, ArrayType)
         name, tensor = parameter.name, tensors[parameter.name]
@@ -189,9 +228,6 @@ def _check_shapes(
         width = widths.get(name, 0)
         if width and tensor.numel() % width:
             raise _Misfit(f"`{name}` is viewed in rows of {width} elements, but has {tensor.numel()}")
-        if name in aligned and tensor.data_ptr() % (width * tensor.element_size()):
-            size = width * tensor.element_size()
-            raise _Misfit(f"`{name}` must begin at a multiple of {size} bytes; pass `{name}.clone()`")
 
 
 def _check_leading(signature: Signature, name: str, tensors: Tensors) -> None:
@@ -209,7 +245,7 @@ def _check_leading(signature: Signature, name: str, tensors: Tensors) -> None:
 
 def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> dict[str, int]:
     """The value of each dimension name; an argument of the same name must be equal."""
-    dims = {name: int(value) for name, value in values.items() if isinstance(value, int)}
+    dims: dict[str, Any] = {name: value for name, value in values.items() if isinstance(value, int | torch.SymInt)}
     for dim in signature.dims:
         if dim.array is None:
             continue
@@ -227,8 +263,21 @@ def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> 
 # --- memory -------------------------------------------------------------------------------------------------------
 
 
+def _check_memory(signature: Signature, tensors: Tensors) -> None:
+    """Check where the arrays begin, and that written ones overlap no other: kernels take `__restrict__` pointers."""
+    ordered = _ordered(signature, tensors)
+    widths = dict(signature.vector_widths)
+    for name in (p.name for p in ordered if p.name in signature.aligned):
+        size = widths[name] * tensors[name].element_size()
+        if tensors[name].data_ptr() % size:
+            raise _Misfit(f"`{name}` must begin at a multiple of {size} bytes; pass `{name}.clone()`")
+    inputs = [p for p in ordered if p.role is not Role.OUTPUT]
+    _check_overlaps(inputs, inputs, tensors)
+    _check_overlaps([p for p in ordered if p.role is Role.OUTPUT], ordered, tensors)
+
+
 def _check_overlaps(arrays: Sequence[Parameter], others: Sequence[Parameter], tensors: Tensors) -> None:
-    """Refuse overlapping arrays of which one is written: kernels take their pointers as `__restrict__`."""
+    """Refuse an array that is written and overlaps another."""
     for written in (p.name for p in arrays if p.role is not Role.INPUT):
         for other in (p.name for p in others if p.name != written):
             if _overlap(tensors[written], tensors[other]):

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import numbers
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from types import NoneType
 from typing import Any, Final, NamedTuple
 
 import torch
@@ -35,11 +36,12 @@ from py2cu.ir.types import ElementType, PythonType
 Values = dict[str, Any]
 Reading = tuple[Parameter, ...]
 
-_NUMBERS: Final = {
-    Kind.BOOL: ("a bool", bool),
-    Kind.INT: ("a whole number", numbers.Integral),
-    Kind.FLOAT: ("a number", numbers.Real),
-    Kind.COMPLEX: ("a complex number", numbers.Complex),
+_SYMBOLS: Final = (torch.SymInt, torch.SymFloat)  # numbers while a call is traced
+_NUMBERS: Final[Mapping[Kind, tuple[str, tuple[type, ...]]]] = {
+    Kind.BOOL: ("a bool", (bool, torch.SymBool)),
+    Kind.INT: ("a whole number", (numbers.Integral, torch.SymInt)),
+    Kind.FLOAT: ("a number", (numbers.Real, *_SYMBOLS)),
+    Kind.COMPLEX: ("a complex number", (numbers.Complex, *_SYMBOLS)),
 }
 
 
@@ -68,7 +70,7 @@ class ArgumentBinder:
         Raises:
             TypeError: too many, too few, unknown or repeated arguments, or one of the wrong type.
         """
-        return self._first_fit(self._readings, args, kwargs)
+        return self._bound(self._readings, args, kwargs)
 
     def bind_in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
         """Bind the arguments of an explicit launch: all parameters, in order.
@@ -76,16 +78,30 @@ class ArgumentBinder:
         Raises:
             TypeError: as `bind`.
         """
-        return self._first_fit((self._all,), args, kwargs)
+        return self._bound((self._all,), args, kwargs)
 
-    def _first_fit(self, readings: Sequence[Reading], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+    def positional(self, types: Sequence[type], named: Mapping[str, type], *, in_order: bool) -> tuple[str, ...]:
+        """The parameters that positional arguments of these types are bound to, beside those of `named` types.
+
+        Raises:
+            TypeError: as `bind`, or as `bind_in_order`.
+        """
+        return self._first_fit((self._all,) if in_order else self._readings, types, named)
+
+    def _bound(self, readings: Sequence[Reading], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+        types = {name: type(value) for name, value in kwargs.items()}
+        names = self._first_fit(readings, [*map(type, args)], types)
+        return Bound(self.complete({**dict(zip(names, args, strict=True)), **kwargs}), names)
+
+    def _first_fit(
+        self, readings: Sequence[Reading], types: Sequence[type], named: Mapping[str, type]
+    ) -> tuple[str, ...]:
         problems, wrong_type = [], None
         for reading in readings:
-            positional = {p.name: value for p, value in zip(reading, args, strict=False)}
-            values = {**positional, **kwargs}
-            problem = self._misfit(reading, positional, args, kwargs)
-            if problem is None and (mismatch := self._type_mismatch(values, _type_of)) is None:
-                return Bound(self.complete(values), tuple(positional))
+            positional = {p.name: each for p, each in zip(reading, types, strict=False)}
+            problem = self._misfit(reading, positional, len(types), named)
+            if problem is None and (mismatch := self._type_mismatch({**positional, **named}, _types_of)) is None:
+                return tuple(positional)
             if problem is None and wrong_type is None:
                 wrong_type = mismatch
             problems.append(problem or "")
@@ -95,32 +111,34 @@ class ArgumentBinder:
             order = ", ".join(p.name for p in self._all)
             raise TypeError(f"{self.usage} {problems[0]}; an explicit launch reads its arguments in order: {order}")
         # Report the problem of the first reading or, for more arguments than inputs, of all parameters in order.
-        problem = problems[0 if len(args) <= len(self._inputs) else 2]
-        raise TypeError(f"{self.usage} {problem}{self._advice(len(args))}")
+        problem = problems[0 if len(types) <= len(self._inputs) else 2]
+        raise TypeError(f"{self.usage} {problem}{self._advice(len(types))}")
 
     def _misfit(
-        self, reading: Reading, positional: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, reading: Reading, positional: Mapping[str, type], count: int, named: Mapping[str, type]
     ) -> str | None:
         """The reason why the arguments do not fit a reading (number, names or kinds), or None if they do."""
-        if len(args) > len(reading):
-            return f"takes {len(reading)} positional argument{'s' * (len(reading) != 1)}, got {len(args)}"
+        if count > len(reading):
+            return f"takes {len(reading)} positional argument{'s' * (len(reading) != 1)}, got {count}"
         names = {p.name for p in self.signature.parameters}
-        if unknown := [name for name in kwargs if name not in names]:
+        if unknown := [name for name in named if name not in names]:
             return f"has no parameter {_list(unknown)}"
-        if repeated := [name for name in kwargs if name in positional]:
+        if repeated := [name for name in named if name in positional]:
             return f"got {_list(repeated)} twice"
-        values = {**positional, **kwargs}
-        missing = [p.name for p in self.signature.required if p.name not in values]
-        if missing := [name for name in missing if self.source(name, values) is None]:
+        types = {**positional, **named}
+        missing = [p.name for p in self.signature.required if p.name not in types]
+        if missing := [name for name in missing if self.source(name, types) is None]:
             return f"is missing {_list(missing)}"
-        return self._type_mismatch(values, _kind_of)
+        return self._type_mismatch(types, _kinds_of)
 
-    def _type_mismatch(self, values: Mapping[str, Any], accepted: Callable[[Parameter], type]) -> str | None:
-        """A message about the first argument that is not of the type that `accepted` gives for its parameter."""
-        for name, value in values.items():
+    def _type_mismatch(
+        self, types: Mapping[str, type], accepted: Callable[[Parameter], tuple[type, ...]]
+    ) -> str | None:
+        """A message about the first argument that is not of the types that `accepted` gives for its parameter."""
+        for name, each in types.items():
             parameter = self.signature.parameter(name)
-            if not isinstance(value, accepted(parameter)) and not (value is None and parameter.may_be_none):
-                return f"takes {_described(parameter)} as `{name}`, got {_type_name(type(value))}"
+            if not issubclass(each, accepted(parameter)) and not (each is NoneType and parameter.may_be_none):
+                return f"takes {_described(parameter)} as `{name}`, got {_type_name(each)}"
         return None
 
     def _advice(self, count: int) -> str:
@@ -140,6 +158,19 @@ class ArgumentBinder:
         """
         return check_arguments(self.signature, values)
 
+    def require_launch(self, missing: Sequence[str], *, on_grid: bool) -> None:
+        """Refuse a call whose number of threads is unknown, and a launch with outputs `missing`.
+
+        Raises:
+            TypeError: as said.
+        """
+        name = self.signature.name
+        if on_grid and missing:
+            raise TypeError(f"{name}[grid, block](...) needs every argument; missing {_list(missing)}")
+        if self.signature.size is None and not on_grid:
+            how = f"launch it as {name}[grid, block](...), or decorate it with @kernel(size=…)"
+            raise TypeError(f"the number of threads of {name} is unknown: {how}")
+
     def complete(self, values: Values) -> Values:
         """Add the defaults of missing numbers, and the integers that a shape determines and the op does not find.
 
@@ -157,11 +188,12 @@ class ArgumentBinder:
                 complete[name] = value
             if name in complete and name in self.signature.constexpr_ints:
                 complete[name] = self._number(name, complete[name])
-            if name in complete and not parameter.is_array and _kind(parameter) is Kind.INT:
+            is_symbol = isinstance(complete.get(name), torch.SymInt)
+            if name in complete and not parameter.is_array and _kind(parameter) is Kind.INT and not is_symbol:
                 complete[name] = int(complete[name])  # NumPy's integers become Python's
         return complete
 
-    def source(self, name: str, values: Mapping[str, Any]) -> Dim | None:
+    def source(self, name: str, values: Container[str]) -> Dim | None:
         """The array argument whose extent supplies an omitted integer of the op; None if no array does."""
         return next((dim for dim in self.signature.measured if dim.name == name and dim.array in values), None)
 
@@ -174,7 +206,9 @@ class ArgumentBinder:
             return parameter.default.value if parameter.default is not None else None
         return dim.measure(self.signature.array_type(str(dim.array)), values[str(dim.array)].shape, values)
 
-    def _number(self, name: str, value: Any) -> int:
+    def _number(self, name: str, value: Any) -> Any:
+        if isinstance(value, torch.SymInt):
+            return value  # the op gets the number
         number = value if isinstance(value, bool) else operator.index(value)
         if not is_constexpr_value(number):
             what = f"a whole number from 0 to {CONSTEXPR_MAX}"
@@ -209,12 +243,12 @@ def _type_name(kind: type) -> str:
     return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
-def _kind_of(parameter: Parameter) -> type:
-    return torch.Tensor if parameter.is_array else numbers.Number
+def _kinds_of(parameter: Parameter) -> tuple[type, ...]:
+    return (torch.Tensor,) if parameter.is_array else (numbers.Number, *_SYMBOLS, torch.SymBool)
 
 
-def _type_of(parameter: Parameter) -> type:
-    return torch.Tensor if parameter.is_array else _NUMBERS[_kind(parameter)][1]
+def _types_of(parameter: Parameter) -> tuple[type, ...]:
+    return (torch.Tensor,) if parameter.is_array else _NUMBERS[_kind(parameter)][1]
 
 
 def _described(parameter: Parameter) -> str:

@@ -38,7 +38,7 @@ def take_positional(op: Any, parameters: Sequence[Parameter]) -> Callable[..., A
     """
     names = [argument.name for argument in op._schema.arguments if argument.kwarg_only]
     if not names and not any(is_complex(parameter.type) for parameter in parameters):
-        return op  # type: ignore[no-any-return]
+        return op._op  # type: ignore[no-any-return]  # without the overload's own call: 0.2 microseconds
     count = len(op._schema.arguments) - len(names)
 
     def call(*values: Any) -> Any:

@@ -1,12 +1,16 @@
-"""Call a kernel's torch operator: bind the arguments, choose the device, and run the compiled code.
+"""Call a kernel: bind the arguments, choose the device, and run the compiled code.
 
-In: the positional and keyword arguments of a call. Out: the op's result. The first call with arguments of certain types
-binds and checks them and leaves a `CallPlan`; later calls with the same types go straight to the op. The op's C++
-checks the tensors, so a call through `torch.ops` is as safe.
+In: the positional and keyword arguments of a call. Out: the outputs. The first call with arguments of certain types
+binds and checks them and leaves a `CallPlan`; later calls with the same types go straight to the compiled code, whose
+C++ checks the tensors.
+
+Compiled code takes plain tensors outside of autograd. Where a tensor requires grad or is of a subclass, and where a
+mode, a tracer or a transform is active, the call goes through the op `py2cu::…` (`definition.py`) instead.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,32 +18,29 @@ from typing import Any
 
 import torch
 
-from py2cu import devices
-from py2cu.build import load
-from py2cu.call.argument_checks import needs_grad
-from py2cu.call.bind import ArgumentBinder, Bound
-from py2cu.call.operators import raise_assertions, take_positional
+from py2cu.call.bind import Bound
+from py2cu.call.definition import Operator, operator_of
+from py2cu.call.forms import CallForm, call_op, form_of
+from py2cu.call.native import Launch, Native
 from py2cu.call.outputs import allocate_outputs
+from py2cu.call.torch_state import are_plain_types, increment_version, is_plain
 from py2cu.ir.abi.parameters import Parameter, Role
+from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID
 from py2cu.ir.abi.signature import Dim, Signature
 from py2cu.ir.types import ArrayType
-from py2cu.source import SourceFile
-from py2cu.translation import TargetName, Translation
-
-Launch = tuple[list[int], list[int]] | tuple[()]
-"""The grid and the block of an explicit launch; empty for a call."""
+from py2cu.translation import TargetName
 
 
 @dataclass(slots=True)
 class CallPlan:
-    """How calls with arguments of certain types reach the op.
+    """How calls with arguments of certain types reach the compiled code.
 
     `sources` is, for each argument of the op, the position or the keyword of the call's argument. If the positional
     arguments come first and in order, `trailing` names the rest, else it is None. `defaults` are those of numbers that
     such calls leave out, `measured` are integers with the position or the keyword of the array that they are taken
-    from. `device_argument` is the position of an array, whose device picks the op. `written` are the
-    positions of arrays that the kernel writes. `pick_outputs` returns the outputs that the caller passed, if the op
-    allocates none.
+    from. `device_argument` is the position of an array, whose device picks the op of `ops`: that for the CPU, and that
+    for CUDA. `pick_written` returns the arrays that the kernel writes and the caller passed. `pick_outputs` returns the
+    outputs that the caller passed, if the op allocates none.
     """
 
     sources: tuple[int | str, ...]
@@ -47,9 +48,9 @@ class CallPlan:
     defaults: dict[str, Any]
     measured: tuple[tuple[Dim, ArrayType, int | str], ...]
     device_argument: int
-    written: tuple[int, ...]
+    pick_written: Callable[[Sequence[Any]], Sequence[torch.Tensor]] | None
     pick_outputs: Callable[[Sequence[Any]], Any] | None
-    ops: dict[str, Callable[..., Any]] = field(default_factory=dict)  # by device
+    ops: list[Callable[..., Any] | None] = field(default_factory=lambda: [None, None])
 
     def measure(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, int | None]:
         """The integers that such calls leave out; None, which the op refuses, where an array has no such dimension."""
@@ -66,16 +67,24 @@ def argument_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[objec
 
 
 class KernelCall:
-    """Calls of one translated kernel."""
+    """Calls of one translated kernel.
 
-    def __init__(self, translation: Translation, *, fma: bool = True) -> None:
-        self.translation = translation
-        self.fma = fma
-        self.signature: Signature = translation.signatures[0]
-        self.binder = ArgumentBinder(self.signature)
-        self._packets: dict[str, Any] = {}
+    `operator` returns the op `py2cu::…`, which the instances of a kernel with template arguments share.
+    """
+
+    def __init__(self, native: Native, operator: Callable[[], Operator] | None = None) -> None:
+        self.native = native
+        self.signature: Signature = native.signature
+        self.binder = native.binder
+        self._find_operator = operator or functools.cache(functools.partial(operator_of, native))
         self._plans: dict[tuple[object, ...], CallPlan] = {}
         self._launch_plans: dict[tuple[object, ...], CallPlan] = {}
+        self._forms: dict[tuple[object, ...], CallForm] = {}
+
+    @property
+    def operator(self) -> Operator:
+        """The op `py2cu::…`, defined at its first use."""
+        return self._find_operator()
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = ()) -> Any:
         # `argument_types`, inlined: calling it takes as long as its work.
@@ -88,11 +97,10 @@ class KernelCall:
             values = (*args, *map(named.get, plan.trailing)) if plan.trailing else args
             if plan.trailing is None:
                 values = tuple(args[at] if isinstance(at, int) else named.get(at) for at in plan.sources)
-            op = plan.ops.get(values[plan.device_argument].device.type)
-            for place in plan.written:
-                if values[place].requires_grad and needs_grad(values[place]):
-                    op = None
-            if op is not None:
+            op = plan.ops[values[plan.device_argument].is_cuda]
+            if op is not None and is_plain(values):
+                if plan.pick_written is not None:
+                    increment_version(plan.pick_written(values))
                 try:
                     result = op(*values, *launch) if launch else op(*values)
                 except (RuntimeError, OverflowError):
@@ -102,30 +110,40 @@ class KernelCall:
         return self._run_bound(args, kwargs, launch)
 
     def _run_bound(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
-        """Bind and check the arguments, run the op, and keep a plan for later calls with the same types."""
+        """Bind and check the arguments, run the code, and keep a plan for later calls with the same types."""
         bound = self.binder.bind_in_order(args, kwargs) if launch else self.binder.bind(args, kwargs)
-        values, name = bound.values, self.signature.name
+        values = bound.values
         missing = [p.name for p in self.signature.outputs if p.name not in values]
-        if missing and launch:
-            raise TypeError(f"{name}[grid, block](...) needs every argument; missing {_list(missing)}")
+        self.binder.require_launch(missing, on_grid=bool(launch))
+        key = argument_types(args, kwargs)
+        if not (are_plain_types(key) and is_plain(values.values())):
+            return self._through_op(bound, args, kwargs, launch)
         device = self.binder.accept(values)
-        if self.signature.size is None and not launch:
-            how = f"launch it as {name}[grid, block](...), or decorate it with @kernel(size=…)"
-            raise TypeError(f"the number of threads of {name} is unknown: {how}")
-        op_allocates = self.signature.op_allocates and bool(missing) and len(missing) == len(self.signature.outputs)
-        if op_allocates or not missing:
-            op_parameters = self.signature.inputs if op_allocates else self.signature.parameters
-            op = self._op(device, op_allocates, launch)
+        allocates = self.signature.are_allocated(values)
+        if allocates or not missing:
             plans = self._launch_plans if launch else self._plans
-            key = argument_types(args, kwargs)
             if key not in plans:
-                plans[key] = self._plan(bound, args, kwargs, op_parameters, returns=not (op_allocates or launch))
-            plans[key].ops[device] = op
-            result = op(*(values.get(p.name) for p in op_parameters), *launch)
-            return result if op_allocates or launch else self.result(values)
-        values = allocate_outputs(self.signature, values)
-        self.run(device, values)
-        return self.result(values)
+                parameters = self.signature.inputs if allocates else self.signature.parameters
+                plans[key] = self._plan(bound, args, kwargs, parameters, returns=not (allocates or launch))
+            overload = self.native.overload(device, allocates=allocates, on_grid=bool(launch))
+            plans[key].ops[device == TargetName.CUDA] = overload
+        else:
+            values = allocate_outputs(self.signature, values)
+        written = [values[p.name] for p in self.signature.arrays if p.role is not Role.INPUT and p.name in values]
+        increment_version(written)
+        result = self.native.run(device, values, launch)
+        return result if allocates or launch else self.result(values)
+
+    def _through_op(self, bound: Bound, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
+        """Call the op `py2cu::…`."""
+        types = tuple(map(type, args)), tuple((name, type(value)) for name, value in kwargs.items()), bool(launch)
+        if (form := self._forms.get(types)) is None:
+            form = form_of(self.operator, types[0], dict(types[1]), on_grid=bool(launch))
+            self._forms[types] = form
+        if form.missing:
+            values = allocate_outputs(self.signature, bound.values)
+            kwargs = kwargs | {name: values[name] for name in form.missing}
+        return call_op(form, args, kwargs, launch)
 
     def _plan(
         self,
@@ -143,6 +161,9 @@ class KernelCall:
         places: dict[str, int | str] = {name: place for place, name in enumerate(bound.positional)}
         sources = tuple(places.get(p.name, p.name) for p in op_parameters)
         outputs = [place for place, p in enumerate(op_parameters) if p.role is Role.OUTPUT]
+        written = [
+            place for place, p in enumerate(op_parameters) if p.role is not Role.INPUT and p.name in bound.values
+        ]
         left_out = [p for p in op_parameters if p.name not in {*bound.positional, *kwargs}]
         measured = [dim for p in left_out if (dim := self.binder.source(p.name, bound.values)) is not None]
         in_order = sources[: len(args)] == tuple(range(len(args)))
@@ -155,52 +176,18 @@ class KernelCall:
                 for dim, array in ((dim, str(dim.array)) for dim in measured)
             ),
             device_argument=next(place for place, p in enumerate(op_parameters) if p.is_array and not p.may_be_none),
-            written=tuple(
-                place for place, p in enumerate(op_parameters) if p.role is not Role.INPUT and p.name in bound.values
-            ),
+            pick_written=_sequence_getter(written) if written else None,
             pick_outputs=operator.itemgetter(*outputs) if outputs and returns else None,
         )
 
     def run(self, device: str, values: Mapping[str, Any]) -> None:
         """Run the code for `device` on arguments that include every array."""
-        op = self._op(device, allocates=False)
-        op(*(values.get(p.name) for p in self.signature.parameters))
-
-    def _op(self, device: str, allocates: bool, launch: Launch = ()) -> Callable[..., Any]:
-        """The overload that allocates the outputs, the one that takes every array, or the one with a grid."""
-        packet = self.packet(device)
-        if launch:
-            return self._adapted(packet.grid, self.signature.parameters)
-        if allocates:
-            return self._adapted(packet.default, self.signature.inputs)
-        op = packet.out if self.signature.outputs and self.signature.op_allocates else packet.default
-        return self._adapted(op, self.signature.parameters)
-
-    def _adapted(self, op: Any, parameters: Sequence[Parameter]) -> Callable[..., Any]:
-        """An overload as a function of one positional argument for each of `parameters`."""
-        positional = take_positional(op, parameters)
-        return raise_assertions(positional) if self.signature.asserts else positional
+        self.native.run(device, values)
 
     @property
     def op(self) -> Any:
-        """The allocating overload, for the best device here."""
-        packet = self.packet(devices.best().value)
-        return packet.default if self.signature.size is not None else packet.grid
-
-    def packet(self, device: str) -> Any:
-        """The op's overloads for a device, built or loaded at the first use."""
-        if device not in self._packets:
-            texts = self.translation.artifacts(TargetName(device))
-            namespace = getattr(torch.ops, load(texts, fma=self.fma, source=self._source))
-            self._packets[device] = getattr(namespace, self.signature.op)
-        return self._packets[device]
-
-    def _source(self) -> SourceFile:
-        """The Python, for a compiler's messages. A notebook cell has no file, but `linecache` has its lines."""
-        import linecache
-
-        name = self.translation.python_file
-        return SourceFile(name, "".join(linecache.getlines(name)))
+        """The allocating overload; the explicit launch, if the number of threads is unknown."""
+        return self.operator[ALLOCATES if self.signature.size is not None else ON_GRID]
 
     def result(self, values: Mapping[str, Any]) -> Any:
         """What a call returns: None without outputs, a single output itself, else a tuple in parameter order."""
@@ -208,5 +195,7 @@ class KernelCall:
         return outputs[0] if len(outputs) == 1 else outputs or None
 
 
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+def _sequence_getter(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """A function that picks the items at `places`, as a sequence even if there is one."""
+    first, *others = places
+    return operator.itemgetter(*places) if others else operator.itemgetter(slice(first, first + 1))

@@ -48,6 +48,7 @@ class Simulator:
         return lambda *args, **kwargs: self._run(args, kwargs, tuple(grid), tuple(block))
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Extent | None, block: Extent | None) -> Any:
+        from py2cu.call.argument_checks import check_launch_gradients
         from py2cu.call.outputs import allocate_outputs
         from py2cu.simulator import SimulationWarning, simulate
 
@@ -58,6 +59,8 @@ class Simulator:
         bind = call.binder.bind if grid is None else call.binder.bind_in_order
         bound = bind(args, kwargs).values
         call.binder.accept(bound)
+        if grid is not None:
+            check_launch_gradients(call.signature, bound)
         values = allocate_outputs(call.signature, bound)
         signature = call.signature.instance(values)
         # Rounding that a translation may do differently is no finding here: `contracts` stays off.

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from py2cu.call.bind import Bound
-from py2cu.call.plan import KernelCall, Launch, argument_types
+from py2cu.call.native import Launch, Native
+from py2cu.call.plan import KernelCall, argument_types
 from py2cu.options import Values
 from py2cu.translation import Translation
 
@@ -28,8 +29,8 @@ class ConstexprSources:
     defaults: Mapping[str, int]
 
 
-class VariantCall(KernelCall):
-    """Calls of a kernel with template arguments.
+class Variants(Native):
+    """The compiled code of a kernel with template arguments.
 
     Values without an instance in the kernel's own module get a module of their own at the first call with them.
     """
@@ -39,11 +40,41 @@ class VariantCall(KernelCall):
     ) -> None:
         super().__init__(translation, fma=fma)
         self._translate = translate
-        self._base_call = KernelCall(translation, fma=fma)
-        self._variants: dict[tuple[int, ...], KernelCall] = {}
+        self._base = Native(translation, fma=fma)
+        self._instances: dict[tuple[int, ...], Native] = {}
+        self._lock = threading.Lock()
+
+    def run(self, device: str, values: Mapping[str, Any], launch: Launch = ()) -> Any:
+        complete = self.binder.complete(dict(values))
+        return self.instance(complete).run(device, complete, launch)
+
+    def instance(self, values: Mapping[str, Any]) -> Native:
+        """The code of the module that has an instance for the template arguments among `values`."""
+        constexprs = self.signature.constexpr_ints
+        numbers = {name: values[name] for name in constexprs if name in values}  # the op reports a missing one
+        key = (*numbers.values(),)
+        if key not in self._instances:
+            with self._lock:
+                if key not in self._instances:
+                    is_in_base = all(value in constexprs[name].values for name, value in numbers.items())
+                    is_in_base |= len(numbers) < len(constexprs)
+                    self._instances[key] = self._base if is_in_base else self._translated(numbers)
+        return self._instances[key]
+
+    def _translated(self, numbers: Mapping[str, int]) -> Native:
+        return Native(self._translate({name: (value,) for name, value in numbers.items()}), fma=self.fma)
+
+
+class VariantCall(KernelCall):
+    """Calls of a kernel with template arguments."""
+
+    def __init__(self, native: Variants) -> None:
+        super().__init__(native)
+        self._variants = native
+        self._calls: dict[Native, KernelCall] = {}
+        self._by_numbers: dict[tuple[int, ...], KernelCall] = {}
         self._sources: dict[tuple[object, ...], ConstexprSources] = {}
         self._launch_sources: dict[tuple[object, ...], ConstexprSources] = {}
-        self._lock = threading.Lock()
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = ()) -> Any:
         key = argument_types(args, kwargs)
@@ -52,12 +83,12 @@ class VariantCall(KernelCall):
         if constexprs is not None:
             kwargs = {**kwargs, **constexprs.defaults} if constexprs.defaults else kwargs
             numbers = tuple(args[at] if isinstance(at, int) else kwargs[at] for at in constexprs.sources)
-            if (call := self._variants.get(numbers)) is not None:
+            if (call := self._by_numbers.get(numbers)) is not None:
                 return call(args, kwargs, launch)
         bound = self.binder.bind_in_order(args, kwargs) if launch else self.binder.bind(args, kwargs)
         if constexprs is None and (constexprs := self._constexpr_sources(bound, kwargs)):
             known[key] = constexprs
-        return self._variant(bound.values)((), bound.values, launch)
+        return self._call_for(bound.values)((), bound.values, launch)
 
     def _constexpr_sources(self, bound: Bound, kwargs: Mapping[str, Any]) -> ConstexprSources | None:
         """Where calls with arguments of these types pass the template arguments; None if a shape determines one."""
@@ -69,32 +100,9 @@ class VariantCall(KernelCall):
         sources = tuple(positional.index(name) if name in positional else name for name in numbers)
         return ConstexprSources(sources, {name: values[name] for name in left_out})
 
-    def run(self, device: str, values: Mapping[str, Any]) -> None:
-        complete = self.binder.complete(dict(values))
-        self._variant(complete).run(device, complete)
-
-    @property
-    def op(self) -> Any:
-        without_instances = [name for name, constexpr in self.signature.constexpr_ints.items() if not constexpr.values]
-        if without_instances:
-            example = ", ".join(f"{name}=(16, 32)" for name in without_instances)
-            what = f"{self.signature.name} has no instances yet"
-            raise TypeError(f"{what}: choose the values of its template arguments, `.with_values({example}).op`")
-        return self._base_call.op
-
-    def _variant(self, values: Mapping[str, Any]) -> KernelCall:
-        """The calls of the module that has an instance for the template arguments among `values`."""
-        constexprs = self.signature.constexpr_ints
-        numbers = {name: values[name] for name in constexprs if name in values}  # the op reports a missing one
-        key = (*numbers.values(),)
-        if key not in self._variants:
-            with self._lock:
-                if key not in self._variants:
-                    is_in_base = all(value in constexprs[name].values for name, value in numbers.items())
-                    is_in_base |= len(numbers) < len(constexprs)
-                    self._variants[key] = self._base_call if is_in_base else self._translated(numbers)
-        return self._variants[key]
-
-    def _translated(self, numbers: Mapping[str, int]) -> KernelCall:
-        translation = self._translate({name: (value,) for name, value in numbers.items()})
-        return KernelCall(translation, fma=self.fma)
+    def _call_for(self, values: Mapping[str, Any]) -> KernelCall:
+        """The calls of the instance for the template arguments among `values`."""
+        native = self._variants.instance(values)
+        call = self._calls.setdefault(native, KernelCall(native, self._find_operator))
+        self._by_numbers[tuple(values[name] for name in self.signature.constexpr_ints if name in values)] = call
+        return call

@@ -725,6 +725,18 @@ MUTATIONS: Final = (
         ("if parameter.name in inits and parameter.name not in stored", "if False", "refused:init_of_input"),
     ),
     *_rule(
+        "a kernel is one torch operator",
+        ("increment_version(plan.pick_written(values))", "pass", "tests/unit/call/test_operators.py"),
+        ("        increment_version(written)\n", "", "tests/unit/call/test_operators.py"),
+        ("if _dispatch_modes() or _function_modes()", "if _function_modes()", "tests/unit/call/test_operators.py"),
+        (
+            "            check_launch_gradients(self.signature, values)\n",
+            "            pass\n",
+            "tests/unit/call/test_operators.py",
+        ),
+        ("        check_traced_arguments(self.signature, values)\n", "", "tests/unit/call/test_operators.py"),
+    ),
+    *_rule(
         "operators have what torch's schemas can have",
         ("if count > MAX_ARGUMENTS:", "if False:", "refused:operator_of_too_many_arguments"),
         ("MAX_WRITTEN: Final = 26", "MAX_WRITTEN: Final = 25", "refused:operator_of_too_many_results"),
@@ -883,7 +895,11 @@ MUTATIONS: Final = (
             "key = (len(args), *kwargs)",
             "tests/test_odd_arguments.py",
         ),
-        ("if values[place].requires_grad and needs_grad(values[place]):", "if False:", "tests/test_odd_arguments.py"),
+        (
+            "return not (_any_requires_grad(*values) and is_grad_enabled())",
+            "return True",
+            "tests/test_odd_arguments.py",
+        ),
         ("        call.binder.accept(bound)\n", "", "tests/test_odd_arguments.py"),
         ("if tensor.is_nested or tensor.layout is not torch.strided:", "if False:", "tests/test_odd_arguments.py"),
         ("    if tensor.is_conj() or tensor.is_neg():", "    if False:", "tests/test_odd_arguments.py"),
@@ -1428,8 +1444,8 @@ MUTATIONS: Final = (
             "tests/unit/call/test_binder.py",
         ),
         (
-            "return self._first_fit((self._all,), args, kwargs)",
-            "return self._first_fit(self._readings, args, kwargs)",
+            "return self._bound((self._all,), args, kwargs)",
+            "return self._bound(self._readings, args, kwargs)",
             "tests/unit/call/test_binder.py",
         ),
         ('[["*"], *words[place:]] if place < len(words) else []', "words[place:]", "tests/unit/call/test_binder.py"),

@@ -7,7 +7,7 @@ called without a translator.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -42,6 +42,8 @@ class Dim:
 
     def solve(self, extent: int, values: Mapping[str, int]) -> int:
         """The value where the axis has this extent; 0 or rounded down where there is none."""
+        if self.is_extent:
+            return extent  # also a symbolic one, without a guard
         factor, rest = evaluate(self.factor, values), evaluate(self.rest, values)
         return (extent - rest) // factor if extent > rest and factor > 0 else 0
 
@@ -128,6 +130,10 @@ class Signature:
         """Arrays that are allocated where the call gives none, in order."""
         return tuple(p for p in self.parameters if p.role is Role.OUTPUT)
 
+    def are_allocated(self, passed: Container[str]) -> bool:
+        """Whether the op allocates the outputs, in a call that passes these parameters."""
+        return self.op_allocates and bool(self.outputs) and not any(p.name in passed for p in self.outputs)
+
     @property
     def inputs(self) -> tuple[Parameter, ...]:
         """The parameters of a call that allocates its outputs: all others."""
@@ -169,7 +175,7 @@ class Signature:
 
     def flat_shape(self, name: str, arguments: Mapping[str, Any]) -> tuple[int, ...]:
         """The extents of an array of the call, as the kernel sees them."""
-        return self.array_type(name).flattened(tuple(map(int, arguments[name].shape)))
+        return self.array_type(name).flattened(arguments[name].shape)
 
     def leading_source(self, type_: ArrayType) -> str | None:
         """The input whose leading extents all arrays with the same ones must have; None where there is none."""

@@ -1,4 +1,4 @@
-"""Spells the C++ parameters of an op, and the values that the op passes on for its scalars."""
+"""Spells the op of the emitted binding: its schemas, C++ parameters, and the values that it passes on for scalars."""
 
 from __future__ import annotations
 
@@ -7,11 +7,22 @@ from collections.abc import Iterator
 from py2cu import ir
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.parameters import Parameter
+from py2cu.ir.abi.schemas import ALLOCATES, FILLS, ON_GRID, SchemaStyle, default_parts, is_unsupported, schemas
 from py2cu.ir.abi.signature import Signature
 from py2cu.targets.cxx.literals import init_text
-from py2cu.targets.torch_binding.schemas import default_parts, is_unsupported
 
 _CPP_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double", Kind.COMPLEX: "double"}
+
+
+def operators(kernel: ir.Kernel, signature: Signature) -> tuple[tuple[str, str], ...]:
+    """The schema of each overload, and the C++ function that implements it."""
+
+    def spell(parameter: Parameter) -> str:
+        return parameter.name if parameter.name.isascii() else kernel.c_name(parameter.name)
+
+    functions = {ALLOCATES: "new" if signature.outputs else "fill", FILLS: "fill", ON_GRID: "on_grid"}
+    overloads = schemas(kernel.symbol, signature, SchemaStyle(spell, "int", signature.is_derived))
+    return tuple((schema, f"{kernel.symbol}_{functions[overload]}") for overload, schema in overloads.items())
 
 
 def cpp_names(kernel: ir.Kernel, parameter: Parameter) -> tuple[str, ...]:

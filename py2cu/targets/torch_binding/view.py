@@ -49,10 +49,10 @@ from py2cu.targets.torch_binding.parameters import (
     cpp_names,
     cpp_parameters,
     cpp_values,
+    operators,
     tensor_type,
     unsupported_defaults,
 )
-from py2cu.targets.torch_binding.schemas import operators
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,39 +1,66 @@
-"""Emits torch schemas for the overloads of a kernel's op: `rgb2grey.out(Tensor x, Tensor(a!) out) -> ()`."""
+"""Spells torch schemas for the overloads of a kernel's op: `rgb2grey.out(Tensor x, Tensor(a!) out) -> ()`.
+
+In: a `Signature` and a `SchemaStyle`. Out: a schema for each overload. The op of the emitted binding takes plain
+integers; the op `py2cu::…` (`call/definition.py`) takes symbolic ones.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import chain
 
-from py2cu import ir
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
+from py2cu.ir.types import ArrayType, ElementType, PythonType, is_complex
 
-_SCHEMA_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float", Kind.COMPLEX: "float"}
+ALLOCATES, FILLS, ON_GRID = "default", "out", "grid"
+"""The overloads: one allocates the outputs, or there are none; one fills given outputs; one is an explicit launch."""
 
 
-def operators(kernel: ir.Kernel, signature: Signature) -> tuple[tuple[str, str], ...]:
-    """The schema and C++ function of each overload: allocating its outputs, filling given ones, on an explicit grid."""
-    name, outputs = kernel.symbol, len(signature.outputs)
+@dataclass(frozen=True, slots=True)
+class SchemaStyle:
+    """How the schemas of one op name parameters, spell integers, and which integers a call may leave out."""
+
+    spell: Callable[[Parameter], str]
+    integer: str
+    may_omit: Callable[[Parameter], bool]
+
+    def arguments(self, parameter: Parameter) -> tuple[str, ...]:
+        """The op's names for a parameter: a complex number is two real ones, since torch's stable ABI has none."""
+        name = self.spell(parameter)
+        return (f"{name}_real", f"{name}_imag") if is_complex(parameter.type) else (name,)
+
+    def scalar(self, kind: Kind) -> str:
+        return {Kind.BOOL: "bool", Kind.INT: self.integer}.get(kind, "float")
+
+    def is_optional(self, parameter: Parameter) -> bool:
+        return parameter.default is not None or parameter.may_be_none or self.may_omit(parameter)
+
+
+def schemas(name: str, signature: Signature, style: SchemaStyle) -> dict[str, str]:
+    """The schema of each overload that the kernel has."""
     everything = signature.parameters
-    overloads = []
+    outputs = len(signature.outputs) if signature.op_allocates else 0
+    overloads = {}
     if signature.size is not None and outputs:
         returns = "Tensor" if outputs == 1 else f"({', '.join(['Tensor'] * outputs)})"
-        schema = _schema(kernel, name, signature.inputs, signature, defaults=True, returns=returns)
-        overloads += [(schema, f"{name}_new"), (_schema(kernel, f"{name}.out", everything, signature), f"{name}_fill")]
+        overloads[ALLOCATES] = _schema(name, signature.inputs, style, defaults=True, returns=returns)
+        overloads[FILLS] = _schema(f"{name}.{FILLS}", everything, style)
     elif signature.size is not None:
-        overloads.append((_schema(kernel, name, everything, signature, defaults=True), f"{name}_fill"))
-    on_grid = _schema(kernel, f"{name}.grid", everything, signature, "int[] grid", "int[] block")
-    return (*overloads, (on_grid, f"{name}_on_grid"))
+        overloads[ALLOCATES] = _schema(name, everything, style, defaults=True)
+    launch = (f"{style.integer}[] grid", f"{style.integer}[] block")
+    overloads[ON_GRID] = _schema(f"{name}.{ON_GRID}", everything, style, *launch)
+    return overloads
 
 
 def _schema(
-    kernel: ir.Kernel,
     name: str,
     parameters: tuple[Parameter, ...],
-    signature: Signature,
+    style: SchemaStyle,
     *more: str,
     defaults: bool = False,
     returns: str = "()",
@@ -44,24 +71,22 @@ def _schema(
     follow from shapes are None by default. A parameter without a default behind one with a default is keyword-only.
     """
     letters = iter("abcdefghijklmnopqrstuvwxyz")
-    has_default = _defaults_in(parameters, signature, trailing=defaults)
+    has_default = _defaults_in(parameters, style, trailing=defaults)
     items: list[list[str]] = []
     for parameter, is_default in zip(parameters, has_default, strict=True):
-        spelled = parameter.name if parameter.name.isascii() else kernel.c_name(parameter.name)
+        names = style.arguments(parameter)
         match parameter.type:
-            case ir.ArrayType():
+            case ArrayType():
                 alias = f"({next(letters)}!)" if parameter.role is not Role.INPUT else ""
                 optional = "?" if parameter.may_be_none else ""
-                items.append(
-                    [f"Tensor{alias}{optional} {spelled}" + ("=None" if parameter.may_be_none and is_default else "")]
-                )
+                default = "=None" if parameter.may_be_none and is_default else ""
+                items.append([f"Tensor{alias}{optional} {names[0]}{default}"])
                 continue
-            case ir.ElementType(dtype=DType(kind=kind)) | ir.PythonType(kind=kind):
-                scalar = _SCHEMA_SCALARS[kind]
-        if signature.is_derived(parameter):
-            items.append([f"{scalar}? {spelled}" + ("=None" if is_default else "")])
+            case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
+                scalar = style.scalar(kind)
+        if style.may_omit(parameter):
+            items.append([f"{scalar}? {names[0]}" + ("=None" if is_default else "")])
             continue
-        names = (f"{spelled}_real", f"{spelled}_imag") if ir.is_complex(parameter.type) else (spelled,)
         values = default_parts(parameter) if is_default else (None,) * len(names)
         items.append([_scalar(scalar, *each) for each in zip(names, values, strict=True)])
     place = _first_by_keyword((*has_default, *(False for _ in more)))
@@ -70,10 +95,10 @@ def _schema(
     return f"{name}({', '.join(chain.from_iterable(words))}) -> {returns}"
 
 
-def _defaults_in(parameters: tuple[Parameter, ...], signature: Signature, *, trailing: bool) -> tuple[bool, ...]:
+def _defaults_in(parameters: tuple[Parameter, ...], style: SchemaStyle, *, trailing: bool) -> tuple[bool, ...]:
     """Which parameters of an overload have a default."""
     start = len(parameters)
-    while trailing and start and signature.is_optional(parameters[start - 1]):
+    while trailing and start and style.is_optional(parameters[start - 1]):
         start -= 1
     return tuple(
         place >= start or parameter.may_be_none or (parameter.default is not None and parameter.constexpr is None)

@@ -1,0 +1,175 @@
+"""Define a kernel's torch operator `py2cu::<name>_<digest>`: schema, fake implementation, autograd, version counters.
+
+In: the compiled code of a kernel (`Native`). Out: an `Operator`, which holds the overloads. The name is the same in
+every process for the same text, and another after an edit, since `torch.compile` caches results by names of operators.
+Nothing is built here: the implementations for the devices build the library at their first call.
+
+A definition lives as long as the kernel or one of its overloads: torch crashes where an overload without a definition
+is called. Therefore `torch.ops.py2cu`, which caches overloads, drops those whose kernel is gone, and the functions that
+torch's dispatcher holds refer to the overloads weakly.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import torch
+
+from py2cu.call.argument_checks import check_launch_gradients, check_traced_arguments, leaf_message, needs_grad
+from py2cu.call.gradients import Gradients
+from py2cu.call.native import Launch, Native
+from py2cu.call.outputs import allocate_outputs
+from py2cu.ir.abi.parameters import Parameter, Role
+from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID, SchemaStyle, schemas
+from py2cu.ir.abi.signature import Signature
+from py2cu.translation import TargetName
+
+NAMESPACE: Final = "py2cu"
+_KEYS: Final = {TargetName.CPU: "CPU", TargetName.CUDA: "CUDA"}
+
+
+class Operator:
+    """A kernel's hold on the definition of its op."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self.native = definition.native
+        self.name = definition.name
+        setattr(torch.ops.py2cu, self.name, definition.packet)
+        weakref.finalize(self, vars(torch.ops.py2cu).pop, self.name, None).atexit = False
+
+    def __getitem__(self, overload: str) -> Any:
+        return self.definition.overloads[overload]
+
+
+_operators: Final[weakref.WeakValueDictionary[str, Operator]] = weakref.WeakValueDictionary()
+_definitions: Final[weakref.WeakValueDictionary[str, Definition]] = weakref.WeakValueDictionary()
+_DEFINING: Final = threading.RLock()
+
+
+def operator_of(native: Native) -> Operator:
+    """The op of a kernel, defined unless an equal kernel has defined it."""
+    name = f"{native.signature.op}_{native.digest[:16]}"
+    with _DEFINING:
+        operator = _operators.get(name)
+        if operator is None:
+            definition = _definitions.get(name) or Definition(name, native)
+            operator = Operator(definition)
+            _operators[name], _definitions[name] = operator, definition
+        return operator
+
+
+class Definition:
+    """The op `py2cu::name`, defined as long as this object lives."""
+
+    def __init__(self, name: str, native: Native) -> None:
+        self.name = name
+        self.native = native
+        library: Any = torch.library.Library(NAMESPACE, "FRAGMENT")  # type: ignore[no-untyped-call]
+        self.library = library
+        texts = schemas(name, native.signature, style_of(native.signature))
+        for text in texts.values():
+            self.library.define(text, tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides))
+        self.packet = getattr(torch.ops.py2cu, name)
+        self.overloads = {overload: getattr(self.packet, overload) for overload in texts}
+        for overload, op in self.overloads.items():
+            op.definition = self
+            self._implement(name if overload == ALLOCATES else f"{name}.{overload}", _Overload(native, op))
+
+    def _implement(self, name: str, overload: _Overload) -> None:
+        for device, key in _KEYS.items():
+            self.library.impl(name, overload.implementation(device), key)
+        torch.library.register_fake(f"{NAMESPACE}::{name}", overload.fake, lib=self.library)
+        self.library.impl(name, overload.autograd, "Autograd", with_keyset=True)
+        if overload.written:
+            self.library.impl(name, overload.bump_versions, "ADInplaceOrView", with_keyset=True)
+
+
+class _Overload:
+    """The functions of one overload, as torch's dispatcher calls them."""
+
+    def __init__(self, native: Native, op: Any) -> None:
+        self.native = native
+        self.signature = native.signature
+        self.is_launch = op._overloadname == ON_GRID
+        self.gradients = Gradients(native.signature)
+        self.op: Callable[[], Any] = weakref.ref(op)
+        self.arguments = op._schema.arguments
+        names = {argument.name for argument in self.arguments}
+        style = style_of(self.signature)
+        spelled = ((p, style.arguments(p)) for p in self.signature.parameters)
+        self.parameters = [(p, arguments) for p, arguments in spelled if names.issuperset(arguments)]
+        self.written = [p for p, _ in self.parameters if p.is_array and p.role is not Role.INPUT]
+
+    def read(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Launch]:
+        """The arguments by parameter, without those that are None, and the grid and the block of a launch.
+
+        The dispatcher leaves out arguments that are equal to their defaults.
+        """
+        given = {each.name: each.default_value for each in self.arguments if each.has_default_value()}
+        given |= {each.name: value for each, value in zip(self.arguments, args, strict=False)}
+        given |= kwargs
+        values = {}
+        for parameter, names in self.parameters:
+            parts = [given[name] for name in names]
+            if None not in parts:
+                values[parameter.name] = complex(*parts) if len(parts) > 1 else parts[0]
+        return self.native.binder.complete(values), (given["grid"], given["block"]) if self.is_launch else ()
+
+    def implementation(self, device: TargetName) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            values, launch = self.read(args, kwargs)
+            return self.native.run(device.value, values, launch)
+
+        return run
+
+    def fake(self, *args: Any, **kwargs: Any) -> Any:
+        """The outputs without their elements; checks all arguments but their memory."""
+        values, _ = self.read(args, kwargs)
+        check_traced_arguments(self.signature, values)
+        missing = [p.name for p in self.signature.outputs if p.name not in values]
+        complete = allocate_outputs(self.signature, values)
+        outputs = tuple(complete[name] for name in missing)
+        return outputs[0] if len(outputs) == 1 else outputs or None
+
+    def bump_versions(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        """Tell autograd that the arrays which the kernel writes change."""
+        torch.autograd.graph.increment_version(self._written_arrays(*self.read(args, kwargs)))
+        return self.op().redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args, **kwargs)
+
+    def _written_arrays(self, values: Mapping[str, Any], _: Launch) -> list[torch.Tensor]:
+        return [values[p.name] for p in self.written if p.name in values]
+
+    def autograd(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run the op below autograd; record the call if an argument requires grad."""
+
+        def run(keyset_below: Any) -> Any:
+            with torch._C._AutoDispatchBelowAutograd():
+                return self.op().redispatch(keyset & keyset_below, *args, **kwargs)
+
+        values, _ = self.read(args, kwargs)
+        requires_grad = any(isinstance(value, torch.Tensor) and value.requires_grad for value in values.values())
+        if not (requires_grad and torch.is_grad_enabled()):
+            return run(torch._C._after_autograd_keyset)
+        if self.is_launch:
+            check_launch_gradients(self.signature, values)
+        for parameter in self.written:
+            if parameter.name in values and needs_grad(values[parameter.name]):
+                raise RuntimeError(f"{self.signature.name}: {leaf_message(parameter.name)}")
+        # `mark_dirty` bumps the versions.
+        written = [p.name for p in self.written if p.name in values]
+        return self.gradients.record(lambda: run(torch._C._after_ADInplaceOrView_keyset), values, written)
+
+
+def style_of(signature: Signature) -> SchemaStyle:
+    """How the op's schemas are spelled; a name that schemas cannot have is replaced."""
+    places = {p.name: place for place, p in enumerate(signature.parameters)}
+    measured = {dim.name for dim in signature.measured}
+
+    def spell(parameter: Parameter) -> str:
+        return parameter.name if parameter.name.isascii() else f"argument_{places[parameter.name]}"
+
+    return SchemaStyle(spell, "SymInt", lambda p: signature.is_derived(p) or p.name in measured)

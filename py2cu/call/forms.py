@@ -1,0 +1,80 @@
+"""Call a kernel's op `py2cu::…`: from Python where autograd, a mode or a transform takes part, and under Dynamo.
+
+In: a call's arguments. Out: the outputs. Dynamo traces the functions here in place of those of `Kernel`, and takes the
+`CallForm` as a constant: the graph holds the op alone, and a call costs no guard besides the kernel's identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+
+from py2cu.call.definition import Operator, style_of
+from py2cu.call.native import Launch
+from py2cu.ir.abi.schemas import ALLOCATES, FILLS, ON_GRID
+from py2cu.ir.types import is_complex
+
+
+class OpArgument(NamedTuple):
+    """An argument of the op: a parameter's value, a part of it, or a constant if the call leaves out the parameter."""
+
+    name: str
+    parameter: str
+    part: str  # of a complex number: "real" or "imag"; else empty
+    default: Any
+
+
+class CallForm(NamedTuple):
+    """How calls with arguments of certain types reach the op: constants only, as Dynamo requires."""
+
+    op: str
+    overload: str
+    positional: tuple[str, ...]
+    arguments: tuple[OpArgument, ...]
+    outputs: tuple[str, ...]  # those that the caller passed
+    missing: tuple[str, ...]  # those that are allocated before, since the op allocates all or none
+
+
+def form_of(operator: Operator, types: tuple[type, ...], named: Mapping[str, type], *, on_grid: bool) -> CallForm:
+    """The form of calls with positional arguments of `types`, and others of `named` types.
+
+    Raises:
+        TypeError: such arguments do not fit the parameters.
+    """
+    binder, signature = operator.native.binder, operator.native.signature
+    positional = binder.positional(types, named, in_order=on_grid)
+    passed = {*positional, *named}
+    missing = tuple(p.name for p in signature.outputs if p.name not in passed)
+    binder.require_launch(missing, on_grid=on_grid)
+    allocates = signature.are_allocated(passed)
+    parameters = signature.inputs if allocates else signature.parameters
+    style = style_of(signature)
+    arguments = []
+    for parameter in parameters:
+        default = None if parameter.default is None else parameter.default.value
+        parts = ("real", "imag") if is_complex(parameter.type) else ("",)
+        names = style.arguments(parameter)
+        arguments += [OpArgument(name, parameter.name, part, default) for name, part in zip(names, parts, strict=True)]
+    overload = (
+        ON_GRID if on_grid else FILLS if signature.outputs and signature.op_allocates and not allocates else ALLOCATES
+    )
+    kept = () if on_grid or allocates else tuple(p.name for p in signature.outputs)
+    return CallForm(operator.name, overload, positional, tuple(arguments), kept, () if allocates else missing)
+
+
+def call_op(form: CallForm, args: tuple[Any, ...], kwargs: Mapping[str, Any], launch: Launch) -> Any:
+    """Call the op with the arguments of a call of this form."""
+    values = {**dict(zip(form.positional, args, strict=True)), **kwargs}
+    named = {}
+    for name, parameter, part, default in form.arguments:
+        value = values.get(parameter, default)
+        named[name] = value.real if part == "real" else value.imag if part == "imag" else value
+    if launch:
+        named["grid"], named["block"] = launch
+    result = getattr(getattr(torch.ops.py2cu, form.op), form.overload)(**named)
+    if not form.outputs:
+        return result
+    outputs = tuple([values[name] for name in form.outputs])
+    return outputs[0] if len(outputs) == 1 else outputs
