@@ -212,7 +212,7 @@ def load_in_place(w: Writer, type_: Type, depth: int) -> Value:
     if not known:
         return load(w, type_, depth)
     array = w.pick(known)
-    if array.still and w.chance(2):
+    if array.still and not w.chance(4):
         return Value(
             f"{array.name}[{', '.join(['0', *(subscript(w, array, a, depth - 1) for a in range(1, len(array.own)))])}]",
             type_,

@@ -43,6 +43,19 @@ constexpr cudaError_t cudaSuccess = 0, cudaErrorInvalidConfiguration = 9;
 static thread_local uint3 blockIdx, threadIdx;
 static thread_local dim3 blockDim, gridDim;
 static cudaError_t last_error = cudaSuccess;
+static int __popc(unsigned v) { return __builtin_popcount(v); }
+static int __popcll(unsigned long long v) { return __builtin_popcountll(v); }
+static int __ffs(int v) { return __builtin_ffs(v); }
+static int __ffsll(long long v) { return __builtin_ffsll(v); }
+static int __clz(int v) { return v ? __builtin_clz(v) : 32; }
+static int __clzll(long long v) { return v ? __builtin_clzll(v) : 64; }
+static unsigned long long __brevll(unsigned long long v)
+{
+    unsigned long long result = 0;
+    for (int bit = 0; bit < 64; ++bit) result = result << 1 | (v >> bit & 1);
+    return result;
+}
+static unsigned __brev(unsigned v) { return __brevll(v) >> 32; }
 static cudaError_t cudaGetLastError() { cudaError_t error = last_error; last_error = cudaSuccess; return error; }
 """
 LAUNCH = """

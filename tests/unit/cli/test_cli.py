@@ -295,11 +295,11 @@ def test_check_one_kernel(write) -> None:
 @pytest.mark.builds
 def test_check_and_build_without_contraction(write, monkeypatch: pytest.MonkeyPatch) -> None:
     from py2cu.build import library
-    from py2cu.call import plan as calls
+    from py2cu.call import native
 
     asked = []
     monkeypatch.setattr(
-        calls, "load", lambda *args, fma, **more: (asked.append(fma), library.load(*args, fma=fma, **more))[1]
+        native, "load", lambda *args, fma, **more: (asked.append(fma), library.load(*args, fma=fma, **more))[1]
     )
     name = write("k.py", TWICE)
     for options, fma in (([], True), (["--no-fma"], False)):

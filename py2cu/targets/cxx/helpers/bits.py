@@ -8,7 +8,7 @@ BIT_HELPERS: Final[dict[str, str]] = {
     "count_bits": """\
 // The number of bits that are set.
 template <typename T>
-{prefix} int count_bits(T value)
+{prefix} int64_t count_bits(T value)
 {{
     return __builtin_popcountll(static_cast<std::make_unsigned_t<T>>(value));
 }}
@@ -16,7 +16,7 @@ template <typename T>
     "first_bit": """\
 // The position of the lowest set bit, counted from 1; 0 for zero.
 template <typename T>
-{prefix} int first_bit(T value)
+{prefix} int64_t first_bit(T value)
 {{
     return __builtin_ffsll(value);
 }}
@@ -24,7 +24,7 @@ template <typename T>
     "leading_zeros": """\
 // The number of zeros above the highest bit that is set.
 template <typename T>
-{prefix} int leading_zeros(T value)
+{prefix} int64_t leading_zeros(T value)
 {{
     constexpr int bits = 8 * sizeof(T);
     return value == 0 ? bits : __builtin_clzll(static_cast<std::make_unsigned_t<T>>(value)) - (64 - bits);
