@@ -26,10 +26,9 @@ from py2cu import ir
 from py2cu.analysis.ranges import INT_MAX, Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.ir.intervals import SymbolicBound, times
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
-from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.visit import all_expressions, negative_indices, statements
 from py2cu.passes.lowering.integer_widths import typed_extent, widen_operands
 from py2cu.passes.lowering.split_tuples import row_struct
 
@@ -40,10 +39,9 @@ def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     extents: dict[str, tuple[ir.Expr, ...]] = {}  # by array, filled on demand
     arithmetic = _IndexArithmetic(kernel)
 
-    def flat(array: str, indices: tuple[ir.Expr, ...], line: int) -> tuple[str, tuple[ir.Expr, ...]]:
-        for axis, index in enumerate(indices):
-            if isinstance(index, ir.Constant) and index.value < 0:
-                from_end[NegativeIndex(line, axis, int(index.value))] = None
+    def flat(access: ir.Load | ir.Atomic | ir.Store) -> tuple[str, tuple[ir.Expr, ...]]:
+        from_end.update(dict.fromkeys(negative_indices(access)))
+        array, indices = access.array, access.indices
         if array not in extents:
             extents[array] = tuple(
                 typed_extent(kernel, dim, lambda: arithmetic.ranges) for dim in kernel.array_type(array).dims
@@ -61,13 +59,13 @@ def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
     def flatten(expr: ir.Expr) -> ir.Expr:
         if isinstance(expr, ir.Load | ir.Atomic):
-            array, indices = flat(expr.array, expr.indices, expr.span.line)
+            array, indices = flat(expr)
             return with_fields(expr, array=array, indices=indices)
         return expr
 
     def flatten_store(stmt: ir.Stmt) -> ir.Block:
         if isinstance(stmt, ir.Store):
-            array, indices = flat(stmt.array, stmt.indices, stmt.span.line)
+            array, indices = flat(stmt)
             return (with_fields(stmt, array=array, indices=indices),)
         return (stmt,)
 

@@ -23,9 +23,10 @@ from typing import Final
 from py2cu import ir
 from py2cu.analysis.effects import has_collective, waiting_functions
 from py2cu.diagnostics import InternalError, Reporter
+from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
-from py2cu.ir.visit import all_expressions, blocks, names_in, statements, walk
+from py2cu.ir.visit import all_expressions, blocks, names_in, negative_indices, statements, walk
 from py2cu.passes.lowering.identifiers import ascii_identifier, spell_identifier
 from py2cu.source import Span
 
@@ -106,6 +107,7 @@ class _Splitter:
         self.types: dict[str, ir.ValueType] = {}
         self.holders: dict[str, Fields] = {}  # locals that stay structs, with their fields
         self.parts: dict[str, tuple[ir.Name, ...]] = {}  # the scalars of every other local
+        self.from_end: list[NegativeIndex] = []  # in assignments that are left out: the simulator runs them
         for name, type_ in kernel.locals:
             if not isinstance(type_, ir.TupleType):
                 self.types[name] = type_
@@ -144,7 +146,10 @@ class _Splitter:
             if isinstance(stmt, ir.Assign) and any(part.id in unread for part in self.parts.get(stmt.name, ()))
         )
         elided = (*self.kernel.elided, *dropped)
-        return with_fields(self.kernel, body=body, locals=locals_, struct=struct, elided=elided)
+        from_end = (*self.kernel.negative_indices, *self.from_end)
+        return with_fields(
+            self.kernel, body=body, locals=locals_, struct=struct, elided=elided, negative_indices=from_end
+        )
 
     def without_unread(self, body: ir.Block) -> ir.Block:
         """`body` without assignments to unread items; assignments with calls stay, for the side effects."""
@@ -156,8 +161,10 @@ class _Splitter:
         def keep(stmt: ir.Stmt) -> ir.Block:
             if not isinstance(stmt, ir.Assign) or stmt.name not in unread:
                 return (stmt,)
-            if any(isinstance(node, ir.DeviceCall) for node in walk(stmt.value)):
+            nodes = tuple(walk(stmt.value))
+            if any(isinstance(node, ir.DeviceCall) for node in nodes):
                 return (stmt,)
+            self.from_end += (index for node in nodes if isinstance(node, ir.Load) for index in negative_indices(node))
             return () if stmt.trivia == ir.BARE else (ir.Comment(stmt.span, stmt.trivia),)
 
         return rebuild_statements(body, keep)
