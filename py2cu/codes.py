@@ -98,7 +98,7 @@ CODES: Final[dict[str, Code]] = {
     "P408": Code("an invalid local or shared array"),
     "P409": Code("an order of evaluation that C++ does not specify"),
     "P410": Code("an invalid view in rows"),
-    "P411": Code("an array that may be None, or never is"),
+    "P411": Code("an array or a number that may be None, or never is"),
     # Barriers, atomics and waiting loops.
     "P501": Code("a barrier that not all threads reach"),
     "P502": Code("an atomic operation that may not happen"),

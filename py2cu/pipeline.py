@@ -35,7 +35,7 @@ from py2cu.passes.checks.dimensions import check_dimensions
 from py2cu.passes.checks.endless_loops import check_endless_loops
 from py2cu.passes.checks.evaluation_order import check_once, check_order
 from py2cu.passes.checks.operator_limits import check_operator_limits
-from py2cu.passes.checks.optional_arrays import check_optional_arrays
+from py2cu.passes.checks.optional_parameters import check_optional_parameters
 from py2cu.passes.checks.performance import note_performance
 from py2cu.passes.checks.powers import check_powers
 from py2cu.passes.checks.row_width import check_row_widths
@@ -89,7 +89,7 @@ READ: Final = Step("read_kernel", Stage.UNTYPED)
 # EFFECTS runs if there is no error by then. So one run shows every error that does not depend on rejected code.
 NAMES: Final = passes(
     Stage.UNTYPED,
-    check_optional_arrays,
+    check_optional_parameters,
     everywhere(lift_atomics),
     uniquify_dimensions,
     everywhere(resolve_extents),

@@ -19,7 +19,6 @@ from py2cu.diagnostics import TranslationError
 
 FILES: Final = sorted((Path(__file__).parent / "first_attempts").glob("*.py"))
 REFUSED: Final = {
-    "causal_attention": "optional numbers",
     "gated_activation": "`match`",
     "ray_spheres": "tuples as arguments",
 }

@@ -174,7 +174,7 @@ class ArgumentBinder:
     def complete(self, values: Values) -> Values:
         """Add the defaults of missing numbers, and the integers that a shape determines and the op does not find.
 
-        An optional array that is None counts as missing.
+        An optional parameter that is None counts as missing.
 
         Raises:
             TypeError: an integer that is no valid template argument.

@@ -41,8 +41,8 @@ Argument = torch.Tensor | int | float | bool | complex
 class Case:
     """One call: every argument by name, arrays on the CPU. `strided`: the compiled kernel gets inputs with gaps.
 
-    `left_out` are the optional arrays that are None, which `arguments` lacks. `sizes` are the values of dimensions and
-    template arguments; `values` is the flavour of the other values, which are drawn from `seed`.
+    `left_out` are the optional parameters that are None, which `arguments` lacks. `sizes` are the values of dimensions
+    and template arguments; `values` is the flavour of the other values, which are drawn from `seed`.
     """
 
     sizes: Mapping[str, int]
@@ -101,7 +101,7 @@ def make_case(
 ) -> Case | None:
     """One case; None where an extent is negative or divided by zero, or an array has more than `MAX_ELEMENTS`."""
     dims = dict(sizes)
-    scalars = [p for p in signature.parameters if not p.is_array and p.name not in sizes]
+    scalars = [p for p in signature.parameters if not p.is_array and p.name not in sizes and p.name not in left_out]
     defaults = {p.name: p.default.value for p in scalars if p.default is not None and seed % 3 == 0}
     free = {p.name: draw.scalar(p, seed) for p in scalars} | defaults
     dims |= {name: value for name, value in free.items() if isinstance(value, int)}
@@ -125,8 +125,8 @@ def make_case(
 
 
 def _left_out(signature: Signature, number: int) -> tuple[str, ...]:
-    """The optional arrays that a case leaves out: consecutive numbers count through all choices."""
-    optional = (p.name for p in signature.arrays if p.may_be_none)
+    """The optional parameters that a case leaves out: consecutive numbers count through all choices."""
+    optional = (p.name for p in signature.parameters if p.may_be_none)
     return tuple(name for place, name in enumerate(optional) if number >> place & 1)
 
 
@@ -173,7 +173,7 @@ def user_case(signature: Signature, arguments: Mapping[str, Argument]) -> Case:
         if not parameter.is_array and parameter.name in dims:
             with_outputs.setdefault(parameter.name, dims[parameter.name])
     sizes = {name: dims[name] for name in dimension_names(signature) if name in dims}
-    left_out = tuple(p.name for p in signature.arrays if p.may_be_none and p.name not in arguments)
+    left_out = tuple(p.name for p in signature.parameters if p.may_be_none and p.name not in arguments)
     return Case(sizes, USER, with_outputs, left_out=left_out)
 
 

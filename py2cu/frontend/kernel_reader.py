@@ -200,7 +200,7 @@ class _KernelReader:
             indices=indices,
             barriers=frozenset(parameter.name for parameter in parameters.block if parameter.type is None),
             broken=frozenset(parameters.broken),
-            optional_arrays=frozenset(p.name for p in parameters.arguments if p.may_be_none),
+            optional_parameters=frozenset(p.name for p in parameters.arguments if p.may_be_none),
         )
         return function_scope(self.source.function, declarations, names, functions)
 

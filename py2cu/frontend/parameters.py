@@ -21,6 +21,7 @@ from py2cu.frontend.declarations.annotations import (
     IndexAnnotation,
     OptionalAnnotation,
     ParameterType,
+    may_be_none,
 )
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.defaults import DefaultReader
@@ -89,9 +90,9 @@ class ParameterReader:
             self._add_block_parameter(param, BlockParameter(name), parameters)
             return
         type_ = None if param.annotation is None else annotations.read(param.annotation.annotation, name)
-        is_number = isinstance(type_, ir.PythonType | ir.ElementType | ConstexprAnnotation)
-        if isinstance(type_, ir.ArrayType) and _is_none(param.default):
+        if may_be_none(type_) and _is_none(param.default):
             type_ = OptionalAnnotation(type_)
+        is_number = isinstance(type_, ir.PythonType | ir.ElementType | ConstexprAnnotation)
         if param.default is not None and not is_number and (type_ is not None or launched is not None):
             self._check_default(param, type_)
         if launched is not None and param.annotation is None:
@@ -128,14 +129,15 @@ class ParameterReader:
             parameters.broken.add(name)
 
     def _check_default(self, param: cst.Param, type_: ParameterType | None) -> None:
-        """Refuse the default of a parameter that is no number, unless it is the None of an optional array."""
+        """Refuse the default of a parameter that is no number, unless it is the None of an optional one."""
         name = param.name.value
         if not isinstance(type_, OptionalAnnotation):
             what = f"`{name}` is not a number, and only numbers have defaults"
             self._error("P106", what, param, "leave the default out")
         elif not _is_none(param.default):
+            kind = "array" if isinstance(type_.type, ir.ArrayType) else "number"
             self._error(
-                "P106", f"the default of an optional array such as `{name}` must be None", param, "write `= None`"
+                "P106", f"the default of an optional {kind} such as `{name}` must be None", param, "write `= None`"
             )
 
     def _constant_elsewhere(self, node: cst.BaseExpression) -> object:

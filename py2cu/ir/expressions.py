@@ -110,9 +110,9 @@ class ArrayName:
 
 @record(frozen=True, slots=True)
 class IsGiven:
-    """`array is not None`, of an array parameter that may be None: a template argument in C++."""
+    """`bias is not None`, of a parameter that may be None: for an array a template argument in C++, else a bool."""
 
-    array: str
+    parameter: str
     span: Span = span_field()
     type: Type = PY_BOOL
 

@@ -182,7 +182,7 @@ class Kernel:
     result_ranges: tuple[Range, ...] = ()  # and what it returns: a number, or each item of a tuple
     renamed: tuple[tuple[str, str], ...] = ()  # set by rename: names that are spelled otherwise in C
     flat_indices: tuple[IndexParameter, ...] = ()  # set by flatten_indices: what one flat index is split into
-    flags: tuple[tuple[str, str], ...] = ()  # set by rename: the template argument that says whether an array is given
+    flags: tuple[tuple[str, str], ...] = ()  # set by rename: the bool that says whether a parameter is given
     block_parameters: tuple[BlockParameter, ...] = ()  # shared memory and a barrier, `shared` and `syncb`
     elided: tuple[Elided, ...] = ()  # statements of the Python that have no code; passes add those that they leave out
     per_thread: tuple[str, ...] = ()  # set by split_at_barriers: locals that live from one `EachThread` to another
@@ -309,14 +309,23 @@ class Kernel:
         """True for more element indices than a launch has axes: all of them are of x."""
         return len(self.indices) > MAX_AXES
 
-    def flag(self, array: str) -> str:
-        """The template argument that says whether the optional `array` is given."""
-        return dict(self.flags)[array]
+    def flag(self, parameter: str) -> str:
+        """The C++ name of the bool that says whether `parameter`, which may be None, is given."""
+        return dict(self.flags)[parameter]
+
+    @property
+    def optional_parameters(self) -> tuple[Parameter, ...]:
+        """The parameters that a call may leave out, so that they are None."""
+        return tuple(p for p in self.parameters if p.may_be_none)
 
     @property
     def optional_arrays(self) -> tuple[Parameter, ...]:
-        """The arrays that a call may leave out, so that they are None."""
-        return tuple(p for p in self.parameters if p.may_be_none)
+        return tuple(p for p in self.optional_parameters if p.is_array)
+
+    @property
+    def template_values(self) -> frozenset[str]:
+        """The parameters whose values, or whose presence, are template arguments."""
+        return frozenset(self.constexprs) | {p.name for p in self.optional_arrays}
 
     @property
     def has_open_block(self) -> bool:

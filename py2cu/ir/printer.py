@@ -200,8 +200,8 @@ def print_expr(expr: Expr, typed: bool = False) -> str:
             return name
         case LaunchIndex(object=launched, axis=axis):
             return f"{launched}.{axis}"
-        case IsGiven(array=array):
-            return f"{array} is not None"
+        case IsGiven(parameter=parameter):
+            return f"{parameter} is not None"
         case Extent(array=array, axis=axis_number):
             return f"{array}.shape[{axis_number}]"
         case Unary(op=op, operand=operand):

@@ -53,8 +53,11 @@ def bind_arguments(
     bound: dict[str, object] = {}
     for parameter in signature.parameters:
         name, type_ = parameter.name, parameter.type
+        if parameter.may_be_none and name not in arguments:
+            bound[name] = None
+            continue
         if isinstance(type_, ArrayType):
-            bound[name] = views.get(name)  # None if the call leaves an optional array out
+            bound[name] = views[name]
             continue
         if name not in arguments and name not in dims:
             raise ValueError(f"`{signature.name}` needs the argument `{name}`")

@@ -12,6 +12,7 @@ from hypothesis import strategies
 
 import tests.fuzz.functions
 import tests.fuzz.lists
+import tests.fuzz.optional_numbers
 import tests.fuzz.parts
 import tests.fuzz.tuples
 import tests.fuzz.whole_numbers  # noqa: F401 - its productions
@@ -101,7 +102,9 @@ def _head(w: Writer, is_index: bool) -> list[str]:
     _give_dimensions(w)
     scalars = [f"{name}: {annotation}" for name, annotation in w.scalars.items()]
     middle = len(arrays) // 2
-    parameters = [*(indices if is_index else []), *arrays[:middle], *scalars, *arrays[middle:]]
+    required = [text for text in scalars if not text.endswith("= None")]
+    optional = [text for text in scalars if text.endswith("= None")]
+    parameters = [*(indices if is_index else []), *arrays[:middle], *required, *arrays[middle:], *optional]
     return [f"@kernel({size}{block})", f"def {NAME}({', '.join(parameters)}):"]
 
 

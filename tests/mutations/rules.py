@@ -1562,10 +1562,26 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "an array that may be None is used where it is given",
-        ("return where_true & where_false", "return where_true | where_false", "refused:optional_arrays"),
+        ("return where_true & where_false", "return where_true", "refused:optional_arrays"),
         ("return self.implied(left, outcome) & behind", "return behind", "refused:optional_arrays"),
-        ("if assigned.count(name) == 1}", "}", "refused:optional_arrays"),
+        ("if assigned.count(name) == 1 and", "if", "refused:optional_arrays"),
         ("if (array->numel() == 0) return &empty;", "", "tests/unit/call/test_optional_arrays.py"),
+    ),
+    *_rule(
+        "a number that may be None is used where it is given or assigned, and tested where nothing has assigned it",
+        (".where_assigned([name])", "", "refused:optional_numbers"),
+        ("known.where_assigned(assigned_names((stmt,)))", "known", "refused:optional_numbers"),
+        (
+            "self.given & other.given, self.original & other.original",
+            "self.given & other.given, self.original | other.original",
+            "refused:optional_numbers",
+        ),
+        (
+            "return known.where_given([name]).where_assigned([name])",
+            "return known.where_assigned([name])",
+            "refused:optional_numbers",
+        ),
+        ('return f"{argument.presence_of}.has_value()"', 'return "true"', "cpu:optional_numbers"),
     ),
     *_rule(
         "arithmetic in an extent fixes a dimension, and a given output an integer that the call leaves out",

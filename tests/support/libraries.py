@@ -154,7 +154,7 @@ class Launcher:
 
     def bridge(self, function: str, is_cuda: bool) -> str:
         """The C function in front of it."""
-        values = [f"*static_cast<{type_}*>(a[{place}])" for place, type_ in enumerate(self.types)]
+        values = [_argument(type_, f"a[{place}]") for place, type_ in enumerate(self.types)]
         call = f"{self.name}_launch{self.instance}({', '.join([*values, 'nullptr'] if is_cuda else values)})"
         body = f"return {call};" if is_cuda else _GUARDED.format(call=call)
         return f'extern "C" __attribute__((visibility("default"))) int {function}(void** a) {{ {body} }}'
@@ -175,11 +175,26 @@ class Launcher:
         )
 
     def pack(self, values: Sequence[Any]) -> list[Any]:
-        """`values` as C has them."""
-        return [
-            _pointer(value) if "*" in type_ else _C[type_](value)
-            for type_, value in zip(self.types, values, strict=True)
-        ]
+        """`values` as C has them; None for a number that a call leaves out."""
+        return [_packed(type_, value) for type_, value in zip(self.types, values, strict=True)]
+
+
+_OPTIONAL: Final = re.compile(r"std::optional<(.*)>")
+
+
+def _argument(type_: str, address: str) -> str:
+    """The argument of this type at an address, which is null for a number that a call leaves out."""
+    if (optional := _OPTIONAL.fullmatch(type_)) is None:
+        return f"*static_cast<{type_}*>({address})"
+    return f"{address} ? {type_}(*static_cast<{optional[1]}*>({address})) : std::nullopt"
+
+
+def _packed(type_: str, value: Any) -> Any:
+    if "*" in type_:
+        return _pointer(value)
+    if (optional := _OPTIONAL.fullmatch(type_)) is None:
+        return _C[type_](value)
+    return None if value is None else _C[optional[1]](value)
 
 
 def _pointer(array: torch.Tensor | None) -> ctypes.c_void_p:
@@ -281,13 +296,14 @@ def _runner(signature: Signature, functions: Mapping[Launcher, Any], library: ct
     taken += [name for name in _dimensions(signature) if name in found and name not in names]
 
     def run(arguments: Mapping[str, Any]) -> None:
-        left_out = dict.fromkeys(p.name for p in signature.arrays if p.may_be_none)
+        left_out = dict.fromkeys(p.name for p in signature.parameters if p.may_be_none)
         known = {**left_out, **bind_dims(signature, arguments), **arguments}
         values = [known[name].contiguous() if isinstance(known[name], torch.Tensor) else known[name] for name in taken]
         constexprs = [known[name] for name in signature.constexprs]
         launcher, function = next(row for row in own.items() if row[0].takes(values, constexprs))
         packed = launcher.pack(values)
-        error = function((ctypes.c_void_p * len(packed))(*(ctypes.addressof(value) for value in packed)))
+        addresses = (None if value is None else ctypes.addressof(value) for value in packed)
+        error = function((ctypes.c_void_p * len(packed))(*addresses))
         if error:
             raise RuntimeError(f"the launch failed: {raised.value.decode() or f'error {error}'}")
         if is_cuda:

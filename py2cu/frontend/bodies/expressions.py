@@ -162,7 +162,7 @@ class ExpressionReader:
         if name in self.scope.bound:
             return replace(self.scope.bound[name], span=span)
         if name in self.scope.arrays or name in self.scope.views.views:
-            tested = f", or test `{name} is not None`" if name in self.scope.optional_arrays else ""
+            tested = f", or test `{name} is not None`" if name in self.scope.optional_parameters else ""
             what = f"`{name}` is an array; a kernel works on its elements"
             rank = len(self.scope.arrays[name].dims) if name in self.scope.arrays else self.scope.views.views[name].rank
             indices = ", ".join("ijklmnop"[:rank]) or "()"

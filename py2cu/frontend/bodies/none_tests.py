@@ -1,7 +1,7 @@
-"""Tests of arrays for None: `bias is None`, `bias is not None`.
+"""Tests for None: `bias is None`, `scale is not None`.
 
-In: a comparison in the body of a kernel. Out: the test as IR, which a template argument decides in C++; a diagnostic
-for other comparisons with None, and for tests of what is never None.
+In: a comparison in the body of a kernel. Out: the test as IR; a diagnostic for other comparisons with None, and for
+tests of what is never None.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def read_none_test(node: cst.Comparison, scope: Scope) -> ir.Expr | None:
     name = left.value if isinstance(left, cst.Name) else ""
     if name in scope.broken:
         return ir.Constant(False, span)
-    if name not in scope.optional_arrays:
+    if name not in scope.optional_parameters:
         _refuse(left, node, scope)
         return ir.Constant(False, span)
     is_given = ir.IsGiven(name, span)
@@ -56,5 +56,5 @@ def _refuse(left: cst.BaseExpression, node: cst.Comparison, scope: Scope) -> Non
     elif isinstance(left, cst.Name) and scope.is_unknown(left):
         scope.unknown_name(left)
     else:
-        hint = "leave the test out: only arrays may be None, and a parameter that is a number takes a default"
+        hint = "leave the test out: only a parameter whose default is None may be None"
         scope.error("P411", f"`{text}` is never None", node, hint)

@@ -98,7 +98,7 @@ class ParameterNames:
     barriers: frozenset[str] = frozenset()
     grids: frozenset[str] = frozenset()
     broken: frozenset[str] = frozenset()
-    optional_arrays: frozenset[str] = frozenset()
+    optional_parameters: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Scope:
     starts: dict[str, ir.Expr] = field(default_factory=dict, kw_only=True)  # of views: where they begin
     barriers: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that are the block's barrier
     grids: set[str] = field(default_factory=set, kw_only=True)  # names of Numba's group of all threads
-    optional_arrays: frozenset[str] = field(default=frozenset(), kw_only=True)  # array parameters that may be None
+    optional_parameters: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that may be None
     broken: set[str]  # parameters and locals that depend on refused code: errors in their uses are not reported
     views: ViewNames = field(default_factory=ViewNames, kw_only=True)
     temporaries: set[str] = field(default_factory=set, kw_only=True)  # locals that the source does not have
@@ -387,6 +387,6 @@ def function_scope(
         starts=declarations.starts,
         barriers=parameters.barriers,
         grids=set(parameters.grids),
-        optional_arrays=parameters.optional_arrays,
+        optional_parameters=parameters.optional_parameters,
         declarations=declarations,
     )

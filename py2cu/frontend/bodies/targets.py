@@ -72,7 +72,7 @@ class TargetReader:
             return ()
         self.scope.views.views[name] = view
         self.scope.elide(target, ir.Elision.VIEW)
-        is_optional = self.scope.base_array(view.array) in self.scope.optional_arrays
+        is_optional = self.scope.base_array(view.array) in self.scope.optional_parameters
         return (ir.Comment(self.scope.span_of(target), array=view.array),) if is_optional else ()
 
     def may_be_list(self, target: cst.Name, known: View | None) -> bool:

@@ -2,8 +2,8 @@
 
 `UInt8[Tensor, "3 n"]` is an array of extents 3 and n, `float32[:, :]` one of unnamed extents, `Index["n"]` or
 `Index[int, "n"]` an element index; `int`, `float`, `bool`, `complex` and `np.int32` are scalars, `Constexpr[int]` and
-`Constexpr[bool]` template arguments. `X | None`, `Optional[X]` and `Union[X, None]` are an array that a call may leave
-out.
+`Constexpr[bool]` template arguments. `X | None`, `Optional[X]` and `Union[X, None]` are an array or a number that a
+call may leave out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeGuard
 
 import libcst as cst
 
@@ -24,7 +24,7 @@ from py2cu.dtypes import BY_JAXTYPING, BY_NAME, GENERIC, DType, TypeVariable, fi
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import IN_EXTENTS_OF_AST
-from py2cu.frontend.names.syntax import is_named
+from py2cu.frontend.names.syntax import is_named, source_text
 from py2cu.frontend.rewrites.annotations import dims_text
 from py2cu.source import Span
 from py2cu.suggestions import did_you_mean
@@ -57,14 +57,19 @@ class ConstexprAnnotation:
 
 @dataclass(frozen=True, slots=True)
 class OptionalAnnotation:
-    """`Float32[Tensor, "n"] | None`."""
+    """`Float32[Tensor, "n"] | None`, `float | None`."""
 
-    type: ir.ArrayType
+    type: ir.ArrayType | ir.PythonType
 
 
 ParameterType = (
     ir.ArrayType | ir.ElementType | ir.PythonType | IndexAnnotation | ConstexprAnnotation | OptionalAnnotation
 )
+
+
+def may_be_none(type_: ParameterType | None) -> TypeGuard[ir.ArrayType | ir.PythonType]:
+    """True for the types of parameters that a call may leave out without a default."""
+    return isinstance(type_, ir.ArrayType) or (isinstance(type_, ir.PythonType) and not ir.is_complex(type_))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,20 +158,22 @@ class AnnotationReader:
     def _read_union(
         self, node: cst.BaseExpression, members: list[cst.BaseExpression], parameter: str
     ) -> OptionalAnnotation | None:
-        """`X | None`, in either order, of an array."""
+        """`X | None`, in either order, of an array or a Python number."""
         others = [member for member in members if not is_named(member, "None")]
         if len(others) != 1 or len(members) != 2:
             self._unknown(node)
             return None
         match self.read(others[0], parameter):
-            case ir.ArrayType() as type_:
+            case type_ if may_be_none(type_):
                 return OptionalAnnotation(type_)
             case None:
                 pass
+            case IndexAnnotation():
+                self._unknown(node)
             case _:
                 self.reporter.error(
-                    "P301", f"`{parameter}` is not an array, and only arrays may be None", self.span_of(node),
-                    f"give it a default number: `{parameter}: float = 1.0`",
+                    "P301", "only an array, an `int`, a `float` or a `bool` may be None", self.span_of(node),
+                    f"give it a default number: `{parameter}: {source_text(others[0])} = 1`",
                 )  # fmt: skip
         return None
 

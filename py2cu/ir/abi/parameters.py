@@ -62,7 +62,7 @@ class Parameter:
     constexpr: Constexpr | None = None
     default: Default | None = None
     by_keyword: bool = False  # keyword-only: behind a `*`
-    may_be_none: bool = False  # an array that a call may leave out, annotated `… | None = None`
+    may_be_none: bool = False  # a call may leave it out: annotated `… | None = None`
 
     @property
     def is_array(self) -> bool:

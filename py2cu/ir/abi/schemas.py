@@ -84,7 +84,7 @@ def _schema(
                 continue
             case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
                 scalar = style.scalar(kind)
-        if style.may_omit(parameter):
+        if parameter.may_be_none or style.may_omit(parameter):
             items.append([f"{scalar}? {names[0]}" + ("=None" if is_default else "")])
             continue
         values = default_parts(parameter) if is_default else (None,) * len(names)

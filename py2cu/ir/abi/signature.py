@@ -155,7 +155,7 @@ class Signature:
         return {name: constexpr for name, constexpr in self.constexprs.items() if self.parameter(name).type == PY_INT}
 
     def is_optional(self, parameter: Parameter) -> bool:
-        """True for a parameter with a default, an array that may be None, or a number that is derived from a shape."""
+        """True for a parameter with a default, one that may be None, or a number that is derived from a shape."""
         return parameter.default is not None or parameter.may_be_none or self.is_derived(parameter)
 
     def is_derived(self, parameter: Parameter) -> bool:

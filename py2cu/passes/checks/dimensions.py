@@ -42,6 +42,12 @@ def _check_optional(kernel: ir.Kernel, arrays: dict[str, str | None], reporter: 
             what = f"the dimension `{name}` is unknown where `{array.name}` is None"
             hint = f"give an array that is never None the extent `{name}`, or add a parameter `{name}: int`"
             reporter.error("P304", what, array.span, hint)
+    for number in kernel.optional_parameters:
+        if not number.is_array and number.name in _dims_elsewhere(kernel, number):
+            source = arrays.get(number.name)
+            what = f"a dimension of `{source}`" if source else "a dimension that no array determines"
+            hint = f"write `{number.name}: int`" + ("; a call need not pass it" if source else "")
+            reporter.error("P304", f"`{number.name}` is {what}, and is never None", number.span, hint)
     required = [p for p in kernel.arrays if not p.may_be_none]
     known = {p.type.dtype.variable for p in required if isinstance(p.type, ir.ArrayType)}
     for array in kernel.optional_arrays:

@@ -25,7 +25,7 @@ from py2cu.targets.cxx.factors import Factors, factors
 from py2cu.targets.cxx.functions import in_order, spell_functions
 from py2cu.targets.cxx.includes import headers_of_types
 from py2cu.targets.cxx.lines import doc_lines
-from py2cu.targets.cxx.parameters import kernel_arguments, launch_arguments
+from py2cu.targets.cxx.parameters import headers_of_arguments, kernel_arguments, launch_arguments
 from py2cu.targets.cxx.shared_memory import bytes_text
 from py2cu.targets.cxx.statements import Emitter
 from py2cu.targets.cxx.views import (
@@ -81,7 +81,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         tables=tables,
         kernel_arguments=kernel_args,
         launch_arguments=launch_args,
-        optional=tuple((kernel.c_name(array), flag) for array, flag in kernel.flags),
+        optional=tuple((kernel.c_name(p.name), kernel.flag(p.name)) for p in kernel.optional_arrays),
         indices=tuple(_loop(kernel, speller, index) for index in kernel.indices),
         launch=_used_launch_objects(kernel, runs_whole_blocks),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
@@ -100,7 +100,7 @@ def view(kernel: ir.Kernel) -> KernelView:
             bound_headers(kernel.size_bounds, kernel),
             *(function.headers for function in functions),
         ),
-        launch_headers=headers_of_types(argument.base for argument in launch_args),
+        launch_headers=headers_of_arguments(launch_args),
         waits_anywhere=contains_yield(kernel.body)
         or any(
             isinstance(stmt, ir.EachThread) and stmt.turns is ir.ThreadOrder.WAITING for stmt in statements(kernel.body)

@@ -16,7 +16,7 @@ from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import spell_functions
 from py2cu.targets.cxx.includes import headers_of_types
 from py2cu.targets.cxx.lines import doc_lines
-from py2cu.targets.cxx.parameters import kernel_arguments, launch_arguments
+from py2cu.targets.cxx.parameters import headers_of_arguments, kernel_arguments, launch_arguments
 from py2cu.targets.cxx.shared_memory import bytes_text, limit_condition
 from py2cu.targets.cxx.statements import Emitter
 from py2cu.targets.cxx.views import (
@@ -57,7 +57,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         tables=tables,
         kernel_arguments=kernel_args,
         launch_arguments=launch_args,
-        optional=tuple((kernel.c_name(array), flag) for array, flag in kernel.flags),
+        optional=tuple((kernel.c_name(p.name), kernel.flag(p.name)) for p in kernel.optional_arrays),
         indices=(),
         launch=(),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
@@ -80,7 +80,7 @@ def view(kernel: ir.Kernel) -> KernelView:
             bound_headers(kernel.size_bounds, kernel),
             *(function.headers for function in functions),
         ),
-        launch_headers=headers_of_types(argument.base for argument in launch_args),
+        launch_headers=headers_of_arguments(launch_args),
     )
 
 

@@ -156,8 +156,8 @@ class ExpressionEmitter(ABC):
                 return CxxText(self.name(name) if rank == 1 else f"&{self.name(name)}{'[0]' * rank}", PRIMARY, "")
             case ir.TupleItem(value=value, field=field_, type=type_):
                 return CxxText(f"{self.expr(value).text}.{field_}", PRIMARY, self.c_type(type_))
-            case ir.IsGiven(array=array):
-                return CxxText(self.kernel.flag(array), PRIMARY, "bool")
+            case ir.IsGiven(parameter=parameter):
+                return CxxText(self.kernel.flag(parameter), PRIMARY, "bool")
             case ir.Extent() | ir.Tuple():
                 raise AssertionError(f"{expr} reached the targets")
             case _:

@@ -83,8 +83,9 @@ def _rename(kernel: ir.Kernel, symbols: Mapping[str, str]) -> ir.Kernel:
             renamed[name] = spelled
     taken |= called | functions | RESERVED
     flags: dict[str, str] = {}
-    for array in kernel.optional_arrays:
-        flags[array.name] = free_name(f"has_{renamed.get(array.name, array.name)}", taken | {*flags.values()})
+    for parameter in kernel.optional_parameters:
+        name = f"has_{renamed.get(parameter.name, parameter.name)}"
+        flags[parameter.name] = free_name(name, taken | {*flags.values()})
     return with_fields(kernel, renamed=tuple(renamed.items()), flags=tuple(flags.items()), symbol=_symbol(kernel))
 
 

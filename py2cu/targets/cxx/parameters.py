@@ -18,6 +18,7 @@ from py2cu.ir.visit import all_expressions, assigned_names, statements, walk
 from py2cu.records import record
 from py2cu.targets.cxx.c_types import qualified
 from py2cu.targets.cxx.dialect import Dialect
+from py2cu.targets.cxx.includes import headers_of_types
 
 MAX_WIDTH = 116
 
@@ -34,10 +35,14 @@ class Argument:
     is_restrict: bool = False
     is_complex: bool = False  # a complex number, no array
     is_nonfinite: bool = False  # its default is INFINITY or NAN
+    is_optional: bool = False  # a number that a call may leave out
+    presence_of: str = ""  # of a bool: the optional number whose presence it is
 
     @property
     def type(self) -> str:
-        """`const float* __restrict__`."""
+        """`const float* __restrict__`, `std::optional<double>`."""
+        if self.is_optional:
+            return f"std::optional<{self.base}>"
         const, restrict = "const " if self.is_const else "", " __restrict__" if self.is_restrict else ""
         return f"{const}{self.base}{'*' if self.is_pointer else ''}{restrict}"
 
@@ -50,6 +55,13 @@ class Argument:
         """The parameter as a header declares it: `double eps /* = 1e-5 */`."""
         name = f"{self.name} /* = {self.default} */" if self.default else self.name
         return replace(self, name=name, base=qualified(self.base))
+
+
+def headers_of_arguments(arguments: Iterable[Argument]) -> frozenset[str]:
+    """The headers that declare the types of `arguments`."""
+    arguments = tuple(arguments)
+    optional = frozenset({"optional"} if any(argument.is_optional for argument in arguments) else ())
+    return headers_of_types(argument.base for argument in arguments) | optional
 
 
 def typenames(names: tuple[str, ...]) -> tuple[Argument, ...]:
@@ -95,6 +107,12 @@ def used_arrays(kernel: ir.Kernel) -> set[str]:
     return loaded | {kernel.base_array(stmt.array) for stmt in statements(kernel.body) if isinstance(stmt, ir.Store)}
 
 
+def tested_numbers(kernel: ir.Kernel) -> set[str]:
+    """The numbers that the body compares with None."""
+    tested = {node.parameter for node in all_expressions(kernel.body) if isinstance(node, ir.IsGiven)}
+    return tested - {p.name for p in kernel.optional_arrays}
+
+
 def arguments(kernel: ir.Kernel) -> tuple[tuple[str, ir.Type, Parameter | None], ...]:
     """The name and type of each argument of a launcher: the user's parameters in order, without template arguments,
     then the dimensions that are no parameters.
@@ -105,13 +123,18 @@ def arguments(kernel: ir.Kernel) -> tuple[tuple[str, ir.Type, Parameter | None],
 
 
 def kernel_arguments(kernel: ir.Kernel, dialect: Dialect) -> tuple[Argument, ...]:
-    """The parameters of the kernel itself: the arrays, scalars and extents that its body uses."""
-    used = used_names(kernel) | used_arrays(kernel)
-    return tuple(
-        kernel_argument(kernel, dialect, name, type_, parameter)
-        for name, type_, parameter in arguments(kernel)
-        if name in used
-    )
+    """The parameters of the kernel itself: the arrays, scalars and extents that its body uses.
+
+    A bool for each optional number whose presence the body tests stands in front of the number.
+    """
+    used, tested = used_names(kernel) | used_arrays(kernel), tested_numbers(kernel)
+    kernel_args = []
+    for name, type_, parameter in arguments(kernel):
+        if name in tested:
+            kernel_args.append(Argument(kernel.flag(name), "bool", presence_of=kernel.c_name(name)))
+        if name in used:
+            kernel_args.append(kernel_argument(kernel, dialect, name, type_, parameter))
+    return tuple(kernel_args)
 
 
 def kernel_argument(
@@ -186,7 +209,10 @@ def launch_arguments(kernel: ir.Kernel, dialect: Dialect) -> tuple[Argument, ...
     """Raw pointers, scalars and extents, as any C++ program would pass them."""
     return tuple(
         replace(
-            launch_argument(kernel, dialect, name, type_, p), default=_default_text(p), is_nonfinite=_is_nonfinite(p)
+            launch_argument(kernel, dialect, name, type_, p),
+            default=_default_text(p),
+            is_nonfinite=_is_nonfinite(p),
+            is_optional=p is not None and p.may_be_none and not p.is_array,
         )
         for name, type_, p in arguments(kernel)
     )

@@ -249,7 +249,7 @@ class Emitter(CallEmitter):
 
     def if_head(self, stmt: ir.If, may_discard: bool) -> str:
         """`if constexpr` where template arguments alone decide, and branches may be discarded."""
-        is_known = may_discard and is_constant_expression(stmt.test, self.kernel.constexprs)
+        is_known = may_discard and is_constant_expression(stmt.test, self.kernel.template_values)
         return f"if {'constexpr ' if is_known else ''}({self.expr(stmt.test).text})"
 
     def controlled(
@@ -308,28 +308,26 @@ class Emitter(CallEmitter):
         return f"for ({c_type} {var} = {start}; {test}; {advance})"
 
 
-def is_constant_expression(test: ir.Expr, constexprs: Collection[str]) -> bool:
+def is_constant_expression(test: ir.Expr, template_values: Collection[str]) -> bool:
     """True for a bool over template arguments that is a constant expression in C++ for all their values."""
     has_names = any(isinstance(node, ir.Name | ir.IsGiven) for node in walk(test))
-    return test.type == ir.PY_BOOL and has_names and _is_constant(test, constexprs)
+    return test.type == ir.PY_BOOL and has_names and _is_constant(test, template_values)
 
 
-def _is_constant(expr: ir.Expr, constexprs: Collection[str]) -> bool:
+def _is_constant(expr: ir.Expr, template_values: Collection[str]) -> bool:
     if ir.is_complex(expr.type) or (isinstance(expr.type, ir.ElementType) and not expr.type.dtype.is_native):
         return False
     match expr:
         case ir.Constant(value=value):
             return math.isfinite(value)
-        case ir.IsGiven():
-            return True
-        case ir.Name(id=name):
-            return name in constexprs
+        case ir.Name(id=name) | ir.IsGiven(parameter=name):
+            return name in template_values
         case ir.Binary(op="+" | "-" | "*", left=left, right=right):
-            return _is_constant(left, constexprs) and _is_constant(right, constexprs)
+            return _is_constant(left, template_values) and _is_constant(right, template_values)
         case ir.Binary(op="/" | "%", left=left, right=ir.Constant(value=divisor)):
-            return _is_constant(left, constexprs) and divisor != 0
+            return _is_constant(left, template_values) and divisor != 0
         case ir.Compare() | ir.BoolOp() | ir.Unary() | ir.Convert() | ir.Select():
-            return all(_is_constant(child, constexprs) for child in children(expr))
+            return all(_is_constant(child, template_values) for child in children(expr))
         case _:
             return False
 

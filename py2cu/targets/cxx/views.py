@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Final
 
 from py2cu import ir
 from py2cu.dtypes import DType
@@ -15,8 +16,18 @@ from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import FunctionView
 from py2cu.targets.cxx.includes import MATH, headers_of_types
 from py2cu.targets.cxx.lines import Line
-from py2cu.targets.cxx.parameters import Argument, launch_arguments, template_head, typenames, wrapped
+from py2cu.targets.cxx.parameters import (
+    Argument,
+    headers_of_arguments,
+    launch_arguments,
+    template_head,
+    typenames,
+    wrapped,
+)
 from py2cu.targets.cxx.statements import Emitter
+
+_ZEROS: Final = {"bool": "false", "int64_t": "0", "double": "0.0"}
+"""By type, what a kernel gets for an optional number that is left out; it reads none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +204,15 @@ class KernelView:
 
     def _passed(self, argument: Argument, launched: Argument) -> str:
         """An argument in the call of the kernel: C++ narrows a double by itself, but not to a half."""
+        if argument.presence_of:
+            return f"{argument.presence_of}.has_value()"
         if launched.is_complex and launched.base != argument.base:
             return f"{argument.base}({argument.name})"
-        if launched.type == "double" and argument.base in self.types and ROUND_TO in self.helpers:
-            return f"{ROUND_TO}<{argument.base}>({argument.name})"
-        return argument.name
+        value = f"{argument.name}.value_or({_ZEROS[launched.base]})" if launched.is_optional else argument.name
+        is_double = launched.base == "double" and not launched.is_pointer
+        if is_double and argument.base in self.types and ROUND_TO in self.helpers:
+            return f"{ROUND_TO}<{argument.base}>({value})"
+        return value
 
     def kernel_signature(self, head: str, *extra: str) -> str:
         return wrapped(head, (*(a.declaration for a in self.kernel_arguments), *extra))
@@ -250,9 +265,9 @@ def group(family: ir.Instances, view: Callable[[ir.Kernel], KernelView], dialect
         symbols = tuple(variable.symbol for variable in family[0].variables)
         instances = tuple(instance for kernel in members for instance in instances_of(kernel, plain))
         heads = constexpr_heads(members[0], dialect)
-        bases = {argument.base for instance in instances for argument in instance.launch_arguments}
+        types = (argument for instance in instances for argument in instance.launch_arguments)
         view_ = replace(text, name=name, constexprs=heads, types=symbols, instances=instances)
-        done.append(replace(view_, launch_headers=text.launch_headers | headers_of_types(bases)))
+        done.append(replace(view_, launch_headers=text.launch_headers | headers_of_arguments(types)))
     return tuple(done)
 
 

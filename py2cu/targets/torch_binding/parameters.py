@@ -46,7 +46,10 @@ def _cpp_parameter(kernel: ir.Kernel, signature: Signature, parameter: Parameter
             scalar = _CPP_SCALARS[kind]
             optional = f"std::optional<{scalar}>"
             pairs = zip(names, _defaults(parameter), strict=True)
-            return tuple(f"{optional if is_unsupported(default) else scalar} {name}" for name, default in pairs)
+            return tuple(
+                f"{optional if parameter.may_be_none or is_unsupported(default) else scalar} {name}"
+                for name, default in pairs
+            )
 
 
 def tensor_type(parameter: Parameter) -> str:
