@@ -2,11 +2,14 @@
 
 import warnings
 
-import torch
-from jaxtyping import Float32
-from torch import Tensor
+import pytest
 
-from py2cu import Index, kernel
+torch = pytest.importorskip("torch")
+
+from jaxtyping import Float32  # noqa: E402
+from torch import Tensor  # noqa: E402
+
+from py2cu import Index, kernel  # noqa: E402
 
 
 @kernel
