@@ -56,11 +56,9 @@ def _symbol(name: str, kernel: ir.Kernel, naturals: Set[str]) -> str:
             return f"grid.{axis}"
         case ("blockDim", _, axis):
             return f"block.{axis}"
-    if name in naturals:
-        return kernel.c_name(name)
     parameter = kernel.parameter(name)
     value = ".value_or(0)" if parameter is not None and parameter.may_be_none else ""
-    return f"{_MAGNITUDE}({kernel.c_name(name)}{value})"
+    return kernel.c_name(name) if name in naturals else f"{_MAGNITUDE}({kernel.c_name(name)}{value})"
 
 
 def _naturals(kernel: ir.Kernel) -> Set[str]:
