@@ -1,6 +1,20 @@
 """The functions and constants of the language, as rows; importing the package enters them all."""
 
-from py2cu.builtins import annotations, atomics, bits, casts, floats, launch, marks, math, memory, python, sync, warp
+from py2cu.builtins import (
+    annotations,
+    atomics,
+    bits,
+    casts,
+    floats,
+    launch,
+    marks,
+    math,
+    memory,
+    methods,
+    python,
+    sync,
+    warp,
+)
 from py2cu.builtins.formulas import REFUSED, find_formula, find_pair_formula, way_to_unpack, ways_to_call
 from py2cu.builtins.public import PUBLIC
 from py2cu.builtins.registry import ROWS, Bound, Builtin, Rule, Scope, lookup, names, register, row_behind
@@ -9,6 +23,7 @@ register(math.ROWS)
 register(python.ROWS)
 register(casts.ROWS)
 register(launch.ROWS)
+register(methods.ROWS)
 
 CONSTANTS = {**math.CONSTANTS, **launch.CONSTANTS}
 

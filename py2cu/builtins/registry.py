@@ -48,6 +48,8 @@ class Rule(enum.Enum):
     SYNC = "a mask of lanes or nothing in, nothing out: a statement"
     CAST = "one number in, `result` out"
     METHOD = "an element in, `result` out: its own Python number, or an element of a given array's dtype, if None"
+    RECEIVER = "an element, of which a function is called as a method, in; the same out"
+    COUNT = "a whole number in, the number of bits that are set in its magnitude out"
     LIKE = "a number and an array in, the number as an element of the array's dtype out"
     ARGUMENT = "an argument and all arguments of a formula in, the first as the float type of the formula out"
     RESULT = "the value and all arguments of a formula in, the value as the arguments' common float type out"

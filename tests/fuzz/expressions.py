@@ -14,7 +14,7 @@ import cmath
 import functools
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ import py2cu
 from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.casts import METHODS
 from py2cu.builtins.formulas import ROWS as FORMULAS
+from py2cu.builtins.methods import function_behind
 from py2cu.dtypes import BOOL, C64, C128, DEFAULT_FLOAT, F32, F64, DType, Kind, promote, promote_weak
 from tests.fuzz.shapes import EXTENT_LIMIT, limit
 from tests.fuzz.writer import (
@@ -669,8 +670,23 @@ def function(w: Writer, type_: Type, depth: int) -> Value:
     row = w.pick(rows)
     types = [type_, *SOCIAL_INTS] if type_ is DEFAULT_FLOAT else [type_]
     arguments = [value(w, w.pick(types), depth - 1) for _ in range(row.arity[0])]
-    texts = [clamped(w, a).text if isinstance(type_, Kind) else a.text for a in arguments]
-    return Value(f"{w.pick(usable_names(row))}({', '.join(texts)})", type_)
+    arguments = [clamped(w, a) if isinstance(type_, Kind) else a for a in arguments]
+    return Value(called(w, row.names, w.pick(usable_names(row)), arguments), type_)
+
+
+def called(w: Writer, names: Sequence[str], name: str, arguments: Sequence[Value], options: Sequence[str] = ()) -> str:
+    """A call of `name`; one of torch's `names` as a method of an element here and there."""
+    first, *others = arguments
+    methods = [method for each in names if function_behind(method := each.rpartition(".")[2]) == each]
+    rest = [*(other.text for other in others), *options]
+    if methods and isinstance(first.type, DType) and w.chance(3):
+        return f"({first.text}).{w.pick(methods)}({', '.join(rest)})"
+    return f"{name}({', '.join([first.text, *rest])})"
+
+
+@makes(python(Kind.INT))
+def bit_count(w: Writer, type_: Type, depth: int) -> Value:
+    return Value(f"({value(w, w.pick(WHOLE), depth - 1).text}).bit_count()", type_, 0, 64)
 
 
 @makes(of_kinds(Kind.INT))
@@ -686,10 +702,10 @@ def formula(w: Writer, type_: Type, depth: int) -> Value:
     row = w.pick(_FORMULAS)
     whole = INT_DTYPES if len(row.parameters) == 1 else SOCIAL_INTS
     types = [type_, *whole] if type_ is DEFAULT_FLOAT else [type_]
-    arguments = [value(w, w.pick(types), depth - 1).text for name in row.parameters if name not in row.defaults]
-    arguments += [f"{name}={text!r}" for name, text in row.options.items()]
+    arguments = [value(w, w.pick(types), depth - 1) for name in row.parameters if name not in row.defaults]
+    options = [f"{name}={text!r}" for name, text in row.options.items()]
     names = [name.replace("numpy.", "np.") for name in row.names if not name.startswith("py2cu.")]
-    return Value(f"{w.pick(names)}({', '.join(arguments)})", type_)
+    return Value(called(w, row.names, w.pick(names), arguments, options), type_)
 
 
 @makes(FLOATS)
@@ -702,8 +718,9 @@ def scaled(w: Writer, type_: Type, depth: int) -> Value:
 @makes(of_kinds(Kind.FLOAT, Kind.COMPLEX))
 def analytic_function(w: Writer, type_: Type, depth: int) -> Value:
     """NumPy's or torch's, which take complex numbers too."""
-    name = w.pick([name for row in _ANALYTIC for name in row.names])
-    return Value(f"{name.replace('numpy.', 'np.')}({value(w, type_, depth - 1).text})", type_)
+    row = w.pick(_ANALYTIC)
+    name = w.pick(row.names).replace("numpy.", "np.")
+    return Value(called(w, row.names, name, [value(w, type_, depth - 1)]), type_)
 
 
 @makes(lambda type_: type_ in (C64, C128), weight=2)

@@ -1561,6 +1561,16 @@ MUTATIONS: Final = (
         ("if len(tests) > 1:", "if False:", "kept:flat_indices"),
     ),
     *_rule(
+        "functions are methods of elements, and bits are counted in the magnitude",
+        (
+            "row.rule is not Rule.LIKE and not isinstance",
+            "row.rule is Rule.METHOD and not isinstance",
+            "refused:element_functions",
+        ),
+        ("and method not in _NO_METHODS", "", "refused:element_functions"),
+        ('ir.Call("builtins.abs"', 'ir.Call("builtins.int"', "cpu:element_functions"),
+    ),
+    *_rule(
         "an array that may be None is used where it is given",
         ("return where_true & where_false", "return where_true", "refused:optional_arrays"),
         ("return self.implied(left, outcome) & behind", "return behind", "refused:optional_arrays"),

@@ -14,10 +14,11 @@ from py2cu import builtins, ir
 from py2cu.builtins import Builtin, Rule
 from py2cu.builtins.atomics import ATOMICS, OPERATIONS
 from py2cu.builtins.marks import UNROLL
+from py2cu.builtins.methods import way_to_call
 from py2cu.builtins.sync import BLOCK_BARRIER, GRID_BARRIER
 from py2cu.frontend.bodies.formulas import expand_call
 from py2cu.frontend.bodies.lists.uses import refuses_arguments
-from py2cu.frontend.bodies.methods import read_len, read_method
+from py2cu.frontend.bodies.methods import read_len, read_method, read_receiver
 from py2cu.frontend.bodies.parts import is_list_part, read_part
 from py2cu.frontend.bodies.reductions import RESULTS, ReductionReader
 from py2cu.frontend.bodies.scope import ArgumentKind, ClosureCapture, Scope
@@ -52,6 +53,8 @@ class CallReader:
             return acting or ir.Constant(0, span)
         if (method := read_method(node, self.scope, self.read)) is not None:
             return method
+        if (receiver := read_receiver(node, self.scope, self.read)) is not None:
+            return self._read_builtin(node, *receiver)
         if qualified is None or self.scope.is_local(node.func):
             self._refuse_call(node, qualified)
             return ir.Constant(0, span)
@@ -59,21 +62,29 @@ class CallReader:
             return self._read_float(node, text)
         if qualified in RESULTS and (reduced := ReductionReader(self.scope, self.read).read_reduction(node, qualified)):
             return reduced
-        if (expanded := self._read_formula(node, qualified)) is not None:
+        return self._read_builtin(node, qualified)
+
+    def _read_builtin(self, node: cst.Call, qualified: str, *receiver: ir.Expr) -> ir.Expr:
+        """A call of a builtin; `receiver` is its first argument where it is called as a method."""
+        if (expanded := self._read_formula(node, qualified, receiver)) is not None:
             return expanded
-        row = builtins.lookup(qualified)
+        span, row = self.scope.span_of(node), builtins.lookup(qualified)
+        if row is None and receiver and isinstance(node.func, cst.Attribute):
+            what, hint = "does not take these arguments", way_to_call(qualified, source_text(node.func.value))
+            self.scope.error("P105", f"`{source_text(node.func)}` {what}", node, f"as in `{hint}`")
+            return ir.Constant(0, span)
         if row is None or row.rule is Rule.SYNC:
             self._refuse_call(node, qualified)
             return ir.Constant(0, span)
-        low, high = row.arity
-        args = _placed(node, row)
+        low, high = (count - len(receiver) for count in row.arity)
+        args = _placed(node, row.parameters[len(receiver) :])
         if args is None:
             self.scope.error("P105", "builtins take plain arguments in a kernel", node, "pass each by position")
         elif not low <= len(node.args) <= high:
-            expected = str(low) if low == high else f"{low} to {high}"
+            expected = str(low or "no") if low == high else f"{low} to {high}"
             what = f"`{source_text(node.func)}` takes {expected} argument{'s' * (low != 1)}, not {len(node.args)}"
-            self.scope.error("P105", what, node, f"pass {expected}")
-        return ir.Call(row.key, tuple(self.read(arg.value) for arg in args or node.args), span)
+            self.scope.error("P105", what, node, f"pass {expected if low or high else 'none'}")
+        return ir.Call(row.key, (*receiver, *(self.read(arg.value) for arg in args or node.args)), span)
 
     def is_invoke(self, node: cst.Call) -> bool:
         """True for a call of a device function."""
@@ -159,18 +170,19 @@ class CallReader:
             names.append(name)
         return self.scope.captured(names)
 
-    def _read_formula(self, node: cst.Call, qualified: str) -> ir.Expr | None:
+    def _read_formula(self, node: cst.Call, qualified: str, receiver: tuple[ir.Expr, ...]) -> ir.Expr | None:
         """A call of a builtin that expands to a formula; None for any other."""
         places = [arg for arg in node.args if arg.keyword is None and not arg.star]
         by_name = {arg.keyword.value: arg for arg in node.args if arg.keyword is not None}
         constants = {name: self.scope.environment.constant(arg.value) for name, arg in by_name.items()}
         options = {name: text for name, text in constants.items() if isinstance(text, str)}
         named = {name: arg for name, arg in by_name.items() if name not in options}
-        formula = builtins.find_formula(qualified, len(places), named, options)
+        formula = builtins.find_formula(qualified, len(receiver) + len(places), named, options)
         if formula is None or len(places) + len(by_name) != len(node.args):
             return None
-        arguments = dict(zip(formula.parameters, places, strict=False)) | named
-        values = {name: self.read(arg.value) for name, arg in arguments.items()}
+        arguments = dict(zip(formula.parameters[len(receiver) :], places, strict=False)) | named
+        values = dict(zip(formula.parameters, receiver, strict=False))
+        values |= {name: self.read(arg.value) for name, arg in arguments.items()}
         return expand_call(formula, values, self.scope.span_of(node))
 
     def needs_statements(self, node: cst.BaseExpression) -> bool:
@@ -345,12 +357,12 @@ class CallReader:
         return refused or self.scope.functions.missing(node) or nearest_function(qualified)
 
 
-def _placed(call: cst.Call, row: Builtin) -> list[cst.Arg] | None:
+def _placed(call: cst.Call, parameters: tuple[str, ...]) -> list[cst.Arg] | None:
     """The arguments in the order of the parameters; None if they do not fit."""
     places = [arg for arg in call.args if arg.keyword is None and not arg.star]
     if len(places) == len(call.args):
         return places
-    by_name = dict(zip(row.parameters, places, strict=False))
+    by_name = dict(zip(parameters, places, strict=False))
     by_name |= {arg.keyword.value: arg for arg in call.args if arg.keyword is not None}
-    names = row.parameters[: len(call.args)]
+    names = parameters[: len(call.args)]
     return [by_name[name] for name in names] if by_name.keys() == {*names} and len(names) == len(call.args) else None

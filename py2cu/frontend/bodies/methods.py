@@ -13,6 +13,7 @@ import libcst as cst
 
 from py2cu import builtins, ir
 from py2cu.builtins.casts import ITEM, LIKE, METHODS, TO_DTYPE_OF, element_method
+from py2cu.builtins.methods import BIT_COUNT, RECEIVER, function_behind
 from py2cu.dtypes import DType
 from py2cu.frontend.bodies.lists.uses import refuse_method
 from py2cu.frontend.bodies.parts import is_array, is_list_part, is_part, is_tensor, read_extents, read_part
@@ -38,6 +39,20 @@ def read_method(node: cst.Call, scope: Scope, read: Read) -> ir.Expr | None:
             base
         ):
             return _read_of_element(node, base, name, scope, read)
+        case _:
+            return None
+
+
+def read_receiver(node: cst.Call, scope: Scope, read: Read) -> tuple[str, ir.Expr] | None:
+    """The function that `node` calls as a method, and its first argument: `torch.exp` and `x[i]` in `x[i].exp()`."""
+    match node.func:
+        case cst.Attribute(value=base, attr=cst.Name(value=name)) if not is_array(base, scope) and scope.is_number(
+            base
+        ):
+            if name == BIT_COUNT.rpartition(".")[2]:
+                return BIT_COUNT, read(base)
+            function = function_behind(name)
+            return None if function is None else (function, ir.Call(RECEIVER, (read(base),), scope.span_of(node)))
         case _:
             return None
 

@@ -30,7 +30,7 @@ class CallTyper(TypeJoiner):
     def call(self, expr: ir.Call, args: Sequence[ir.Expr]) -> ir.Expr:
         """`expr` typed by the rule of its row; `args` are typed, each in its original type."""
         row = ROWS[expr.function]
-        if row.rule in (Rule.METHOD, Rule.LIKE):
+        if row.rule in (Rule.METHOD, Rule.LIKE, Rule.RECEIVER):
             return self.of_element(expr, row, args) if known(args[0]) else expr
         if not all(map(known, args)) or not (args or row.rule is Rule.VOTE):
             return expr
@@ -68,20 +68,25 @@ class CallTyper(TypeJoiner):
                 return self.complex(expr, args)
             case Rule.CAST:
                 return self.cast(args[0], row.result, expr.span)
-            case Rule.METHOD | Rule.LIKE:
+            case Rule.METHOD | Rule.LIKE | Rule.RECEIVER:
                 return self.of_element(expr, row, args)
+            case Rule.COUNT:
+                return self.bit_count(expr, args[0])
             case _:
                 assert_never(row.rule)
 
     def of_element(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
-        """A cast that is a method of an element, or `x.dtype(…)`; Python numbers have no such methods."""
+        """A method of an element, or `x.dtype(…)`; Python numbers have no such methods."""
         value, *arrays = args
         self.check_paths("call", value)
-        if row.rule is Rule.METHOD and not isinstance(value.type, ir.ElementType):
-            what = f"a {value.type} has no methods of elements"
-            hint = f"cast it by a function: `np.float32({self.quote(value)})`"
+        if row.rule is not Rule.LIKE and not isinstance(value.type, ir.ElementType):
+            what, text = f"a {value.type} has no methods of elements", self.quote(value)
+            casts = f"cast it by a function: `np.float32({text})`"
+            hint = casts if row.rule is Rule.METHOD else f"pass `{text}` to torch's function of that name"
             self.error("P307", what, expr.span, hint, self.origins(value))
             return ir.Constant(0, expr.span, ir.PY_INT)
+        if row.rule is Rule.RECEIVER:
+            return value
         if arrays and isinstance(arrays[0].type, ir.ArrayType):
             return self.cast(value, arrays[0].type.dtype, expr.span)
         if row.result is not None:
@@ -145,6 +150,17 @@ class CallTyper(TypeJoiner):
             return ir.Constant(0, expr.span, ir.PY_INT)
         self.check_paths("call", value)
         return with_fields(expr, args=(value,), type=ir.PY_INT if row.result == "int" else type_)
+
+    def bit_count(self, expr: ir.Call, value: ir.Expr) -> ir.Expr:
+        """Python's `n.bit_count()`: `popc` of the magnitude, which elements of less than 32 bits might not hold."""
+        if (
+            not isinstance(value.type, ir.ElementType)
+            or value.type.dtype.kind is not Kind.INT
+            or value.type.dtype.bits < 32
+        ):
+            value = self.integer(value, "an argument of `bit_count`")
+        magnitude = self.call(ir.Call("builtins.abs", (value,), expr.span), (value,))
+        return self.call(ir.Call("py2cu.popc", (magnitude,), expr.span), (magnitude,))
 
     def same(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
         """A function of numbers in their common type."""

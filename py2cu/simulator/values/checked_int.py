@@ -37,6 +37,9 @@ class CheckedInt(int):
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
 
+    def bit_count(self) -> CheckedInt:
+        return CheckedInt(int(abs(self)).bit_count())
+
 
 def report_wide_shift(a: int, symbol: str, count: int, bits: int, what: str) -> None:
     """Report a shift of `what` by its `bits` or more, which C++ leaves undefined.

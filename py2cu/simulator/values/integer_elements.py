@@ -54,6 +54,9 @@ class IntElement:
             THREAD.report(BEYOND_64_BITS, f"{self!r}", is_open=True)
         return self.value
 
+    def bit_count(self) -> int:
+        return THREAD.integer(abs(self.value).bit_count())
+
     __int__ = __trunc__ = __floor__ = __ceil__ = __index__
 
     def __float__(self) -> float:

@@ -16,7 +16,8 @@ from typing import Any, Final
 from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.formulas import ROWS as FORMULAS
 from py2cu.builtins.formulas import SPLITS, Formula, find_formula
-from py2cu.dtypes import F32
+from py2cu.builtins.methods import methods
+from py2cu.dtypes import DTYPES, F32
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values import float_parts
 from py2cu.simulator.values.bit_functions import function_of_bits
@@ -225,3 +226,19 @@ LIBRARY: Final[dict[str, dict[str, Function]]] = {
     **{library: _functions(library) for library in ("math", "cmath", "numpy", "py2cu", "numba.cuda")},
     "torch": _functions("torch", "torch.nn.functional", "torch.special"),
 }
+
+
+def _as_method(function: Function) -> Function:
+    """`function` as an attribute of a class, which passes the element as the first argument."""
+    return lambda element, *args, **named: function(element, *args, **named)
+
+
+def _add_methods() -> None:
+    """Give element classes the functions of torch that elements have as methods."""
+    for name in methods():
+        for dtype in DTYPES:
+            if not hasattr(element_class(dtype), name):
+                setattr(element_class(dtype), name, _as_method(LIBRARY["torch"][name]))
+
+
+_add_methods()
