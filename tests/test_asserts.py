@@ -98,6 +98,19 @@ def test_a_function_says_its_own_line():
         kernels.of_elements(torch.full((1, 1), -6.0))
 
 
+@pytest.mark.parametrize(
+    ("x", "y"), [([9, 0], [1.0, 1.0]), ([3, 4], [0.5, -1.0]), ([0] * 6, [0.0] * 6), ([-9, 10], [0, 2])]
+)
+def test_a_message_with_values_is_pythons(x, y):
+    arrays = torch.tensor(x, dtype=torch.int32), torch.tensor(y, dtype=torch.float32)
+    with pytest.raises(AssertionError, match="at line ") as compiled:
+        kernels.of_values(*arrays)
+    with pytest.raises(SimulationError) as simulated:
+        kernels.of_values.simulate(*arrays)
+    assert str(compiled.value).rpartition("0): ")[2] == str(simulated.value).rpartition("AssertionError: ")[2] != ""
+    assert kernels.of_values(torch.ones(5, dtype=torch.int32), torch.ones(5)).tolist() == [1.0] * 5
+
+
 def test_templates_assert():
     assert kernels.of_a_template(torch.ones(3), 0).tolist() == [1.0, 1.0, 1.0]
     for _ in range(2):  # the second time by a plan

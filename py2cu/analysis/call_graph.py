@@ -52,9 +52,10 @@ def functions_with(kernel: ir.Kernel, predicate: Callable[[ir.Kernel], bool]) ->
     return frozenset(keys)
 
 
-def asserts(kernel: ir.Kernel) -> bool:
-    """True for a kernel with an `assert`, in itself or in a device function."""
-    return any(isinstance(stmt, ir.Assert) for each in (kernel, *kernel.functions) for stmt in statements(each.body))
+def assertions(kernel: ir.Kernel) -> tuple[ir.Assert, ...]:
+    """Every `assert` of a kernel and of its device functions."""
+    blocks = (each.body for each in (kernel, *kernel.functions))
+    return tuple(stmt for block in blocks for stmt in statements(block) if isinstance(stmt, ir.Assert))
 
 
 def in_recursive_scc(functions: Iterable[ir.Kernel], *, itself: bool = True) -> set[str]:

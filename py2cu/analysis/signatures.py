@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import astuple, replace
 
 from py2cu import ir
-from py2cu.analysis.call_graph import asserts
+from py2cu.analysis.call_graph import assertions
 from py2cu.analysis.effects import has_barrier
 from py2cu.analysis.linear_extents import linear
 from py2cu.dtypes import Kind
@@ -52,7 +52,7 @@ def _signature(kernel: ir.Kernel) -> Signature:
         bounds=tuple(bound.terms for bound in kernel.bounds) if kernel.all_integers_bounded else None,
         vector_widths=tuple(sorted(kernel.vector_widths.items())),
         aligned=arrays_of_row_pointers(kernel),
-        asserts=asserts(kernel),
+        asserts=bool(assertions(kernel)),
     )
 
 

@@ -37,6 +37,7 @@ from py2cu.ir.statements import (
     Delete,
     EachThread,
     ExprStmt,
+    Field,
     For,
     If,
     Print,
@@ -158,16 +159,19 @@ def _print_statement(stmt: Stmt) -> Iterator[str]:
         case Delete(name=name):
             yield f"del {name}"
         case Print(texts=texts, values=values, fields=fields):
-            shown = [
-                f"{{{print_expr(v, typed=True)}:{f.layout}{f.letter}}}" for v, f in zip(values, fields, strict=True)
-            ]
-            yield f"print({''.join(a + b for a, b in zip(texts, [*shown, ''], strict=True))!r})"
-        case Assert(test=test, message=message):
-            yield f"assert {print_expr(test, typed=True)}, {message!r}"
+            yield f"print({_print_text(texts, values, fields)})"
+        case Assert(test=test, message=message, values=values, fields=fields):
+            yield f"assert {print_expr(test, typed=True)}, {_print_text(message, values, fields) if message else None}"
         case Comment():
             yield "pass"
         case _:
             assert_never(stmt)
+
+
+def _print_text(texts: tuple[str, ...], values: tuple[Expr, ...], fields: tuple[Field, ...]) -> str:
+    """A string in quotes, with each value and its format in braces."""
+    shown = [f"{{{print_expr(v, typed=True)}:{f.layout}{f.letter}}}" for v, f in zip(values, fields, strict=True)]
+    return repr("".join(text + value for text, value in zip(texts, [*shown, ""], strict=True)))
 
 
 def _print_branches(body: Block, orelse: Block) -> Iterator[str]:

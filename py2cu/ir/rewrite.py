@@ -137,8 +137,8 @@ def map_expressions(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
             return with_fields(stmt, indices=map_all(indices, change), value=change(value))
         case Print(values=values):
             return with_fields(stmt, values=map_all(values, change))
-        case Assert(test=test):
-            return with_fields(stmt, test=change(test))
+        case Assert(test=test, values=values):
+            return with_fields(stmt, test=change(test), values=map_all(values, change))
         case Return(value=value) if value is not None:
             return with_fields(stmt, value=change(value))
         case ExprStmt(call=call):
@@ -205,8 +205,8 @@ def _rebuild_statement(stmt: Stmt, change: Callable[[Expr], Expr], change_stmt: 
             return stmt if start is None else with_fields(stmt, start=rebuild(start, change))
         case Print(values=values):
             return with_fields(stmt, values=_rebuild_all(values, change))
-        case Assert(test=test):
-            return with_fields(stmt, test=rebuild(test, change))
+        case Assert(test=test, values=values):
+            return with_fields(stmt, test=rebuild(test, change), values=_rebuild_all(values, change))
         case DeclareLocal() | Break() | Continue() | Delete() | Comment():
             return stmt
         case _:

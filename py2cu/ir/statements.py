@@ -219,13 +219,19 @@ class Print:
 
 @record(frozen=True, slots=True)
 class Assert:
-    """`assert test, message`; `text` is the test as its user wrote it."""
+    """`assert test, message`; `text` is the test as its user wrote it.
+
+    `message`: text, value, text, …, text, or () for no message. Where it has values, the test is a constant False:
+    the statement stands in an `if`, since Python evaluates the message of a failed assertion only.
+    """
 
     test: Expr
-    message: str | None
+    message: tuple[str, ...]
     text: str = field(default="", compare=False)
     span: Span = span_field()
     trivia: Trivia = _trivia()
+    values: tuple[Expr, ...] = ()
+    fields: tuple[Field, ...] = ()
 
 
 @record(frozen=True, slots=True)

@@ -119,10 +119,12 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
             return (value,)
         case Store(indices=indices, value=value):
             return (*indices, value)
-        case If(test=test) | While(test=test) | Assert(test=test):
+        case If(test=test) | While(test=test):
             return (test,)
         case Print(values=values):
             return values
+        case Assert(test=test, values=values):
+            return (test, *values)
         case For(start=start, stop=stop, step=step):
             return (start, stop, step)
         case Return(value=value):

@@ -516,10 +516,13 @@ def accumulation(w: Writer) -> None:
 
 @statement_of()
 def assertion(w: Writer) -> None:
-    """One that holds. In a function it would be an effect, which is refused beside much."""
+    """One that holds, with or without a message. In a function it would be an effect, which is refused beside much."""
     if w.is_function:
         return new_local(w)
-    w.add(f"assert {condition(w, 1)} or {index(w, Kind.INT, 0).text} > {-LIMIT}{w.pick(['', ', ' + repr('as it is')])}")
+    holds = f"{condition(w, 1)} or {index(w, Kind.INT, 0).text} > {-LIMIT}"
+    number = index(w, Kind.INT, 1).text
+    message = w.pick(["", ", 'as it is'", f", f'{{{number}:4d}} and {{{{}}}}'", f", {number}"])
+    w.add(f"assert {holds}{message}")
     return None
 
 

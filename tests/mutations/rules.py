@@ -1471,6 +1471,17 @@ MUTATIONS: Final = (
         ),
     ),
     *_rule(
+        "only a failed assert computes the values of its message, once, and behind its test",
+        ("(*expressions.scope.hoisted.take(), failure)", "(failure,)", "kept:assert_values"),
+        (
+            "isinstance(body[0], ir.Assert) and body[0].values and not self.dialect.throws",
+            "False",
+            "kept:assert_values",
+        ),
+        ('texts = (*stmt.message[:-1], f"{stmt.message[-1]}\\n")', "texts = stmt.message", "kept:assert_values"),
+        ("std::snprintf(&message[0], message.size() + 1, format, values...);", "", "tests/test_asserts.py"),
+    ),
+    *_rule(
         "a failed assert ends its block, and the first block's is raised",
         (" or self.asserts(block)", "", "tests/test_asserts.py"),
         (

@@ -31,6 +31,14 @@ def of_elements(r: Index["h"], c: Index["w"], x: Float32[Tensor, "h w"], out: Fl
 
 
 @kernel
+def of_values(i: Index["n"], x: Int32[Tensor, "n"], y: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    assert x[i] < 8, f"{i}: {x[i]:3d} of {len(x)}, 100% {y[i]:.2f}"
+    assert y[i] >= 0, x[i]
+    assert i < 5, f"at most {5}"
+    out[i] = y[i]
+
+
+@kernel
 def of_a_template(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], low: Constexpr[int]):
     assert x[i] > low, "above the limit"
     out[i] = x[i]

@@ -180,7 +180,7 @@ class Unpacker:
                 return []
             if length is None:
                 is_count = ir.Compare("==", sequence.rounds, ir.Constant(count, span, ir.PY_INT), span)
-                checks.append(ir.Assert(is_count, f"{count} values are unpacked", "", span))
+                checks.append(ir.Assert(is_count, (f"{count} values are unpacked",), "", span))
             places = range(count if length is None else length)
             item = tuple(sequence.item(ir.Constant(at, span, ir.PY_INT)) for at in places)
         if item is None:

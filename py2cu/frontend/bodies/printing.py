@@ -1,7 +1,7 @@
-"""`print(…)` → `Print`: the constant text, and the format of each value.
+"""`print(…)` → `Print`, `assert …` → `Assert`: the constant text, and the format of each value.
 
-In: a call of Python's `print` with strings and f-strings. Out: a `Print` statement; diagnostics for formats that
-`printf` cannot print as Python does. `infer_types` checks what depends on the type of a value.
+In: a call of Python's `print`, or an assertion, with strings and f-strings. Out: statements; diagnostics for formats
+that `printf` cannot print as Python does. `infer_types` checks what depends on the type of a value.
 """
 
 from __future__ import annotations
@@ -38,21 +38,43 @@ def read_print(call: cst.Call, expressions: ExpressionReader) -> ir.Print:
         else:
             reader.read(arg.value)
     reader.texts[-1] += end
-    if any("\0" in text for text in reader.texts):
-        expressions.scope.error("P103", "a C string ends at its first NUL", call, "print another character")
-    if any("\ud800" <= char <= "\udfff" for text in reader.texts for char in text):
-        expressions.scope.error("P103", "half a surrogate pair cannot be printed", call, "write the whole character")
-    if len(reader.values) > 32:
-        expressions.scope.error("P105", "CUDA prints at most 32 values at a time", call, "print them in several lines")
+    reader.refuse_what_no_target_prints(call)
     span = expressions.scope.span_of(call)
     return ir.Print(tuple(reader.texts), tuple(reader.values), tuple(reader.fields), span)
 
 
+def read_assert(statement: cst.Assert, expressions: ExpressionReader) -> ir.Block:
+    """Read `assert test, message`: values in the message are computed by a failed assertion only.
+
+    assert n < 8, f"{n} labels"    →    if not n < 8: assert False, f"{n} labels"
+    """
+    span, text = expressions.scope.span_of(statement), source_text(statement.test)
+    test = expressions.read(statement.test)
+    match statement.msg:
+        case None:
+            return (ir.Assert(test, (), text, span),)
+        case cst.SimpleString() | cst.ConcatenatedString() as node if isinstance(node.evaluated_value, str):
+            return (ir.Assert(test, (node.evaluated_value,), text, span),)
+        case message:
+            before, reader = expressions.scope.hoisted.take(), _PrintReader(expressions, is_message=True)
+            reader.read(message)
+            reader.refuse_what_no_target_prints(message)
+    texts, values, fields = tuple(reader.texts), tuple(reader.values), tuple(reader.fields)
+    if not values:
+        return (*before, ir.Assert(test, texts, text, span))
+    failure = ir.Assert(ir.Constant(False, span), texts, text, span, values=values, fields=fields)
+    return (*before, ir.If(ir.Unary("not", test, test.span), (*expressions.scope.hoisted.take(), failure), span=span))
+
+
 @dataclass(slots=True)
 class _PrintReader:
-    """Collects the texts and the values of one call; texts surround values, so there is one more of them."""
+    """Collects the texts and the values of one call; texts surround values, so there is one more of them.
+
+    `is_message`: they are the message of an assertion.
+    """
 
     expressions: ExpressionReader
+    is_message: bool = False
     texts: list[str] = field(default_factory=lambda: [""])
     values: list[ir.Expr] = field(default_factory=list)
     fields: list[ir.Field] = field(default_factory=list)
@@ -71,6 +93,17 @@ class _PrintReader:
                 self.expressions.scope.error("P103", what, node, f'`{keyword}=""`')
                 return default
 
+    def refuse_what_no_target_prints(self, node: cst.CSTNode) -> None:
+        """Report texts and numbers of values that `printf` cannot take, at `node`, which was read."""
+        if any("\0" in text for text in self.texts):
+            self.expressions.scope.error("P103", "a C string ends at its first NUL", node, "print another character")
+        if any("\ud800" <= char <= "\udfff" for text in self.texts for char in text):
+            hint = "write the whole character"
+            self.expressions.scope.error("P103", "half a surrogate pair cannot be printed", node, hint)
+        if len(self.values) > 32:
+            hint = "print them in several lines"
+            self.expressions.scope.error("P105", "CUDA prints at most 32 values at a time", node, hint)
+
     def read(self, node: cst.BaseExpression) -> None:
         match node:
             case cst.SimpleString():
@@ -82,8 +115,11 @@ class _PrintReader:
                 for part in parts:
                     self.part(part, node)
             case _ if (string := rewrite_format(node)) is not None:
-                what = "`print` in a kernel formats values only in f-strings"
-                self.expressions.scope.error("P103", what, node, f"`print({string})`")
+                what = (
+                    f"{'an assertion' if self.is_message else '`print`'} in a kernel formats values only in f-strings"
+                )
+                hint = f"`{string}`" if self.is_message else f"`print({string})`"
+                self.expressions.scope.error("P103", what, node, hint)
             case _:
                 self.value(node, "", node)
 
@@ -138,15 +174,3 @@ def _evaluated(text: str, string: cst.FormattedString) -> str:
         return text
     quoted = f"{string.start.lower().replace('f', '')}{text}{string.end}"
     return str(ast.literal_eval(quoted))
-
-
-def read_message(node: cst.BaseExpression, expressions: ExpressionReader) -> str:
-    """The message of an assertion."""
-    match node:
-        case cst.SimpleString() | cst.ConcatenatedString() if isinstance(node.evaluated_value, str):
-            return node.evaluated_value
-        case _:
-            expressions.scope.error(
-                "P103", "the message of an assertion is a string in quotes", node, "`print` the values before it"
-            )
-            return ""

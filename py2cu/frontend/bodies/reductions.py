@@ -186,7 +186,7 @@ class ReductionReader:
         if not isinstance(part, Elements) or part.view.start is not None or part.view.stop is not None:
             return False
         has_items = ir.Compare(">", sequence.rounds, ZERO, part.span)
-        self.scope.hoisted.statements.append(ir.Assert(has_items, "the array is not empty", "", part.span))
+        self.scope.hoisted.statements.append(ir.Assert(has_items, ("the array is not empty",), "", part.span))
         return True
 
     def _with_default(

@@ -14,7 +14,7 @@ from py2cu.frontend.bodies.comments import comment_beside, comment_of, comments_
 from py2cu.frontend.bodies.expressions import ExpressionReader
 from py2cu.frontend.bodies.lists.fill import ListReader, is_list
 from py2cu.frontend.bodies.loops import LoopHead, make_while, read_loop_head, read_tests
-from py2cu.frontend.bodies.printing import read_message, read_print
+from py2cu.frontend.bodies.printing import read_assert, read_print
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences import SequenceReader, constant_range
 from py2cu.frontend.bodies.targets import TargetReader
@@ -22,7 +22,7 @@ from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, describe_for
 from py2cu.frontend.bodies.unpacking import bind
 from py2cu.frontend.declarations.annotations import AnnotationReader
 from py2cu.frontend.names.operators import AUGMENTED
-from py2cu.frontend.names.syntax import assigned_names, bound_by_blocks, inner_suites, name_nodes, nodes_in, source_text
+from py2cu.frontend.names.syntax import assigned_names, bound_by_blocks, inner_suites, name_nodes, nodes_in
 from py2cu.source import Span
 
 _WORDS: Final[dict[type[cst.CSTNode], str]] = {
@@ -136,9 +136,8 @@ class StatementReader:
                 if value is not None and not (isinstance(value, cst.Name) and value.value == "None"):
                     self.scope.error("P106", "a kernel returns nothing", statement, "store the value in an array")
                 return (ir.Return(span),)
-            case cst.Assert(test=test, msg=message):
-                text = read_message(message, self.expressions) if message is not None else None
-                return (ir.Assert(self.expressions.read(test), text, source_text(test), span),)
+            case cst.Assert():
+                return read_assert(statement, self.expressions)
             case cst.Expr(value=cst.NamedExpr() as named):
                 self.expressions.read(named)
                 return ()

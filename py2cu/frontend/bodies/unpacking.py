@@ -84,7 +84,7 @@ def _items(item: Item, target: cst.Tuple | cst.List, scope: Scope, checks: list[
             places = [ir.Constant(place, span, ir.PY_INT) for place in range(count if length is None else length)]
             if length is None:
                 has_count = ir.Compare("==", item.extent(0), ir.Constant(count, span, ir.PY_INT), span)
-                checks.append(ir.Assert(has_count, f"{count} values are unpacked", "", span))
+                checks.append(ir.Assert(has_count, (f"{count} values are unpacked",), "", span))
             return tuple(
                 item.at((place,)) if item.rank > 1 else ir.Load(item.array, item.indices((place,)), span)
                 for place in places

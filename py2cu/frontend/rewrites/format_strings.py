@@ -2,6 +2,7 @@
 
 "%d: %.2f" % (i, v)         f"{i}: {v:.2f}"
 "{}: {:.2f}".format(i, v)   f"{i}: {v:.2f}"
+"v is " + str(v)            "v is " f"{v}"
 """
 
 from __future__ import annotations
@@ -26,6 +27,14 @@ def rewrite_format(node: cst.BaseExpression) -> str | None:
             return _filled(_PERCENT.sub(_braces, string), values)
         case cst.Call(func=cst.Attribute(value=cst.SimpleString(value=string), attr=cst.Name(value="format"))):
             return _filled(string, [arg.value for arg in node.args])
+        case cst.Call(func=cst.Name("str"), args=[cst.Arg(value=value)]):
+            return f'f"{{{source_text(value)}}}"'
+        case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
+            pieces = [
+                source_text(part) if isinstance(part, cst.BaseString) else rewrite_format(part)
+                for part in (left, right)
+            ]
+            return None if None in pieces else " ".join(piece for piece in pieces if piece)
         case _:
             return None
 

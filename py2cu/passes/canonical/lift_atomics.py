@@ -95,8 +95,8 @@ class _Lifting:
                 return with_fields(stmt, args=self.operands(args))
             case ir.Print(values=values):
                 return with_fields(stmt, values=self.operands(values))
-            case ir.Assert(test=test):
-                return with_fields(stmt, test=self.lifted(test))
+            case ir.Assert(test=test, values=values):
+                return with_fields(stmt, test=self.lifted(test), values=self.operands(values))
             case _:
                 raise AssertionError(f"an atomic operation in {stmt}")
 

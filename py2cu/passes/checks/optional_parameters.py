@@ -94,6 +94,8 @@ class _Flow:
                 return where_true & where_false
             case ir.Assign(name=name) if name in self.optional:
                 return known.where_given([name]).where_assigned([name])
+            case ir.Return() | ir.Break() | ir.Continue() | ir.Assert(test=ir.Constant(value=False)):
+                return None
             case ir.Assert(test=test):
                 return known.where_given(self.implied(test, True))
             case ir.Store(array=array):
@@ -105,8 +107,6 @@ class _Flow:
                     self.check(extent, stmt.span, known)
             case ir.Comment(array=array) if array:
                 self.use(array, stmt.span, known)
-            case ir.Return() | ir.Break() | ir.Continue():
-                return None
         return known
 
     def loop(self, stmt: ir.For | ir.While, known: Known) -> Known:

@@ -47,8 +47,10 @@ class _Lifting:
                 stmt = with_fields(stmt, value=self.lift(value))
             case ir.Store(indices=indices, value=value):
                 stmt = with_fields(stmt, indices=map_all(indices, self.lift), value=self.lift(value))
-            case ir.If(test=test, chained=False) | ir.Assert(test=test):
+            case ir.If(test=test, chained=False):
                 stmt = with_fields(stmt, test=self.lift_test(test))
+            case ir.Assert(test=test, values=values):
+                stmt = with_fields(stmt, test=self.lift_test(test), values=map_all(values, self.lift))
             case ir.Print(values=values):
                 stmt = with_fields(stmt, values=map_all(values, self.lift))
             case ir.Return(value=value) if value is not None:

@@ -47,7 +47,7 @@ LAUNCHER_NAMES: Final = (
 
 
 # Classes and functions of the emitted CPU code.
-RUNTIME_NAMES: Final = "FiberScheduler GridBarrier FailedAssert FirstFailure Abandoned assert_that is_large"
+RUNTIME_NAMES: Final = "FiberScheduler GridBarrier FailedAssert FirstFailure Abandoned assert_that fail_assert is_large"
 
 
 RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN} {LAUNCHER_NAMES} {RUNTIME_NAMES}".split())

@@ -69,11 +69,11 @@ class StatementTyper(ExpressionTyper):
                 return with_fields(stmt, args=tuple(self.mask(self.expr(arg)) for arg in args))
             case ir.Alloc(start=start) if start is not None:
                 return with_fields(stmt, start=self.integer(self.expr(start), "a bound of a slice"))
-            case ir.Print(values=values, fields=fields):
-                printed = [self.printed(self.expr(value), field) for value, field in zip(values, fields, strict=True)]
-                return with_fields(stmt, values=tuple(v for v, _ in printed), fields=tuple(f for _, f in printed))
-            case ir.Assert(test=test):
-                return with_fields(stmt, test=self.test(test))
+            case ir.Print() | ir.Assert():
+                pairs = zip(stmt.values, stmt.fields, strict=True)
+                printed = [self.printed(self.expr(value), field) for value, field in pairs]
+                stmt = with_fields(stmt, values=tuple(v for v, _ in printed), fields=tuple(f for _, f in printed))
+                return with_fields(stmt, test=self.test(stmt.test)) if isinstance(stmt, ir.Assert) else stmt
             case _:
                 assert not blocks(stmt)
                 return stmt

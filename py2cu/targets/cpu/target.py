@@ -10,7 +10,7 @@ from functools import partial, reduce
 from typing import Final
 
 from py2cu import ir
-from py2cu.analysis.call_graph import asserts, launch_objects_by_function
+from py2cu.analysis.call_graph import assertions, launch_objects_by_function
 from py2cu.analysis.effects import contains_yield, is_grid_barrier, syncs_grid
 from py2cu.builtins.launch import LANE_HELPER
 from py2cu.dtypes import C64, C128
@@ -93,7 +93,8 @@ def view(kernel: ir.Kernel) -> KernelView:
         syncs_grid=syncs_grid(kernel),
         sizes=_sizes(kernel),
         overflows=overflows(kernel),
-        asserts=asserts(kernel),
+        asserts=bool(assertions(kernel)),
+        fails_with_values=any(stmt.values for stmt in assertions(kernel)),
         headers=headers_of_types(types).union(
             speller.headers,
             table_headers,

@@ -107,9 +107,10 @@ class Emitter(CallEmitter):
             case ir.Break() | ir.Continue() | ir.Return():
                 yield Line(f"{pad}{type(stmt).__name__.lower()};")
             case ir.Print():
-                yield Line(f"{pad}{self.printing(stmt)};")
+                yield Line(f"{pad}{self.function('printf')}({self.format_arguments(stmt.texts, stmt)});")
             case ir.Assert():
-                yield Line(f"{pad}{self.assertion(stmt)};")
+                for part in self.assertion(stmt):
+                    yield Line(f"{pad}{part};")
             case ir.EachThread():
                 raise AssertionError(f"only the CPU target emits {stmt}")
             case ir.Delete() | ir.Comment():
@@ -117,18 +118,33 @@ class Emitter(CallEmitter):
             case _:
                 assert_never(stmt)
 
-    def assertion(self, stmt: ir.Assert) -> str:
-        """C's `assert`, a macro, or a call of `assert_that` with the line and the message."""
-        tested = self.expr(stmt.test)
+    def assertion(self, stmt: ir.Assert) -> Iterator[str]:
+        """C's `assert`, a macro, behind a `printf` of a message with values; or a call that throws the line and the
+        message.
+        """
+        message = "".join(stmt.message)
         if self.dialect.throws:
-            origin = self.kernel.origin
-            line = f"{f'{PurePath(origin.file.name).name}, ' if origin else ''}line {stmt.span.line}"
-            message = (stmt.message or " ".join(stmt.text.split())).replace("\0", "\\0")  # a NUL ends a C string
-            return f"assert_that({tested.text}, {string_literal(line).text}, {string_literal(message).text})"
-        condition = self.junction("and", tested, string_literal(stmt.message)).text if stmt.message else tested.text
+            yield self.throwing(stmt, message)
+            return
+        if stmt.values:
+            texts = (*stmt.message[:-1], f"{stmt.message[-1]}\n")
+            yield f"{self.function('printf')}({self.format_arguments(texts, stmt)})"
+            message = " ".join(stmt.text.split())
+        tested = self.expr(stmt.test)
+        condition = self.junction("and", tested, string_literal(message)).text if message else tested.text
         calls = [node for node in walk(stmt.test) if isinstance(node, ir.DeviceCall)]
         has_bare_comma = any(len(self.callees[call.function].template) > 1 for call in calls)  # it splits the argument
-        return f"{self.function('assert')}{f'(({condition}))' if has_bare_comma else f'({condition})'}"
+        yield f"{self.function('assert')}{f'(({condition}))' if has_bare_comma else f'({condition})'}"
+
+    def throwing(self, stmt: ir.Assert, message: str) -> str:
+        """A call of `assert_that` or, for a message with values, of `fail_assert`."""
+        origin = self.kernel.origin
+        place = f"{f'{PurePath(origin.file.name).name}, ' if origin else ''}line {stmt.span.line}"
+        line = string_literal(place).text
+        if stmt.values:
+            return f"fail_assert({line}, {self.format_arguments(stmt.message, stmt)})"
+        text = (message or " ".join(stmt.text.split())).replace("\0", "\\0")  # a NUL ends a C string
+        return f"assert_that({self.expr(stmt.test).text}, {line}, {string_literal(text).text})"
 
     def filled(self, name: str, values: tuple[ir.Expr, ...]) -> str:
         """`{{a, b}, {c, d}}`: the elements of an array."""
@@ -201,10 +217,10 @@ class Emitter(CallEmitter):
                     return f"{target} {inner.op}= {right.text};"
         return f"{target} = {self.assigned(value, c_type).text};"
 
-    def printing(self, stmt: ir.Print) -> str:
-        """`printf("i = %d, x = %g", i, x)`; the C type of a value decides its length modifier."""
-        text, values = stmt.texts[0].replace("%", "%%"), []
-        for value, field, after in zip(stmt.values, stmt.fields, stmt.texts[1:], strict=True):
+    def format_arguments(self, texts: tuple[str, ...], stmt: ir.Print | ir.Assert) -> str:
+        """`"i = %d, x = %g", i, x`: what `printf` takes. The C type of a value decides its length modifier."""
+        text, values = texts[0].replace("%", "%%"), []
+        for value, field, after in zip(stmt.values, stmt.fields, texts[1:], strict=True):
             spelled, letter = self.expr(value), field.letter
             if letter == "s":
                 spelled = CxxText(f'{spelled.within(TERNARY + 1)} ? "True" : "False"', TERNARY, "const char*")
@@ -218,7 +234,7 @@ class Emitter(CallEmitter):
                 letter = "u"
             text += f"%{field.layout}{letter}{after.replace('%', '%%')}"
             values.append(spelled.text)
-        return f"{self.function('printf')}({', '.join([string_literal(text).text, *values])})"
+        return ", ".join([string_literal(text).text, *values])
 
     def conditional(self, stmt: ir.If, depth: int) -> Iterator[Line]:
         """An `if` with its `elif` chain and `else`: braces around all branches or none."""
@@ -277,6 +293,8 @@ class Emitter(CallEmitter):
 
     def needs_braces(self, body: ir.Block) -> bool:
         if len(body) != 1 or any(body[0].trivia.above):
+            return True
+        if isinstance(body[0], ir.Assert) and body[0].values and not self.dialect.throws:
             return True
         return isinstance(
             body[0], ir.If | ir.For | ir.While | ir.Delete | ir.Comment | ir.DeclareLocal | ir.StructuredBinding

@@ -80,6 +80,7 @@ class KernelView:
     syncs_grid: bool = False  # its blocks wait for each other
     waits_anywhere: bool = False  # on the CPU: a thread may wait for any other one
     asserts: bool = False  # on the CPU: an `assert` may throw
+    fails_with_values: bool = False  # on the CPU: the message of an `assert` has values
     sizes: tuple[str, ...] = ()  # on the CPU: the greatest decides whether a launch is large
     shared_limit_condition: str = ""  # the condition for `allow_shared`; empty if it is always called
     constexprs: tuple[Argument, ...] = ()  # template arguments of the user's: first, since no call can deduce them

@@ -67,7 +67,7 @@ class _RowStore:
         if extent is None:
             count = ir.Constant(len(value.items), span, ir.PY_INT)
             is_count = ir.Compare("==", part.extent(0), count, span)
-            self.before.append(ir.Assert(is_count, f"{len(value.items)} values are stored", "", span))
+            self.before.append(ir.Assert(is_count, (f"{len(value.items)} values are stored",), "", span))
         for place, item in enumerate(value.items):
             at = (ir.Constant(place, span, ir.PY_INT),)
             if part.rank > 1:
