@@ -109,8 +109,7 @@ class Emitter(CallEmitter):
             case ir.Print():
                 yield Line(f"{pad}{self.function('printf')}({self.format_arguments(stmt.texts, stmt)});")
             case ir.Assert():
-                for part in self.assertion(stmt):
-                    yield Line(f"{pad}{part};")
+                yield from (Line(f"{pad}{part};") for part in self.assertion(stmt))
             case ir.EachThread():
                 raise AssertionError(f"only the CPU target emits {stmt}")
             case ir.Delete() | ir.Comment():
