@@ -7,6 +7,7 @@ is called.
 from __future__ import annotations
 
 import dis
+import enum
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -30,6 +31,20 @@ def visible_objects(function: FunctionType) -> dict[str, object]:
     return live | {name: value for name, value in values.items() if value is not None}
 
 
+def live_attribute(owner: object, name: str) -> object:
+    """An attribute of a module, a user's class or the member of an enum, looked up without running code; else None."""
+    match owner:
+        case ModuleType():
+            return vars(owner).get(name)
+        case enum.Enum():
+            return {"name": owner._name_, "value": owner._value_}.get(name)
+        case type() if not is_library(owner.__module__):
+            members = vars(owner).get("_member_map_", {}) if issubclass(owner, enum.Enum) else {}
+            return members.get(name, next((vars(each)[name] for each in owner.__mro__ if name in vars(each)), None))
+        case _:
+            return None
+
+
 def defaults_of(function: FunctionType) -> dict[str, object]:
     """The defaults of parameters, by name."""
     positional = function.__code__.co_varnames[: function.__code__.co_argcount]
@@ -45,7 +60,7 @@ def constants(function: FunctionType) -> dict[str, object]:
     values: dict[str, object] = {}
     names = set(_code_names(function.__code__))
     for name, value in visible_objects(function).items():
-        if isinstance(value, ModuleType):
+        if isinstance(value, ModuleType | type):
             values |= {f"{owner}.{each}": member for owner, each, member in _members(value, names)}
         else:
             values[name] = value
@@ -74,18 +89,35 @@ class Binding(NamedTuple):
 
 
 def bindings(function: FunctionType) -> Iterator[Binding]:
-    """The lookups of `function` when it runs: globals, builtins among them, and members of the user's modules."""
+    """The lookups of `function` when it runs: globals and builtins, and members of the user's modules and classes."""
     cells = cells_of(function)
     for first, *rest in sorted(_chains(function.__code__, frozenset(cells))):
         value = contents(cells[first]) if first in cells else function.__globals__.get(first)
         if first not in cells:
             yield Binding(function.__globals__, first, value)
         for name in rest:
-            if not isinstance(value, ModuleType) or is_library(value.__name__):
+            namespaces = _namespaces(value, name)
+            for namespace in namespaces:
+                value = namespace.get(name)
+                yield Binding(namespace, name, value)
+            if not namespaces:
                 break
-            namespace = vars(value)
-            value = namespace.get(name)
-            yield Binding(namespace, name, value)
+
+
+def _namespaces(owner: object, name: str) -> list[Mapping[str, object]]:
+    """Where Python looks up the attribute `name` of a user's module or class; empty for other objects.
+
+    The last one binds the name. An earlier one, of a derived class, would hide it.
+    """
+    match owner:
+        case ModuleType() if not is_library(owner.__name__):
+            return [vars(owner)]
+        case type() if not is_library(owner.__module__):
+            spaces = [vars(each) for each in owner.__mro__]
+            found = next((place for place, space in enumerate(spaces) if name in space), len(spaces))
+            return list(spaces[: found + 1])
+        case _:
+            return []
 
 
 def cells_of(function: FunctionType) -> dict[str, CellType]:
@@ -150,13 +182,19 @@ def callees(function: FunctionType) -> Iterator[FunctionType]:
             yield value
 
 
-def _members(module: ModuleType, names: set[str]) -> Iterator[tuple[str, str, object]]:
-    """The members in `names` of a user's module, and of modules in it: module, name, value."""
-    if is_library(module.__name__):
+def _members(owner: ModuleType | type, names: set[str]) -> Iterator[tuple[str, str, object]]:
+    """The members in `names` of a user's module or class, and of those in it: owner, name, value.
+
+    The value of an enum's member is the number or the text that the member stands for.
+    """
+    if is_library(owner.__module__ if isinstance(owner, type) else owner.__name__):
         return
-    inside = [inner for name in sorted(names) if isinstance(inner := vars(module).get(name), ModuleType)]
-    for owner in (module, *inside):
-        yield from ((owner.__name__, name, vars(owner)[name]) for name in sorted(names & vars(owner).keys()))
+    inside = [inner for name in sorted(names) if isinstance(inner := live_attribute(owner, name), ModuleType | type)]
+    for each in (owner, *inside):
+        for name in sorted(names):
+            member = live_attribute(each, name)
+            if member is not None:
+                yield live_name(each) or "", name, member._value_ if isinstance(member, enum.Enum) else member
 
 
 def _names(function: FunctionType) -> Iterable[str]:

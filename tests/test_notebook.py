@@ -231,6 +231,42 @@ def test_a_redefined_helper_or_constant_is_the_new_one(notebook: Notebook) -> No
         assert notebook.run(show) == f"{values} {values} {values} True\n"
 
 
+def test_a_redefined_class_has_the_new_constants(notebook: Notebook) -> None:
+    kernel = """
+        from enum import Enum, IntEnum, auto
+        class Mode(IntEnum):
+            SUM = auto()
+            MEAN = auto()
+        class Kind(Enum):
+            A = 0.5
+        class Base:
+            STEP = 1.0
+        class Config(Base):
+            pass
+        TWICE = Mode.MEAN * 2
+        def moved(v, mode: int = Mode.MEAN):
+            return v + mode
+        @kernel
+        def uses(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], mode: int = Mode.SUM):
+            out[i] = moved(x[i]) + Mode.MEAN * 10 + Kind.A.value + Config.STEP * 100 + TWICE * 1000 + mode * 10000
+        """
+    assert notebook.run(kernel) == ""
+    show = """
+        out = torch.empty(3)
+        uses[1, 32](x, out)
+        print(uses(x).tolist() == uses.simulate(x).tolist() == out.tolist(), (uses(x) - x)[0].item(), uses.check().ok)
+        """
+    for cell, value in [
+        ("pass", 14122.5),
+        ("class Mode(IntEnum):\n    MEAN = 7", 14172.5),
+        ("class Kind(Enum):\n    A = 0.25", 14172.25),
+        ("Config.STEP = 2.0", 14272.25),
+        ("del Config.STEP\nBase.STEP = 3.0", 14372.25),
+    ]:
+        assert notebook.run(cell) == ""
+        assert notebook.run(show) == f"True {value} True\n"
+
+
 def test_autoreload_of_a_helpers_file(notebook: Notebook) -> None:
     """IPython puts the new code into the function that the notebook imported."""
     write = "import pathlib; _ = pathlib.Path('moving.py').write_text('def moved(v):\\n    return v + {}\\n')"

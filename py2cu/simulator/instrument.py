@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import partial
 from operator import setitem
 from types import CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
@@ -16,6 +17,7 @@ from typing import Any, Final
 
 from py2cu.builtins.launch import LaunchNumber
 from py2cu.live import is_library, reachable_functions
+from py2cu.simulator.classes import substitute_class
 from py2cu.simulator.memory.local import as_table
 from py2cu.simulator.memory.predication import skip_if_predicated
 from py2cu.simulator.schedule.collectives import MODULES, substitute_for
@@ -114,6 +116,8 @@ class InstrumentedKernel:
             return PyComplex(value)
         if value.__class__ is tuple:
             return as_table(value)
+        if (in_class := substitute_class(value, self._substitute)) is not None:
+            return in_class
         collective = substitute_for(value)
         if collective is not None:
             return collective
@@ -151,7 +155,12 @@ class InstrumentedKernel:
         substitutes: dict[str, object] = {}
         for name, value in [*vars(module).items()]:
             is_inside = isinstance(value, ModuleType) and value.__name__.startswith(f"{module.__name__}.")
-            if is_inside or value.__class__ is int or (isinstance(value, FunctionType) and value in self._callees):
+            if (
+                is_inside
+                or value.__class__ is int
+                or isinstance(value, type | Enum)
+                or (isinstance(value, FunctionType) and value in self._callees)
+            ):
                 substitutes[name] = self._substitute(value)
         return {name: value for name, value in substitutes.items() if value is not vars(module)[name]}
 

@@ -47,6 +47,14 @@ CONSTANTS: Final = {
     "FULL": (0xFF, "0xFF"), "WIDE": (2**40, "0x10000000000"), "RATE": (0.125, "0.125"), "ON": (True, "True"),
     "TURN": (0.6 - 0.8j, "0.6 - 0.8j"), "SIDE": (2, "2"),
 }  # fmt: skip
+MEMBERS: Final = {"Gate.FIRST": 1, "Gate.LAST": 2, "Gate.LAST.value": 2, "Option.ALL": 3, "Config.SIDE": -3}
+RATES: Final = {"Config.RATE": -0.375, "Kind.HALF.value": 0.5}
+CLASSES: Final = {
+    "Gate": "class Gate(IntEnum):\n    FIRST = auto()\n    LAST = auto()",
+    "Option": "class Option(IntFlag):\n    ONE = auto()\n    TWO = auto()\n    ALL = ONE | TWO",
+    "Kind": "class Kind(Enum):\n    HALF = 0.5",
+    "Config": "class Config:\n    RATE: float = -RATE * 3\n    SIDE = -3",
+}
 TABLES: Final[dict[str, tuple[Any, ...]]] = {
     "STEPS": (3, -7, 0, 2**31, 100), "GRID": ((1, -2, 4), (0, 8, -5)), "WEIGHTS": (0.25, -1.5, 0.0, 0.1),
     "ROWS": ((0.5, 2.0), (1e30, -0.0), (3.0, 1e-3)), "MASK": (True, False, True),
@@ -271,12 +279,13 @@ def constant(w: Writer, type_: Type, depth: int) -> Value:
                     ("FULL", 255),
                     ("WIDE", 2**40),
                     ("len(STEPS)", 5),
+                    w.pick([*MEMBERS.items()]),
                 ]
             )
             return Value(text, type_, number, number, True)
         case Kind.FLOAT:
-            text = w.pick([w.pick(FLOAT_LITERALS), "RATE", "math.pi", "math.inf", "math.nan"])
-            named = {"RATE": 0.125, "math.pi": math.pi, "math.inf": math.inf, "math.nan": math.nan}
+            text = w.pick([w.pick(FLOAT_LITERALS), "RATE", "math.pi", "math.inf", "math.nan", *RATES])
+            named = {"RATE": 0.125, "math.pi": math.pi, "math.inf": math.inf, "math.nan": math.nan, **RATES}
             bound = named[text] if text in named else float(text)
             return Value(f"({text})", type_, bound, bound, True)
         case Kind.COMPLEX:

@@ -17,7 +17,7 @@ import tests.fuzz.parts
 import tests.fuzz.tuples
 import tests.fuzz.whole_numbers  # noqa: F401 - its productions
 from py2cu.dtypes import Kind
-from tests.fuzz.expressions import CONSTANTS, TABLES, convertible, value
+from tests.fuzz.expressions import CLASSES, CONSTANTS, TABLES, convertible, value
 from tests.fuzz.redefinitions import later_cell
 from tests.fuzz.remarks import remarked
 from tests.fuzz.shapes import AXES, PRODUCTS, names_in, spaced
@@ -34,11 +34,13 @@ PRELUDE: Final = "\n".join([
     "import numpy as np",
     "import py2cu",
     "import torch",
+    "from enum import Enum, IntEnum, IntFlag, auto",
     f"from jaxtyping import {', '.join(row.jaxtyping for row in (*DTYPES, *SYMBOLS))}",
     "from torch import Tensor",
     "from py2cu import Constexpr, Index, blockDim, blockIdx, gridDim, kernel, local, shared, syncthreads, threadIdx",
     *(f"{name} = {text}" for name, (_, text) in CONSTANTS.items()),
     *(f"{name} = {table}" for name, table in TABLES.items()),
+    *(f"\n\n{text}" for text in CLASSES.values()),
     "",
     "",
 ])  # fmt: skip

@@ -15,6 +15,7 @@ import libcst as cst
 from py2cu import builtins, ir
 from py2cu.builtins.launch import LANE
 from py2cu.frontend.bodies.calls import CallReader
+from py2cu.frontend.bodies.flags import refuse_flags
 from py2cu.frontend.bodies.methods import read_rank, read_shape, refuse_attribute
 from py2cu.frontend.bodies.none_tests import read_none_test
 from py2cu.frontend.bodies.parts import (
@@ -82,6 +83,7 @@ class ExpressionReader:
             ):
                 return literal(number, span)
             case cst.BinaryOperation(left=left, operator=operator, right=right) if type(operator) in BINARY:
+                refuse_flags(operator, (left, right), self.scope)
                 return ir.Binary(BINARY[type(operator)], self.read(left), self.read(right), span)
             case cst.Integer():
                 return self._read_integer(node)
@@ -94,6 +96,7 @@ class ExpressionReader:
             case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer() as inner):
                 return self._read_integer(inner, negative=True, place=node)
             case cst.UnaryOperation(operator=sign, expression=inner):
+                refuse_flags(sign, (inner,), self.scope)
                 return self._fold_sign(ir.Unary(UNARY[type(sign)], self.read(inner), span))
             case cst.BooleanOperation(left=left, operator=junction, right=right):
                 word = "and" if isinstance(junction, cst.And) else "or"
@@ -204,15 +207,13 @@ class ExpressionReader:
             return ir.Constant(check_64_bits(constant, self.scope.reporter, span), span)
         if (table := self.scope.table(node)) is not None:
             return constant_value(table, node, self.scope)
+        if self.scope.reports_class(node):
+            return ir.Constant(0, span)
         if qualified is not None or isinstance(node, cst.Attribute) or text in self.scope.environment.live:
             self.scope.error("P202", f"a kernel cannot use the value of `{text}`", node, "pass it as a parameter")
         elif text in self.scope.environment.definitions:
-            self.scope.error(
-                "P202",
-                f"`{text}` is not a literal constant",
-                node,
-                f"assign a number to it, `{text} = …`, or make it a parameter",
-            )
+            hint = f"assign a number to it, `{text} = …`, or make it a parameter"
+            self.scope.error("P202", f"`{text}` is not a literal constant", node, hint)
         else:
             self.scope.unknown_name(node)
         return ir.Constant(0, span)
@@ -318,6 +319,8 @@ class ExpressionReader:
                 return self._read_item(node, self.read(call))
             case cst.Name() as base if not self.scope.is_local(base) and self.scope.environment.qualify(base) is None:
                 self.scope.unknown_name(base)
+            case base if self.scope.reports_class(base):
+                pass
             case cst.Call(func=cst.Attribute(attr=cst.Name(value="view"))) as view:
                 hint = f"assign the view first: `rows = {source_text(view)}`"
                 self.scope.error("P401", "only names can be indexed", node, hint)

@@ -21,7 +21,7 @@ from py2cu.frontend.names.reexports import Reexports, Starred
 from py2cu.frontend.names.syntax import Statement, dotted, flatten, suites
 from py2cu.live import is_library
 
-Meaning = str | cst.BaseExpression | cst.FunctionDef  # the imported name, else the node
+Meaning = str | cst.BaseExpression | cst.FunctionDef | cst.ClassDef  # the imported name, else the node
 STAR = "*"
 """The name of the binding `from m import *`, which stands for all its names."""
 _LITERALS = (cst.Integer, cst.Float, cst.Imaginary, cst.SimpleString)
@@ -133,7 +133,9 @@ def _bindings(statement: Statement, is_certain: bool) -> Iterator[Binding]:
             yield Binding(name.value, statement, name, is_certain)
         case cst.AugAssign(target=target) | cst.Del(target=target):
             yield from _targets(target, None, is_certain)
-        case cst.ClassDef(name=name) | cst.TypeAlias(name=name):
+        case cst.ClassDef(name=name):
+            yield Binding(name.value, statement, name, is_certain)
+        case cst.TypeAlias(name=name):
             yield Binding(name.value, None, name, is_certain)
         case cst.If(test=test, body=block, orelse=orelse):
             yield from find_bindings(block.body, False)

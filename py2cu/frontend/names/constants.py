@@ -7,11 +7,12 @@ In: numbers that the source shows. Out: the result, or None. No user code runs: 
 
 from __future__ import annotations
 
+import enum
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import libcst as cst
 
@@ -25,6 +26,7 @@ Real = bool | int | float
 Number = Real | complex
 Constants = tuple["Constants | Real", ...]
 Value = Number | str | Constants
+T = TypeVar("T")
 
 MAX_NUMBERS: Final = 64 * 1024 // 4  # of a table, to fit constant memory
 _LARGE: Final = 2**128  # larger numbers are not evaluated: no constant of a kernel needs them
@@ -99,7 +101,7 @@ def as_constants(values: Iterable[object]) -> Constants | None:
     constants: list[Constants | Real] = []
     count = 0
     for value in values:
-        item = as_constants(value) if isinstance(value, tuple) else value
+        item = as_constants(value) if isinstance(value, tuple) else plain(value)
         if not isinstance(item, bool | int | float | tuple):
             return None
         constants.append(item)
@@ -107,6 +109,11 @@ def as_constants(values: Iterable[object]) -> Constants | None:
         if count > MAX_NUMBERS:
             return None
     return tuple(constants)
+
+
+def plain(value: T) -> T | int:
+    """The integer that a member of an `IntEnum` is; any other value unchanged."""
+    return int(value) if isinstance(value, enum.Enum) and isinstance(value, int) else value
 
 
 def numbers(value: Constants | Real) -> Iterator[Real]:

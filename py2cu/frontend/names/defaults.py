@@ -29,7 +29,8 @@ from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType, Kind
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
-from py2cu.frontend.names.constants import check_64_bits
+from py2cu.frontend.names.classes import why_no_number
+from py2cu.frontend.names.constants import check_64_bits, plain
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import source_text
 from py2cu.ir.abi.parameters import Default
@@ -65,7 +66,7 @@ class DefaultReader:
         if (
             isinstance(live, bool | int | float) and type(live).__module__ != "numpy" and live != early.constant(node)
         ):  # the source shows another number, or none
-            return ir.Constant(check_64_bits(live, self.reporter, self.span_of(node)), span)
+            return ir.Constant(check_64_bits(plain(live), self.reporter, self.span_of(node)), span)
         hint = f"pass `{name}` in the call, or bind the name once, with a plain `=` or `import` that always runs"
         if report_ambiguous_name(node, early, self.reporter, self.span_of, hint):
             return None
@@ -95,14 +96,17 @@ class DefaultReader:
             element = early.element(node)
             value = early.constant(node) if element is None else _rounded(*element)
             value = self.constant_elsewhere(node) if value is None else value
+        reason = why_no_number(node, self.environment)
         if value is None or isinstance(value, str | tuple):
             what, hint = f"the default of `{name}` must be a number that the source shows", "write the number out"
+            what, hint = reason or (what, hint)
             self.reporter.error("P106", what, self.span_of(node), hint)
             return None
         number = _as_type(value, type_)
         if number is None:
-            what = f"`{name}` takes {_WANTED[_kind(type_)]}{_range(type_)}, and its default is {value!r}"
-            self.reporter.error("P106", what, self.span_of(node), "write a default of that type")
+            what = f"`{name}` takes {_WANTED[_kind(type_)]}{_range(type_)}, and its default is {plain(value)!r}"
+            what, hint = reason or (what, "write a default of that type")
+            self.reporter.error("P106", what, self.span_of(node), hint)
             return None
         text = source_text(node) if _is_literal(node) and not isinstance(number, bool) else ""
         return Default(number, text, self.span_of(node))

@@ -10,31 +10,25 @@ kernel that uses an ambiguous name is refused.
 
 from __future__ import annotations
 
-import ast
 import builtins
-import functools
+import enum
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import ModuleType
 from typing import Final
 
 import libcst as cst
 
-from py2cu.builtins import CONSTANTS
 from py2cu.dtypes import DType, find_dtype
-from py2cu.frontend.names import constants as evaluate
 from py2cu.frontend.names.bindings import Binding, gather_bindings
-from py2cu.frontend.names.constants import Constants, Number, Real, Value, as_constants, rounds_alike
+from py2cu.frontend.names.constants import Constants, Number, Real, plain, rounds_alike
+from py2cu.frontend.names.evaluation import Evaluator
 from py2cu.frontend.names.known_names import is_known
-from py2cu.frontend.names.operators import COMPUTE_BINARY, COMPUTE_UNARY
 from py2cu.frontend.names.reexports import Reexports
 from py2cu.frontend.names.syntax import Statement, all_parameters, dotted, name_nodes
-from py2cu.live import is_library, live_name
+from py2cu.live import is_library, live_attribute, live_name
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
 _KEEPING: Final = ("py2cu.kernel", "py2cu.device", "numba.cuda.jit")  # decorators that keep the function's meaning
-MAX_STEPS: Final = 300  # the longest chain of definitions that is evaluated
-_LITERAL: Final = (bool, int, float, complex, str)
 
 
 @dataclass(slots=True)
@@ -44,6 +38,7 @@ class Environment:
     imports: the qualified name of each import.
     definitions: the expression that each name is assigned.
     functions: the node of each `def`.
+    classes: the node of each `class`.
     stars: modules of `from module import *`, in order.
     live: the current values, by name; empty if only the source is known.
     pruned_names: names bound only by statements that were left out, for messages.
@@ -63,6 +58,7 @@ class Environment:
     imports: dict[str, str] = field(default_factory=dict)
     definitions: dict[str, cst.BaseExpression] = field(default_factory=dict)
     functions: dict[str, cst.FunctionDef] = field(default_factory=dict)
+    classes: dict[str, cst.ClassDef] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     live: Mapping[str, object] = field(default_factory=dict)
     pruned_names: frozenset[str] = frozenset()
@@ -74,14 +70,14 @@ class Environment:
     rebound: dict[str, tuple[Binding, ...]] = field(default_factory=dict)
     bound_elsewhere: Mapping[str, cst.CSTNode] = field(default_factory=dict)
     named: Mapping[cst.FunctionDef, tuple[cst.NamedExpr, ...]] = field(default_factory=dict)
-    names_in_definitions: dict[cst.BaseExpression, tuple[str, ...]] = field(default_factory=dict)
+    names_in_definitions: dict[cst.CSTNode, tuple[str, ...]] = field(default_factory=dict)
     reexports: Reexports | None = None
-    _values: dict[str, Value | None] = field(default_factory=dict)  # of definitions, cached
+    _values: dict[str, object] = field(default_factory=dict)  # of definitions and classes, cached
 
     @property
     def names(self) -> tuple[str, ...]:
         """Every name that is bound here, for messages."""
-        return (*self.imports, *self.definitions, *self.functions, *self.ambiguous, *self.pruned_names)
+        return (*self.imports, *self.definitions, *self.functions, *self.classes, *self.ambiguous, *self.pruned_names)
 
     def read(self, body: Iterable[Statement], parameters: Collection[str] = ()) -> None:
         """Enter the bindings of one scope whose value at the time of a launch the source determines.
@@ -129,6 +125,8 @@ class Environment:
                 self.imports[binding.name] = qualified
             case cst.FunctionDef() as function:
                 self.functions[binding.name] = function
+            case cst.ClassDef() as class_:
+                self.classes[binding.name] = class_
             case cst.BaseExpression() as value:
                 self.definitions[binding.name] = value
 
@@ -138,10 +136,10 @@ class Environment:
         `order` holds the scope's names, each with the place of its last binding. A definition of an enclosing scope
         cannot have read a name in `bound`; one of this scope may have read an earlier value of a name in `again`.
         """
-        waiting = [*self.definitions]
+        waiting = [*self.definitions, *self.classes]
         while waiting:
             name = waiting.pop()
-            definition = self.definitions.get(name)
+            definition = self.definitions.get(name) or self.classes.get(name)
             if definition is None:
                 continue
             others, when = (again, order[name]) if name in order else (bound, 0)
@@ -150,27 +148,27 @@ class Environment:
             if changed is not None:
                 self._forget(name)
                 self.ambiguous[name] = (Binding(name, None, definition, True), *self.ambiguous.get(changed, ()))
-                waiting = [*self.definitions]
+                waiting = [*self.definitions, *self.classes]
 
     def ask_live(self, names: Iterable[str]) -> None:
         """Use the live values of these names, and of names that are computed from them."""
         waiting = [*names]
         while waiting:
             name = waiting.pop()
-            node = self.definitions.get(name) or self.functions.get(name) or cst.Name(name)
+            node = self.definitions.get(name) or self.functions.get(name) or self.classes.get(name) or cst.Name(name)
             self._forget(name)
             self.ambiguous[name] = (Binding(name, None, node, True),)
-            others = self.definitions.items()
+            others = {**self.definitions, **self.classes}.items()
             waiting += [other for other, value in others if name in self._names_in_definition(value)]
 
     def copy(self) -> Environment:
         """A copy whose names may be changed."""
         return replace(
             self, imports={**self.imports}, definitions={**self.definitions}, functions={**self.functions},
-            ambiguous={**self.ambiguous}, rebound={**self.rebound}, _values={},
+            classes={**self.classes}, ambiguous={**self.ambiguous}, rebound={**self.rebound}, _values={},
         )  # fmt: skip
 
-    def _names_in_definition(self, definition: cst.BaseExpression) -> tuple[str, ...]:
+    def _names_in_definition(self, definition: cst.CSTNode) -> tuple[str, ...]:
         if definition not in self.names_in_definitions:
             self.names_in_definitions[definition] = tuple(name.value for name in name_nodes(definition))
         return self.names_in_definitions[definition]
@@ -239,7 +237,7 @@ class Environment:
             case cst.Name(value=name) if name not in self.functions:
                 if name in self.live:
                     return live_name(self.live[name])
-                if name in self.ambiguous:
+                if name in self.ambiguous or name in self.classes:
                     return None
                 return self._starred(name) or (f"builtins.{name}" if name in _BUILTIN_NAMES else None)
             case _:
@@ -261,8 +259,7 @@ class Environment:
             case cst.Name(value=name) if name not in self.functions:
                 return self.live.get(name)
             case cst.Attribute(value=value, attr=cst.Name(value=attr)):
-                owner = self.live_value(value)
-                return vars(owner).get(attr) if isinstance(owner, ModuleType) else None
+                return live_attribute(self.live_value(value), attr)
             case _:
                 return None
 
@@ -279,13 +276,27 @@ class Environment:
 
     def constant(self, node: cst.BaseExpression) -> Number | str | None:
         """The number or string that `node` evaluates to; None for anything else."""
-        value = None if self._is_local_name(node) else self._value(node)
+        value = None if self._is_local_name(node) else plain(self._evaluator.value(node))
         return None if isinstance(value, tuple) else value
 
     def constants(self, node: cst.BaseExpression) -> Constants | None:
         """The tuple of numbers, or of such tuples, that `node` evaluates to; None for anything else."""
-        value = None if self._is_local_name(node) else self._value(node)
+        value = None if self._is_local_name(node) else self._evaluator.value(node)
         return value if isinstance(value, tuple) else None
+
+    def owner(self, node: cst.BaseExpression) -> object:
+        """The class, or the member of an enum, that `node` names; None for anything else, and for unread classes."""
+        return None if self._is_local_name(node) else self._evaluator.owner(node)
+
+    def is_flag(self, node: cst.BaseExpression) -> bool:
+        """True for a constant that is a member of an `IntFlag`, or a union of such members."""
+        return not self._is_local_name(node) and isinstance(self._evaluator.value(node), enum.Flag)
+
+    @property
+    def _evaluator(self) -> Evaluator:
+        return Evaluator(
+            self.imports, self.definitions, self.functions, self.classes, self.live, self.qualify, self._values
+        )
 
     def element(self, node: cst.BaseExpression, depth: int = 8) -> tuple[DType, Real] | None:
         """The NumPy scalar that `node` evaluates to: `np.float32(0.1)`, `np.finfo(np.float32).eps`.
@@ -302,7 +313,7 @@ class Environment:
                     return None
                 return dtype, number
             case cst.Attribute():
-                limit = self._limit(node)
+                limit = self._evaluator.limit(node)
                 return limit[1:] if limit is not None and limit[0] == "numpy.finfo" else None
             case _:
                 return None
@@ -319,68 +330,6 @@ class Environment:
             case _:
                 return any(map(self._is_local_name, node.children))
 
-    def _value(self, node: cst.BaseExpression, depth: int = 0) -> Value | None:
-        if depth > MAX_STEPS:
-            return None
-
-        def value(inner: cst.BaseExpression) -> Value | None:
-            return self._value(inner, depth + 1)
-
-        match node:
-            case cst.Integer() | cst.Float() | cst.SimpleString():
-                literal = _literal(node.value)
-                return literal if isinstance(literal, int | float | str) else None
-            case cst.Imaginary():
-                return complex(node.value)
-            case cst.Name(value="True" | "False"):
-                return node.value == "True"
-            case cst.UnaryOperation(operator=sign, expression=inner):
-                return evaluate.compute(COMPUTE_UNARY[type(sign)], value(inner))
-            case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in COMPUTE_BINARY:
-                return evaluate.compute(COMPUTE_BINARY[type(sign)], value(left), value(right))
-            case cst.Comparison(left=left, comparisons=rest):
-                operands = [value(left), *(value(each.comparator) for each in rest)]
-                return evaluate.compare([each.operator for each in rest], operands)
-            case cst.IfExp(test=test, body=body, orelse=orelse):
-                decided = value(test)
-                return None if decided is None else value(body if decided else orelse)
-            case cst.Tuple(elements=elements):
-                return as_constants(value(element.value) for element in elements)
-            case cst.Subscript(value=table, slice=[cst.SubscriptElement(slice=cst.Index(value=at, star=None))]):
-                return evaluate.item(value(table), value(at))
-            case cst.Call(func=function, args=args) if not any(arg.keyword or arg.star for arg in args):
-                return evaluate.call(self.qualify(function) or "", [value(arg.value) for arg in args])
-            case cst.Name(value=name) if name in self.definitions:
-                if name not in self._values:
-                    self._values[name] = None  # ends the recursion of a name that its own definition mentions
-                    computed, live = value(self.definitions[name]), self.live.get(name)
-                    if computed is None and isinstance(live, tuple):  # `TABLE = tuple(f(k) for k in range(256))`
-                        computed = as_constants(live)
-                    self._values[name] = computed
-                return self._values[name]
-            case cst.Name(value=name) if name not in self.imports and name not in self.functions:
-                live = self.live.get(name)
-                if isinstance(live, tuple):
-                    return as_constants(live)
-                return live if isinstance(live, _LITERAL) and type(live).__module__ != "numpy" else None
-            case cst.Attribute(value=cst.Call()):
-                limit = self._limit(node)
-                return limit[2] if limit is not None and limit[0] != "numpy.finfo" else None
-            case cst.Name() | cst.Attribute():
-                return CONSTANTS.get(self.qualify(node) or "")
-            case _:
-                return None
-
-    def _limit(self, node: cst.Attribute) -> tuple[str, DType, Real] | None:
-        """`np.iinfo(np.int32).max`: the function, the dtype, and the number."""
-        match node:
-            case cst.Attribute(value=cst.Call(func=function, args=[cst.Arg(value=dtype)]), attr=cst.Name(value=name)):
-                owner = self.qualify(function)
-                if owner in ("numpy.iinfo", "numpy.finfo", "torch.iinfo", "torch.finfo"):
-                    limit = evaluate.limit(owner, self.qualify(dtype) or "", name)
-                    return (owner, *limit) if limit is not None else None
-        return None
-
     def _starred(self, name: str) -> str | None:
         """The qualified name that `from math import *` binds to `name`, if kernels know it; the last star counts."""
         for module in reversed(self.stars):
@@ -390,11 +339,5 @@ class Environment:
         return None
 
     def _forget(self, name: str) -> None:
-        for table in (self.imports, self.definitions, self.functions, self.ambiguous, self.rebound):
+        for table in (self.imports, self.definitions, self.functions, self.classes, self.ambiguous, self.rebound):
             table.pop(name, None)
-
-
-@functools.lru_cache(4096)
-def _literal(text: str) -> object:
-    """The value of a literal, cached: annotations repeat the same ones."""
-    return ast.literal_eval(text)

@@ -10,12 +10,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import Enum
 from types import FunctionType
 
 import libcst as cst
 
+from py2cu.frontend.names.constants import plain
 from py2cu.frontend.names.environment import Environment
-from py2cu.live import is_library
+from py2cu.live import is_library, live_attribute
 
 IsHere = Callable[[cst.FunctionDef, FunctionType], bool]
 """Whether a node of the source defines a live function."""
@@ -26,7 +28,7 @@ _LITERAL = (bool, int, float, complex, str, tuple)
 def redefined(environment: Environment, live: Mapping[str, object], is_here: IsHere) -> list[str]:
     """The names whose value in `live` differs from that in the source of `environment`."""
     source_only = replace(environment, live={}, _values={})
-    bound = {**source_only.functions, **source_only.definitions, **source_only.imports}
+    bound = {**source_only.functions, **source_only.definitions, **source_only.imports, **source_only.classes}
     return [name for name in bound if name in live and _differs_from_source(name, live[name], source_only, is_here)]
 
 
@@ -39,11 +41,25 @@ def _differs_from_source(name: str, value: object, source_only: Environment, is_
     if name in source_only.imports:
         return is_library(source_only.imports[name]) and _is_not_library_object(source_only.imports[name], value)
     mention = cst.Name(name)
+    if name in source_only.classes:
+        return _class_differs(source_only.owner(mention), value)
     number = source_only.constant(mention)
     constant = source_only.constants(mention) if number is None else number
     if constant is None:
         return _element_or_alias_differs(mention, value, source_only)
     return type(value) is not type(constant) or repr(value) != repr(constant)
+
+
+def _class_differs(shown: object, value: object) -> bool:
+    """Whether a constant of the live class `value` differs from that of the class that the source shows, if it does."""
+    if not isinstance(shown, type):
+        return False
+    constants = {name: plain(live_attribute(shown, name)) for each in shown.__mro__ for name in vars(each)}
+    return any(
+        repr(constant) != repr(plain(live_attribute(value, name)))
+        for name, constant in constants.items()
+        if isinstance(constant, (*_LITERAL, Enum))
+    )
 
 
 def _element_or_alias_differs(node: cst.Name, value: object, source_only: Environment) -> bool:

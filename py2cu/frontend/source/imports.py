@@ -11,10 +11,11 @@ file has no such function. Files are parsed, never imported or run. In a running
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType
+from typing import Final
 
 import libcst as cst
 
@@ -27,6 +28,8 @@ from py2cu.function_text import source_file
 from py2cu.live import defaults_of, is_library, visible_objects
 from py2cu.source import SourceFile, UnreadableSource
 from py2cu.suggestions import did_you_mean
+
+_MAX_ATTRIBUTES: Final = 3  # behind the name of a class: `Config.Mode.SUM.value`
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +109,14 @@ class ImportedSources:
     def _read_constant(
         self, qualified: str, beside: SourceFile, reporter: Reporter, used: Related
     ) -> Constants | Real | None:
-        opened = self._open(qualified, beside, reporter, used, MAX_REEXPORTS)
+        opened, attributes = self._open(qualified, beside, reporter, used, MAX_REEXPORTS), list[str]()
+        while isinstance(opened, str) and "." in qualified and len(attributes) < _MAX_ATTRIBUTES:
+            qualified, _, attribute = qualified.rpartition(".")
+            attributes.insert(0, attribute)
+            opened = self._open(qualified, beside, reporter, used, MAX_REEXPORTS) if qualified.strip(".") else opened
         if isinstance(opened, str):
             return None
-        environment, node = opened[0].environment, cst.Name(opened[1])
+        environment, node = opened[0].environment, _attribute_of(cst.Name(opened[1]), attributes)
         table, number = environment.constants(node), environment.constant(node)
         return number if table is None and isinstance(number, bool | int | float) else table
 
@@ -155,6 +162,13 @@ class ImportedSources:
         self, file: SourceFile, reporter: Reporter, used: Related, name: str, live: dict[str, object]
     ) -> Module | None:
         return read_module(file, reporter.within(Origin(file, used)), live, name)
+
+
+def _attribute_of(node: cst.BaseExpression, attributes: Sequence[str]) -> cst.BaseExpression:
+    """`Gate.INPUT.value`."""
+    for attribute in attributes:
+        node = cst.Attribute(node, cst.Name(attribute))
+    return node
 
 
 def _bound_name(function: FunctionType) -> str:
