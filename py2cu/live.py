@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import CellType, CodeType, FunctionType, ModuleType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeGuard
 
 _LIBRARIES: Final = frozenset(
     {*sys.stdlib_module_names, "py2cu", "numpy", "torch", "jaxtyping", "numba", "cupy", "triton", "IPython"}
@@ -29,6 +29,11 @@ def visible_objects(function: FunctionType) -> dict[str, object]:
     live = {name: function.__globals__[name] for name in _names(function) if name in function.__globals__}
     values = {name: contents(cell) for name, cell in cells_of(function).items()}
     return live | {name: value for name, value in values.items() if value is not None}
+
+
+def is_integer_member(value: object) -> TypeGuard[int]:
+    """True for a member of an `IntEnum` or an `IntFlag`, which computes and prints as an integer does."""
+    return isinstance(value, enum.IntEnum | enum.IntFlag)
 
 
 def live_attribute(owner: object, name: str) -> object:

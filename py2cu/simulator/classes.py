@@ -10,7 +10,7 @@ import enum
 from collections.abc import Callable
 from typing import Final
 
-from py2cu.live import is_library, live_attribute
+from py2cu.live import is_integer_member, is_library, live_attribute
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import CheckedInt
 
@@ -34,7 +34,7 @@ def substitute_class(value: object, substitute: Callable[[object], object]) -> o
     home = value if isinstance(value, type) else type(value)
     if not isinstance(value, type | enum.Enum) or is_library(home.__module__):
         return None
-    if isinstance(value, int):
+    if is_integer_member(value):
         return _MEMBERS[THREAD.integer](value)
     return ClassSubstitute(value, substitute)
 

@@ -1412,7 +1412,7 @@ MUTATIONS: Final = (
         ("if name in order else (bound, 0)", "if name in order else (again, 0)", "refused:names_made_of_others"),
         ("hidden = _BUILTIN_NAMES.union(parameters)", "hidden = frozenset(parameters)", "refused:names_made_of_others"),
         (
-            "if name in self.ambiguous:\n                    return None",
+            "if name in self.ambiguous or name in self.classes:\n                    return None",
             "if False:\n                    return None",
             "refused:names_of_branches",
         ),
@@ -1468,6 +1468,23 @@ MUTATIONS: Final = (
             "early = self.environment.as_defined()\n        if self.live",
             "early = self.environment\n        if self.live",
             "refused:default_value",
+        ),
+    ),
+    *_rule(
+        "constants of classes are those that Python has, and members of `IntEnum` are integers",
+        ("return value if is_integer_member(value) else None", "return None", "kept:class_constants"),
+        ("value = enum.auto()", "pass", "kept:class_constants"),
+        ("yield from (*node.decorators, *node.bases)", "yield node.name", "refused:names_bound_by_no_assignment"),
+        ("if flag is None or (", "if True or (", "refused:class_constants"),
+        (
+            "return self.qualify(decorator.decorator) in (",
+            "return True or self.qualify(decorator.decorator) in (",
+            "refused:class_constants",
+        ),
+        (
+            "if (in_class := substitute_class(value, self._substitute)) is not None:",
+            "if False:",
+            "tests/unit/simulator/test_classes.py",
         ),
     ),
     *_rule(

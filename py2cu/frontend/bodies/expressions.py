@@ -15,7 +15,6 @@ import libcst as cst
 from py2cu import builtins, ir
 from py2cu.builtins.launch import LANE
 from py2cu.frontend.bodies.calls import CallReader
-from py2cu.frontend.bodies.flags import refuse_flags
 from py2cu.frontend.bodies.methods import read_rank, read_shape, refuse_attribute
 from py2cu.frontend.bodies.none_tests import read_none_test
 from py2cu.frontend.bodies.parts import (
@@ -83,7 +82,7 @@ class ExpressionReader:
             ):
                 return literal(number, span)
             case cst.BinaryOperation(left=left, operator=operator, right=right) if type(operator) in BINARY:
-                refuse_flags(operator, (left, right), self.scope)
+                self.scope.report_flag(operator, left, right)
                 return ir.Binary(BINARY[type(operator)], self.read(left), self.read(right), span)
             case cst.Integer():
                 return self._read_integer(node)
@@ -96,7 +95,7 @@ class ExpressionReader:
             case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer() as inner):
                 return self._read_integer(inner, negative=True, place=node)
             case cst.UnaryOperation(operator=sign, expression=inner):
-                refuse_flags(sign, (inner,), self.scope)
+                self.scope.report_flag(sign, inner)
                 return self._fold_sign(ir.Unary(UNARY[type(sign)], self.read(inner), span))
             case cst.BooleanOperation(left=left, operator=junction, right=right):
                 word = "and" if isinstance(junction, cst.And) else "or"

@@ -22,7 +22,7 @@ from py2cu.frontend.bodies.views import ArrayArgument, ViewNames
 from py2cu.frontend.declarations.arguments import Argument
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
 from py2cu.frontend.names.ambiguity import hint_for_value, parameter_hint, report_ambiguous_name
-from py2cu.frontend.names.classes import report_class
+from py2cu.frontend.names.classes import report_class, report_flag
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import assigned_names
@@ -327,6 +327,9 @@ class Scope:
         """Report a class, or the attribute of one that is no number; False for any other expression."""
         return report_class(node, self.environment, self.reporter, self.span_of)
 
+    def report_flag(self, sign: cst.CSTNode, *operands: cst.BaseExpression) -> None:
+        report_flag(sign, operands, self.environment, self.reporter, self.span_of)
+
     def elide(self, statement: cst.CSTNode, why: ir.Elision) -> None:
         """Note a statement that has no code in the kernel."""
         self.elided.append(ir.Elided(self.span_of(statement), why))
@@ -346,9 +349,7 @@ class Scope:
 
     def unknown_name(self, node: cst.Name) -> None:
         """Report an undefined name, and suggest the nearest defined one."""
-        if self.reports_ambiguous(node):
-            return
-        if self.reports_class(node):
+        if self.reports_ambiguous(node) or self.reports_class(node):
             return
         if (function := self.environment.enclosing_parameters.get(node.value)) is not None:
             what = f"`{node.value}` is a parameter of the enclosing function `{function}`, known only at run time"

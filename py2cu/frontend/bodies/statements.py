@@ -12,7 +12,6 @@ from py2cu import ir
 from py2cu.frontend.bodies.assignments import Unpacker
 from py2cu.frontend.bodies.comments import comment_beside, comment_of, comments_above, head_comment
 from py2cu.frontend.bodies.expressions import ExpressionReader
-from py2cu.frontend.bodies.flags import refuse_flags
 from py2cu.frontend.bodies.lists.fill import ListReader, is_list
 from py2cu.frontend.bodies.loops import LoopHead, make_while, read_loop_head, read_tests
 from py2cu.frontend.bodies.printing import read_assert, read_print
@@ -243,7 +242,7 @@ class StatementReader:
         if operator is None:
             self.scope.error("P103", "this operator is not supported", statement, "multiply elements in a loop")
             return ()
-        refuse_flags(statement.operator, (statement.target, statement.value), self.scope)
+        self.scope.report_flag(statement.operator, statement.target, statement.value)
         match statement.target:
             case cst.Name(value=name) if name in self.scope.values:
                 left: ir.Expr = ir.Name(name, self._span(statement.target))

@@ -1,12 +1,17 @@
-"""Why a class, or its attribute, is no number in a kernel, and what to write instead.
+"""Refuses classes, and attributes of classes, that are no numbers in a kernel, and operators of flags.
 
-In: a name or an attribute that no constant stands for. Out: the message and the hint; None where no class is involved.
+In: expressions of a kernel. Out: diagnostics that say what to write instead. Flags are never negative, so that some
+operators of `IntFlag` differ from those of integers:
+
+    ~Option.RELU              all other options, and -2 of the integer
+    -8 | Option.RELU          a flag of Python's choice, and -7 of the integer
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from typing import Final
 
 import libcst as cst
 
@@ -16,6 +21,9 @@ from py2cu.frontend.names.syntax import source_text
 from py2cu.live import live_attribute
 from py2cu.source import Span
 from py2cu.suggestions import did_you_mean
+
+_SETTING: Final = (cst.BitOr, cst.BitXor, cst.BitOrAssign, cst.BitXorAssign)
+_AS_PARAMETER: Final = "a kernel computes with numbers: pass one as a parameter"
 
 
 def report_class(
@@ -32,8 +40,9 @@ def why_no_number(node: cst.BaseExpression, environment: Environment) -> tuple[s
     """What is wrong with `Mode.SUM`, and the hint; None unless `node` is a class or an attribute of one."""
     text = source_text(node)
     if isinstance(environment.owner(node), type) or (isinstance(node, cst.Name) and node.value in environment.classes):
-        constant = next((name for name in _constants(environment.owner(node))), "NAME")
-        return f"`{text}` is a class, not a number", f"name one of its constants: `{text}.{constant}`"
+        constants = _constants(environment.owner(node))
+        hint = f"name one of its constants: `{text}.{constants[0]}`" if constants else _AS_PARAMETER
+        return f"`{text}` is a class, not a number", hint
     if not isinstance(node, cst.Attribute):
         return None
     holder, attribute = source_text(node.value), node.attr.value
@@ -44,7 +53,7 @@ def why_no_number(node: cst.BaseExpression, environment: Environment) -> tuple[s
             hint = f"assign a number to it in `class {holder}`"
             return f"`{holder}` has no `{attribute}`", did_you_mean(attribute, _constants(owner), hint)
         case enum.Enum():
-            return f"`{text}` is not a number", "a kernel computes with numbers: pass one as a parameter"
+            return f"`{text}` is not a number", _AS_PARAMETER
     if isinstance(node.value, cst.Name) and node.value.value in environment.classes:
         return _why_no_constant(text, None, environment)
     match environment.definition(holder):
@@ -67,7 +76,7 @@ def _why_no_constant(text: str, value: object, environment: Environment) -> tupl
             hint = f"assign a number to it in `class {owner}`, or make `{name}` a parameter of the kernel"
             return f"the source does not determine the value of `{text}`", hint
         case _:
-            return f"`{text}` is not a number", "a kernel computes with numbers: pass one as a parameter"
+            return f"`{text}` is not a number", _AS_PARAMETER
 
 
 def _constants(owner: object) -> list[str]:
@@ -76,3 +85,21 @@ def _constants(owner: object) -> list[str]:
         return []
     names = [name for name in vars(owner) if not name.startswith("_")]
     return [name for name in names if isinstance(live_attribute(owner, name), bool | int | float)]
+
+
+def report_flag(
+    sign: cst.CSTNode,
+    operands: tuple[cst.BaseExpression, ...],
+    environment: Environment,
+    reporter: Reporter,
+    span_of: Callable[[cst.CSTNode], Span],
+) -> None:
+    """Report a flag among `operands`, unless the operator `sign` computes the same as for integers."""
+    if not isinstance(sign, (cst.BitInvert, *_SETTING)):
+        return
+    flag = next((operand for operand in operands if environment.is_flag(operand)), None)
+    if flag is None or (isinstance(sign, _SETTING) and all(map(environment.is_flag, operands))):
+        return
+    text = source_text(flag)
+    what = f"this operator of the flag `{text}` differs from that of an integer, as flags are never negative"
+    reporter.error("P202", what, span_of(flag), f"take the integer: `int({text})`")

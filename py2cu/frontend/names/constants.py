@@ -20,6 +20,7 @@ from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType, Kind, find_dtype
 from py2cu.frontend.names.operators import COMPARE
+from py2cu.live import is_integer_member
 from py2cu.source import Span
 
 Real = bool | int | float
@@ -102,7 +103,7 @@ def as_constants(values: Iterable[object]) -> Constants | None:
     count = 0
     for value in values:
         item = as_constants(value) if isinstance(value, tuple) else plain(value)
-        if not isinstance(item, bool | int | float | tuple):
+        if not isinstance(item, bool | int | float | tuple) or isinstance(item, enum.Enum):
             return None
         constants.append(item)
         count += sum(1 for _ in numbers(item))
@@ -113,7 +114,7 @@ def as_constants(values: Iterable[object]) -> Constants | None:
 
 def plain(value: T) -> T | int:
     """The integer that a member of an `IntEnum` is; any other value unchanged."""
-    return int(value) if isinstance(value, enum.Enum) and isinstance(value, int) else value
+    return int(value) if is_integer_member(value) else value
 
 
 def numbers(value: Constants | Real) -> Iterator[Real]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import builtins
 import enum
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -170,7 +170,8 @@ class Environment:
 
     def _names_in_definition(self, definition: cst.CSTNode) -> tuple[str, ...]:
         if definition not in self.names_in_definitions:
-            self.names_in_definitions[definition] = tuple(name.value for name in name_nodes(definition))
+            parts = _parts_run(definition) if isinstance(definition, cst.ClassDef) else [definition]
+            self.names_in_definitions[definition] = tuple(name.value for part in parts for name in name_nodes(part))
         return self.names_in_definitions[definition]
 
     def inner(self, function: cst.FunctionDef) -> Environment:
@@ -341,3 +342,9 @@ class Environment:
     def _forget(self, name: str) -> None:
         for table in (self.imports, self.definitions, self.functions, self.classes, self.ambiguous, self.rebound):
             table.pop(name, None)
+
+
+def _parts_run(node: cst.ClassDef) -> Iterator[cst.CSTNode]:
+    """What Python runs to make a class: all but the bodies of its methods."""
+    yield from (*node.decorators, *node.bases)
+    yield from (statement for statement in node.body.body if not isinstance(statement, cst.FunctionDef))

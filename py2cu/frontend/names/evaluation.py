@@ -25,7 +25,7 @@ from py2cu.frontend.names import constants as evaluate
 from py2cu.frontend.names.constants import Real, Value, as_constants
 from py2cu.frontend.names.operators import COMPUTE_BINARY, COMPUTE_UNARY
 from py2cu.frontend.names.syntax import dotted
-from py2cu.live import is_library, live_attribute
+from py2cu.live import is_integer_member, is_library, live_attribute
 
 MAX_STEPS: Final = 300  # the longest chain of definitions that is evaluated
 _LITERAL: Final = (bool, int, float, complex, str)
@@ -223,11 +223,11 @@ class Evaluator:
 
 
 def _as_value(value: object) -> Value | None:
-    """`value` if it is a number, a string, a tuple of numbers, or a member of an enum of integers; else None."""
+    """`value` if it is a number, a string, a tuple of numbers, or a member of an `IntEnum`; else None."""
     if isinstance(value, tuple):
         return as_constants(value)
     if isinstance(value, enum.Enum):
-        return value if isinstance(value, int) else None
+        return value if is_integer_member(value) else None
     return value if isinstance(value, _LITERAL) and type(value).__module__ != "numpy" else None
 
 

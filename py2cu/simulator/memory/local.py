@@ -6,7 +6,7 @@ In: a shape and a dtype as the kernel spells them. Out: `make_local`, `parse_sha
 from __future__ import annotations
 
 import math
-from enum import Enum
+from enum import IntEnum, IntFlag
 from typing import Any, Final
 
 from py2cu.dtypes import BOOL, F64, I64, DType, find_dtype
@@ -73,12 +73,10 @@ def as_table(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """`values` as a `Table`, if it contains only numbers and such tuples; else `values` itself."""
     if len(values) > 2**14:
         return values  # data of the module: no kernel has a table so large
-    items = [
-        as_table(v)
-        if isinstance(v, tuple)
-        else CheckedInt(v)
-        if v.__class__ is int or (isinstance(v, int) and isinstance(v, Enum))
-        else v
-        for v in values
-    ]
+    items = [as_table(v) if isinstance(v, tuple) else _as_checked(v) for v in values]
     return Table(items) if all(isinstance(v, bool | int | float | Table) for v in items) else values
+
+
+def _as_checked(value: Any) -> Any:
+    """A Python integer that is checked; a member of an `IntEnum` is one, too."""
+    return CheckedInt(value) if value.__class__ is int or isinstance(value, IntEnum | IntFlag) else value
