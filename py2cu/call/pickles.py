@@ -20,7 +20,7 @@ from typing import Final
 
 from py2cu.dtypes import find_dtype
 from py2cu.function_text import function_in, is_text_of, source_file
-from py2cu.live import bindings, contents, is_library, live_name, reachable_functions
+from py2cu.live import bindings, contents, is_integer_member, is_library, live_name, reachable_functions
 from py2cu.source import SourceFile
 
 _MISSING: Final = object()
@@ -160,7 +160,7 @@ class _Parts:
             case ModuleType():
                 return _Module(value.__name__)
             case bool() | int() | float() | complex() | str():
-                return value
+                return int(value) if is_integer_member(value) else value
             case tuple():
                 items = tuple(map(self._portable, value))
                 return _MISSING if any(item is _MISSING for item in items) else items

@@ -1472,8 +1472,11 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "constants of classes are those that Python has, and members of `IntEnum` are integers",
-        ("return value if is_integer_member(value) else None", "return None", "kept:class_constants"),
-        ("value = enum.auto()", "pass", "kept:class_constants"),
+        (
+            "return value if is_integer_member(value) else None",
+            "return getattr(value, 'value', None)",
+            "refused:class_constants",
+        ),
         ("yield from (*node.decorators, *node.bases)", "yield node.name", "refused:names_bound_by_no_assignment"),
         ("if flag is None or (", "if True or (", "refused:class_constants"),
         (

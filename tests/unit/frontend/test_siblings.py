@@ -194,6 +194,25 @@ def test_numbers_of_other_files(folder: Path, line: str, text: str) -> None:
     assert "floor_mod(x[i], 16.0f) * 0.5f + " in imported().f.cuda_source
 
 
+@pytest.mark.builds
+@pytest.mark.parametrize(
+    ("line", "owner"),
+    [("from helpers import Mode, Config", ""), ("import helpers", "helpers."), ("import sizes", "sizes.")],
+)
+def test_classes_of_other_files(folder: Path, line: str, owner: str) -> None:
+    value = f"x[i] * {owner}Config.Inner.SCALE + {owner}Mode.LAST.value + i // {owner}Mode.LAST"
+    main = write(
+        folder,
+        helpers="from sizes import Config, Mode\n",
+        sizes="from enum import IntEnum\nSCALE = 0.5\n\nclass Mode(IntEnum):\n    LAST = 8\n\n"
+        "class Config:\n    class Inner:\n        SCALE = SCALE\n",
+        main=f"{line}\n\n{KERNEL}{value}\n",
+    )
+    assert "x[i] * 0.5f + 8.0f + " in cuda(main)
+    assert "x[i] * 0.5f + 8.0f + " in imported().f.cuda_source
+    checked(imported().f)
+
+
 # --- refused ----------------------------------------------------------------------------------------------------------
 
 
