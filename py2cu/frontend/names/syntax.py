@@ -12,6 +12,7 @@ import libcst as cst
 
 Statement = cst.BaseStatement | cst.BaseSmallStatement
 _OF_BLOCKS = frozenset([cst.If, cst.For, cst.While, cst.Try, cst.TryStar, cst.With, cst.Else, cst.Finally, cst.Match])
+_WITHOUT_NAMES = frozenset([cst.Integer, cst.Float, cst.SimpleString, cst.SimpleWhitespace, cst.Comma])
 
 
 def flatten(body: Iterable[Statement]) -> Iterator[Statement]:
@@ -108,11 +109,12 @@ def conjuncts(node: cst.BaseExpression) -> tuple[cst.BaseExpression, ...]:
 
 def name_nodes(node: cst.CSTNode) -> Iterator[cst.Name]:
     """The names that an expression reads."""
+    if isinstance(node, cst.Name):
+        yield node
+        return
+    if node.__class__ in _WITHOUT_NAMES:  # runs for every node, like `suites` for every statement
+        return
     match node:
-        case cst.Name():
-            yield node
-        case cst.Integer() | cst.Float() | cst.SimpleString():
-            pass
         case cst.Attribute(value=value) | cst.Arg(value=value):
             yield from name_nodes(value)
         case cst.Tuple(elements=elements) | cst.List(elements=elements):

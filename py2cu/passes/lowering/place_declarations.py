@@ -46,7 +46,7 @@ def _with_values(block: ir.Block, lists: dict[str, ir.ArrayDecl]) -> ir.Block:
         stmt = rest.pop(0)
         if isinstance(stmt, ir.Alloc) and stmt.array in lists:
             values, count = _values_behind(lists[stmt.array], rest)
-            stmt, rest = replace(stmt, values=values), rest[count:]
+            stmt, rest = with_fields(stmt, values=values), rest[count:]
         done.append(map_blocks(stmt, lambda inner: _with_values(inner, lists)))
     return tuple(done)
 
@@ -104,11 +104,11 @@ def _declare_at(stmt: ir.Stmt, new: dict[str, ir.ValueType], only_here: set[str]
         if name in only_here - mentioned and len(holders) == 1:
             deeper.setdefault(holders[0], {})[name] = type_
         elif isinstance(stmt, ir.Assign) and stmt.name == name:
-            stmt = replace(stmt, declares=type_)
+            stmt = with_fields(stmt, declares=type_)
         else:
             assert not isinstance(type_, ir.TupleType), name
             leads.append(ir.DeclareLocal(name, type_, stmt.span, ir.Trivia(above=stmt.trivia.above)))
-            stmt = replace(stmt, trivia=replace(stmt.trivia, above=()))
+            stmt = with_fields(stmt, trivia=replace(stmt.trivia, above=()))
     for place, names_inside in deeper.items():
         stmt = _in_block(stmt, place, names_inside)
     return (*leads, stmt)
@@ -127,4 +127,4 @@ def _direct_mentions(stmt: ir.Stmt) -> set[str]:
 
 def _in_block(stmt: ir.Stmt, place: int, locals_: dict[str, ir.ValueType]) -> ir.Stmt:
     field = ("body", "orelse")[place]
-    return replace(stmt, **{field: _declare(blocks(stmt)[place], locals_)})  # type: ignore[arg-type]
+    return with_fields(stmt, **{field: _declare(blocks(stmt)[place], locals_)})

@@ -5,13 +5,13 @@ local to it, indices are recomputed in every region that mentions them, and all 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 from py2cu import ir
 from py2cu.builtins import ROWS
 from py2cu.dtypes import Kind
-from py2cu.ir.rewrite import map_blocks
+from py2cu.ir.rewrite import map_blocks, with_fields
 from py2cu.ir.visit import blocks, expressions, names_in, statements, walk
 
 
@@ -188,8 +188,8 @@ def place_computed(
     def definition(name: str, stmt: ir.Assign | ir.Alloc) -> ir.Stmt:
         trivia = ir.BARE if name in placed else stmt.trivia
         placed.add(name)
-        stmt = replace(stmt, trivia=trivia)
-        return replace(stmt, declares=types[name]) if isinstance(stmt, ir.Assign) else stmt
+        stmt = with_fields(stmt, trivia=trivia)
+        return with_fields(stmt, declares=types[name]) if isinstance(stmt, ir.Assign) else stmt
 
     def change(stmt: ir.Stmt) -> ir.Block:
         if not isinstance(stmt, ir.EachThread):
@@ -202,7 +202,7 @@ def place_computed(
         if all(isinstance(stmt, ir.Comment) for stmt in rest):
             return rest
         mask_count = sum(1 for _ in takewhile(is_mask, rest))
-        return (replace(stmt, body=(*rest[:mask_count], *needed(rest), *rest[mask_count:])),)
+        return (with_fields(stmt, body=(*rest[:mask_count], *needed(rest), *rest[mask_count:])),)
 
     def is_mask(stmt: ir.Stmt) -> bool:
         match stmt:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from py2cu import ir
 from py2cu.analysis.effects import synchronises
 from py2cu.dtypes import C128, Kind
-from py2cu.ir.abi.parameters import Parameter, Role
+from py2cu.ir.abi.parameters import Default, Parameter, Role
 from py2cu.ir.visit import all_expressions, assigned_names, statements, walk
 from py2cu.records import record
 from py2cu.targets.cxx.c_types import qualified
@@ -168,9 +168,9 @@ def may_be_restrict(kernel: ir.Kernel, name: str, type_: ir.ArrayType, parameter
         return not is_communicated(kernel, name)
     written = {kernel.base_array(stmt.array) for stmt in statements(kernel.body) if isinstance(stmt, ir.Store)}
     alike = {p.name for p in kernel.parameters if isinstance(p.type, ir.ArrayType) and p.type.dtype == type_.dtype}
-    return not any(
-        (name in one and other & written & alike) or (name in other and one & written & alike)
-        for one, other in _alternatives(kernel)
+    written &= alike
+    return not written or not any(
+        (name in one and other & written) or (name in other and one & written) for one, other in _alternatives(kernel)
     )
 
 
@@ -208,28 +208,25 @@ def is_input(parameter: Parameter | None) -> bool:
 def launch_arguments(kernel: ir.Kernel, dialect: Dialect) -> tuple[Argument, ...]:
     """Raw pointers, scalars and extents, as any C++ program would pass them."""
     return tuple(
-        replace(
-            launch_argument(kernel, dialect, name, type_, p),
-            default=_default_text(p),
-            is_nonfinite=_is_nonfinite(p),
-            is_optional=p is not None and p.may_be_none and not p.is_array,
-        )
-        for name, type_, p in arguments(kernel)
+        _as_left_out(launch_argument(kernel, dialect, name, type_, parameter), parameter)
+        for name, type_, parameter in arguments(kernel)
     )
 
 
-def _is_nonfinite(parameter: Parameter | None) -> bool:
-    """True where the default of `parameter` is spelled with a macro of <cmath>."""
-    return (
-        parameter is not None and parameter.default is not None and not cmath.isfinite(complex(parameter.default.value))
-    )
+def _as_left_out(argument: Argument, parameter: Parameter | None) -> Argument:
+    """`argument` with its default, or as a number that may be None, if calls may leave it out."""
+    if parameter is None or parameter.is_array:
+        return argument
+    if parameter.may_be_none:
+        argument = replace(argument, is_optional=True)
+    if parameter.default is None:
+        return argument
+    is_nonfinite = not cmath.isfinite(complex(parameter.default.value))
+    return replace(argument, default=_default_text(parameter.default), is_nonfinite=is_nonfinite)
 
 
-def _default_text(parameter: Parameter | None) -> str:
-    """A default in C++, with the digits that its user wrote; empty where there is none."""
-    if parameter is None or parameter.default is None:
-        return ""
-    default = parameter.default
+def _default_text(default: Default) -> str:
+    """A default in C++, with the digits that its user wrote."""
     match default.value:
         case complex() as value:
             return f"{{{_number_text(value.real)}, {_number_text(value.imag)}}}"
