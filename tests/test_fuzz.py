@@ -73,6 +73,7 @@ REACHED = {
     "an element of an output read": (r"= .*\bout_\w+\[", 40),
     "a row that no thread writes": (r"= .*\bout_\w+\[0, ", 1),
     "a starred target": (r"^ *t\d+, \*t\d+ = ", 30),
+    "lists that exchange names": (r"^ *(v\d+), (v\d+) = \2, \1$", 5),
     "a counter that indexes a tuple of tuples": (r"range\(1, -1, -1\)", 10),
     "a function of tuples": (r"def of_tuples", 8),
     "rows that take tuples": (r"local\(\(2, 2\)", 10),

@@ -90,6 +90,24 @@ def another_list(w: Writer) -> None:
     return None
 
 
+@statement_of(2)
+def copied_lists(w: Writer) -> None:
+    """A list like another one, which takes its place or exchanges names with it."""
+    if not w.lists:
+        return new_list(w)
+    found = w.pick(w.lists)
+    other, another = List(w.fresh("v"), found.type, found.shape), display(w, found.type, found.shape)
+    copies = [f"{found.name}.copy()", f"{found.name}[:]", f"list({found.name})"] * (len(found.shape) == 1)
+    w.add(f"{other.name} = {w.pick([*copies, another])}")
+    w.add(f"{place(w, other)} = {assignable(w, found.type).text}")
+    if w.chance(3):
+        w.add(f"{found.name} = {other.name}")  # and nothing names the other one again
+        return None
+    w.lists.append(other)
+    w.add(f"{found.name}, {other.name} = {other.name}, {w.pick([found.name, another])}")
+    return None
+
+
 @statement_of(2, nests=True, loops=True)
 def loop_over_a_list(w: Writer) -> None:
     """Over its elements or rows, which a body may change."""

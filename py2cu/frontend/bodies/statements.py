@@ -53,7 +53,7 @@ class StatementReader:
         return TargetReader(self.scope, self.expressions)
 
     def lists(self, statement: cst.CSTNode) -> ListReader:
-        return ListReader(self.scope, self.targets, self.expressions.read, self._span(statement))
+        return ListReader(self.scope, self.targets, self.expressions.read, self._span(statement), self.following)
 
     def read_suite(self, suite: cst.BaseSuite) -> ir.Block:
         """The statements of an indented block, or of the line behind a colon, and the comments that end it."""
@@ -205,14 +205,14 @@ class StatementReader:
 
     def _read_assign(self, statement: cst.Assign) -> ir.Block:
         """Targets from left to right, once the right side is read whole: `a, b = b, a`, `a = b = 0`."""
+        if (block := self.lists(statement).read_assignment(statement)) is not None:
+            return block
         match statement:
             case cst.Assign(targets=[cst.AssignTarget(cst.Name(value=name))], value=group) if (
                 self.expressions.calls.is_grid(group)
             ):
                 self.scope.grids.add(name)
                 return self._elide(statement, ir.Elision.GRID)
-            case cst.Assign(targets=[cst.AssignTarget(cst.Name() as name)], value=value) if is_list(value):
-                return self.lists(statement).assign(name, value)
             case cst.Assign(targets=[cst.AssignTarget(cst.Name() as name)], value=cst.IfExp() as value) if (
                 self.expressions.calls.needs_statements(value.body)
                 or self.expressions.calls.needs_statements(value.orelse)

@@ -63,9 +63,15 @@ class TargetReader:
         name = target.value
         if not self.scope.is_assignable(target):
             return ()
-        if self.scope.views.named_list(name) is not None:
+        if (known := self.scope.views.named_list(name)) is not None:
+            if known == view:  # `v = v`
+                self.scope.elide(target, ir.Elision.VIEW)
+                return ()
             what = f"`{name}` is a list, and would be a second name for another one"
-            self.scope.error("P203", what, target, "copy the elements, or keep both lists in one: `rows[t % 2][k]`")
+            other = self.scope.views.lists.get(view.array)
+            is_flat = other is not None and self.scope.views.named_list(other) == view and view.rank == 1
+            hint = f"copy it: `{name} = {other}.copy()`" if is_flat else "copy the elements in a loop"
+            self.scope.error("P203", what, target, hint)
             return ()
         if (problem := self.scope.views.problem(name)) is not None:
             self.scope.error("P203", problem, target, "use another name")

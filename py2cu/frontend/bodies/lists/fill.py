@@ -5,7 +5,7 @@ v = [a, b]                          →   v[0] = a; v[1] = b
 m = [[x[r, k] for k in range(3)]        for r in range(2):
      for r in range(2)]                     for k in range(3): m[r, k] = x[r, k]
 
-In: an assignment of a list to a name. Out: the statements that fill the array; `infer_locals` finds the type of its
+In: an assignment of lists to names. Out: the statements that fill the array; `infer_locals` finds the type of its
 elements. A length is constant. A name is a list until its block ends. It may take another list of that length where no
 part of the old one has a name, as in `row = m[0]`.
 """
@@ -20,6 +20,13 @@ import libcst as cst
 from py2cu import ir
 from py2cu.dtypes import F64
 from py2cu.frontend.bodies import sequences
+from py2cu.frontend.bodies.lists.copies import (
+    array_of_list,
+    copied_list,
+    copy_elements,
+    exchange_elements,
+    moved_list,
+)
 from py2cu.frontend.bodies.loops import as_count
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences import ONE, Display, Range, SequenceReader
@@ -52,12 +59,72 @@ def is_list(node: cst.BaseExpression) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ListReader:
-    """Reads one assignment of a list; its statements have the place of the assignment."""
+    """Reads one assignment of lists; its statements have the place of the assignment.
+
+    `following` are the assignment and the statements behind it in its block.
+    """
 
     scope: Scope
     targets: TargetReader
     read: Read
     span: Span
+    following: Sequence[cst.BaseStatement]
+
+    def read_assignment(self, statement: cst.Assign) -> ir.Block | None:
+        """The statements of an assignment of lists, none after a diagnostic; None where it assigns anything else."""
+        match statement.targets[0].target, statement.value:
+            case _ if len(statement.targets) > 1:
+                return None
+            case cst.Name() as target, value if is_list(value):
+                return self.assign(target, value)
+            case cst.Name() as target, value if (source := copied_list(value, self.scope)) is not None:
+                return self._copy(target, source)
+            case cst.Name(value=name) as target, value if (
+                array_of_list(name, self.scope) is not None
+                and (source := moved_list(value, self.following, self.scope)) is not None
+            ):
+                return self._copy(target, source)
+            case cst.Tuple(elements=targets), cst.Tuple(elements=values) if len(targets) == len(values):
+                return self._assign_several([(a.value, b.value) for a, b in zip(targets, values, strict=True)])
+            case _:
+                return None
+
+    def _copy(self, target: cst.Name, source: str) -> ir.Block:
+        known, extents = self.scope.views.named_list(target.value), self.scope.arrays[source].dims
+        if not self.targets.may_be_list(target, known):
+            return ()
+        if known is None:
+            array = self._new_array(target)
+            self._name(array, target, extents)
+            return (ir.Alloc(array, self.span), *copy_elements(array, source, self.scope, self.span))
+        if known.array == source or not self._fits(known.array, extents, target):
+            return ()
+        return copy_elements(known.array, source, self.scope, self.span)
+
+    def _assign_several(self, pairs: Sequence[tuple[cst.BaseExpression, cst.BaseExpression]]) -> ir.Block | None:
+        """`a, b = b, a`, also with new lists: `a, b = b, [0.0] * n`, where the new one takes the array that is left.
+
+        None where something else is assigned, where a new list reads a target, and where a list would have two names.
+        """
+        names = {target.value: target for target, _ in pairs if isinstance(target, cst.Name)}
+        new = {name: value for name, (_, value) in zip(names, pairs, strict=False) if is_list(value)}
+        moved = {
+            name: value.value for name, (_, value) in zip(names, pairs, strict=False) if isinstance(value, cst.Name)
+        }
+        lists = {*moved, *moved.values()}
+        arrays = {name: array for name in lists if (array := array_of_list(name, self.scope)) is not None}
+        read = {node.value for value in new.values() for node in nodes_in(value) if isinstance(node, cst.Name)}
+        is_complete = len(names) == len(pairs) == len(new) + len(moved) and arrays.keys() == lists
+        has_one_name_each = len({*moved.values()}) == len(moved) and names.keys() >= lists
+        if not is_complete or not has_one_name_each or not read.isdisjoint(names):
+            return None
+        for name, source in moved.items():
+            target, extents = self.scope.views.views[name], self.scope.arrays[arrays[source]].dims
+            if not self.targets.may_be_list(names[name], target) or not self._fits(target.array, extents, names[name]):
+                return ()
+        sources = {arrays[name]: arrays[source] for name, source in moved.items()}
+        exchange = exchange_elements(sources, self.scope, self.span) if sources else ()
+        return (*exchange, *(stmt for name, value in new.items() for stmt in self.assign(names[name], value)))
 
     def assign(self, target: cst.Name, value: cst.BaseExpression) -> ir.Block:
         """The statements that make `target` the list `value`; none after a diagnostic."""
@@ -74,16 +141,23 @@ class ListReader:
 
     def _declare(self, target: cst.Name, value: cst.BaseExpression) -> ir.Block:
         """A new array, named like the list where no earlier block has a list of that name."""
-        array = self.scope.fresh(target.value) if target.value in self.scope.array_decls else target.value
+        array = self._new_array(target)
         extents, block = self._filled(array, value) or ((ir.constant_extent(1),), ())
         self.scope.declarations.check_size(extents, F64, ir.Space.LOCAL, value)
+        self._name(array, target, extents)
+        return (ir.Alloc(array, self.span), *block)
+
+    def _new_array(self, target: cst.Name) -> str:
+        return self.scope.fresh(target.value) if target.value in self.scope.array_decls else target.value
+
+    def _name(self, array: str, target: cst.Name, extents: Indices) -> None:
+        """Declare `array`, the list `target`."""
         type_ = ir.ArrayType(F64, tuple(map(ir.as_extent, extents)), weak=True)
         span = self.scope.span_of(target)
         self.scope.array_decls[array] = ir.ArrayDecl(array, type_, ir.Space.LOCAL, span=span, is_list=True)
         self.scope.arrays[array] = type_
         self.scope.views.lists[array] = target.value
         self.scope.views.views[target.value] = View(array, len(extents))
-        return (ir.Alloc(array, self.span), *block)
 
     def _refill(self, array: str, target: cst.Name, value: cst.BaseExpression) -> ir.Block:
         """Another list for the name, in the same array."""
@@ -96,13 +170,8 @@ class ListReader:
         filled = self._filled(new, value)
         if filled is None or not self._fits(array, filled[0], target):
             return ()
-        extents, block = filled
         self.scope.array_decls[new] = replace(self.scope.array_decls[array], name=new)
-        places = tuple(ir.Name(self.scope.fresh("k"), self.span) for _ in extents)
-        copy: ir.Stmt = ir.Store(array, places, ir.Load(new, places, self.span), self.span)
-        for place, extent in zip(reversed(places), reversed(extents), strict=True):
-            copy = ir.For(place.id, ZERO, extent, ONE, (copy,), self.span)
-        return (ir.Alloc(new, self.span), *block, copy)
+        return (ir.Alloc(new, self.span), *filled[1], *copy_elements(array, new, self.scope, self.span))
 
     def _fits(self, array: str, extents: Indices, target: cst.Name) -> bool:
         """True for the extents of the name's first list; False after a diagnostic."""
