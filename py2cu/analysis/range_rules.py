@@ -108,7 +108,7 @@ def _range_of_row(row: Builtin, expr: ir.Call, args: list[Range]) -> Range:
 
 
 def _bounds(expr: ir.Call, args: list[Range]) -> list[Range]:
-    """The arguments of `min` or `max` that bound the result from both sides: the first, and those that are no NaN."""
+    """The arguments of `min` or `max` that bound the result from both sides: the first, and all that cannot be NaN."""
     others = zip(expr.args[1:], args[1:], strict=True)
     return [args[0], *(known for arg, known in others if not _may_be_nan(arg))]
 

@@ -49,7 +49,7 @@ def row_of(function: Callable[..., Any], rule: Rule, libraries: tuple[str, ...],
 
 
 def placeholder(function: F, name: str = "") -> F:
-    """`function`, which raises when it is called; `name` is what kernels call it, if not its own name."""
+    """`function`, which raises when it is called. Kernels call it `name`, by default its `__name__`."""
 
     @functools.wraps(function)
     def outside_of_the_simulator(*_: object, **__: object) -> NoReturn:

@@ -105,7 +105,7 @@ class _Overload:
         self.written = [p for p, _ in self.parameters if p.is_array and p.role is not Role.INPUT]
 
     def read(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Launch]:
-        """The arguments by parameter, without those that are None, and the grid and the block of a launch.
+        """The arguments by parameter, None left out, and the grid and the block of a launch.
 
         The dispatcher leaves out arguments that are equal to their defaults.
         """

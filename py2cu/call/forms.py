@@ -33,8 +33,8 @@ class CallForm(NamedTuple):
     overload: str
     positional: tuple[str, ...]
     arguments: tuple[OpArgument, ...]
-    outputs: tuple[str, ...]  # those that the caller passed
-    missing: tuple[str, ...]  # those that are allocated before, since the op allocates all or none
+    outputs: tuple[str, ...]  # passed by the caller
+    missing: tuple[str, ...]  # allocated before the op is called: it allocates all outputs or none
 
 
 def form_of(operator: Operator, types: tuple[type, ...], named: Mapping[str, type], *, on_grid: bool) -> CallForm:

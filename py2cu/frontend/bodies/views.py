@@ -144,7 +144,7 @@ class ViewNames:
         return array in self.lists
 
     def named_list(self, name: str) -> View | None:
-        """The list of which `name` is the own name; None where it is none."""
+        """The whole list that was assigned to `name`; None for any other name, and for a second name of a list."""
         view = self.views.get(name)
         return view if view is not None and self.lists.get(view.array) == name else None
 

@@ -26,7 +26,7 @@ def report_ambiguous_name(
     span_of: Callable[[cst.CSTNode], Span],
     hint: str | None = None,
 ) -> bool:
-    """Report the first ambiguous name in `node`; False if there is none. `hint` replaces the one on its bindings."""
+    """Report the first ambiguous name in `node`; False if there is none. Without `hint`, the hint names its bindings."""
     name = environment.first_ambiguous(node)
     if name is None:
         return False
@@ -54,7 +54,7 @@ def hint_for_value(name: str, environment: Environment) -> str | None:
 
 
 def remove_decorators(function: cst.FunctionDef) -> str:
-    """A hint: what stands above `function` without meaning for a kernel."""
+    """A hint that names all decorators of `function`."""
     texts = (f"`@{source_text(each.decorator)}`" for each in function.decorators)
     return f"remove {' and '.join(texts)} above `def {function.name.value}`"
 
