@@ -223,8 +223,6 @@ class Environment:
         if not self.ambiguous:
             return None
         unresolved = self.ambiguous.keys() - self.binders.keys() - self.live.keys()
-        if not unresolved:
-            return None
         return next((name for name in name_nodes(node) if name.value in unresolved), None)
 
     def qualify(self, node: cst.BaseExpression, depth: int = 8) -> str | None:
