@@ -12,7 +12,9 @@ from collections.abc import Mapping
 __version__ = "0.1.0"
 
 _HOMES = {
-    **dict.fromkeys(("EnvironmentLacks", "Py2cuError", "TranslationError"), "py2cu.diagnostics"),
+    **dict.fromkeys(
+        ("EnvironmentLacks", "NarrowIntegerWarning", "Py2cuError", "TranslationError"), "py2cu.diagnostics"
+    ),
     **dict.fromkeys(("Kernel", "kernel"), "py2cu.kernels"),
 }
 

@@ -12,23 +12,24 @@ from typing import Final
 
 
 class Kind(enum.Enum):
-    """An error ends the translation; a note does not."""
+    """An error ends the translation; a warning and a note do not."""
 
     ERROR = "error"
+    WARNING = "warning"
     NOTE = "note"
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The title of a code, and whether it is an error or a note."""
+    """The title of a code, and whether it is an error, a warning or a note."""
 
     title: str
     kind: Kind = Kind.ERROR
 
     @property
     def heading(self) -> str:
-        """The title, marked for a note."""
-        return f"{self.title} (a note)" if self.kind is Kind.NOTE else self.title
+        """The title, marked for a warning and for a note."""
+        return self.title if self.kind is Kind.ERROR else f"{self.title} (a {self.kind.value})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ CODES: Final[dict[str, Code]] = {
     "P310": Code("not a template argument"),
     "P311": Code("a template without instances", Kind.NOTE),
     "P312": Code("a tuple where a number is expected, or of the wrong length"),
+    "P313": Code("narrow integers that may wrap around", Kind.WARNING),
     # Memory and guards.
     "P401": Code("an array indexed the wrong way"),
     "P402": Code("a kernel that does not depend on its thread"),

@@ -123,6 +123,10 @@ class EnvironmentLacks(Py2cuError):
         return type(self), (self.message, self.hint)
 
 
+class NarrowIntegerWarning(UserWarning):
+    """Arithmetic of narrow integer elements can leave their dtype, and then wraps around."""
+
+
 class InternalError(Exception):
     """A bug in py2cu, with the place in the user's source that revealed it."""
 
@@ -145,6 +149,9 @@ class Reporter:
 
     def error(self, code: str, message: str, span: Span, hint: str, related: Iterable[Related] = ()) -> None:
         self._add(Severity.ERROR, code, message, span, hint, related)
+
+    def warning(self, code: str, message: str, span: Span, hint: str) -> None:
+        self._add(Severity.WARNING, code, message, span, hint)
 
     def note(self, code: str, message: str, span: Span, hint: str) -> None:
         self._add(Severity.NOTE, code, message, span, hint)

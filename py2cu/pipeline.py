@@ -34,6 +34,7 @@ from py2cu.passes.checks.definite_assignment import check_definite_assignment
 from py2cu.passes.checks.dimensions import check_dimensions
 from py2cu.passes.checks.endless_loops import check_endless_loops
 from py2cu.passes.checks.evaluation_order import check_once, check_order
+from py2cu.passes.checks.narrow_integers import warn_narrow_integers
 from py2cu.passes.checks.operator_limits import check_operator_limits
 from py2cu.passes.checks.optional_parameters import check_optional_parameters
 from py2cu.passes.checks.performance import note_performance
@@ -108,6 +109,7 @@ EFFECTS: Final = passes(
     check_order,
     everywhere(check_endless_loops),
     check_powers,
+    warn_narrow_integers,
 )
 # Notes on performance, on request.
 NOTES: Final = passes(Stage.TYPED, note_performance)

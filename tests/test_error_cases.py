@@ -1,4 +1,4 @@
-"""Every refusal as a user sees it, `tests/cases/errors/*.case`, and in `tests/cases/notes` what `--notes` says.
+"""Refusals and warnings as a user sees them, `tests/cases/errors/*.case`, and what `--notes` says, `tests/cases/notes`.
 
 A case is a sentence, `=== python` with a file, `=== error` with all that is printed about it, and `=== rewrite` with
 what the hints say to write instead (`tests/support/rewrites.py`). `--update-golden` writes the errors, which a new case
@@ -68,9 +68,13 @@ def test_error_case(path: Path, pytestconfig: pytest.Config) -> None:
 def test_what_the_hints_say_is_translated(path: Path) -> None:
     case = sections(path)
     rewrite = Rewrite.of(case.rewrite)
-    translate_file(SourceFile("case.py", rewrite.applied(case.python)))
-    hints = {item.hint for item in reported(path, case.python) if item.severity is Severity.ERROR and item.hint}
+    rewritten = translate_file(SourceFile("case.py", rewrite.applied(case.python)))
+    said = reported(path, case.python)
+    errors = [item for item in said if item.severity is Severity.ERROR]
+    hints = {item.hint for item in errors or said if item.hint}
     assert [hint for hint in hints if not rewrite.follows(hint)] == []
+    if not errors:
+        assert rewritten.notes == ()
 
 
 def test_the_repr_of_an_error_is_no_copy_of_the_file() -> None:
@@ -81,7 +85,9 @@ def test_the_repr_of_an_error_is_no_copy_of_the_file() -> None:
 
 
 def test_every_code_has_a_case() -> None:
-    shown = {code for path in CASES for code in re.findall(r"(?:error|note)\[(P\d\d\d)\]", sections(path).error)}
+    shown = {
+        code for path in CASES for code in re.findall(r"(?:error|warning|note)\[(P\d\d\d)\]", sections(path).error)
+    }
     assert shown == set(CODES) - WITHOUT_CASE
 
 

@@ -56,6 +56,17 @@ def check_constants(body: ir.Block, reporter: Reporter) -> None:
             constant_value(expr, reporter)
 
 
+def items_of_table(load: ir.Load, table: ir.ArrayDecl) -> list[bool | int | float]:
+    """The items of a table that `load`, typed, may read: constant indices choose among them."""
+    places = [0]
+    for index, extent in zip(load.indices, table.type.dims, strict=True):
+        assert isinstance(extent, ir.Constant), extent
+        count, at = int(extent.value), constant_value(index)
+        along = range(count) if at is None else [at % count]
+        places = [place * count + step for place in places for step in along]
+    return [table.values[place] for place in places]
+
+
 def constant_value(expr: ir.Expr, reporter: Reporter | None = None) -> int | None:
     """The value of a constant integer expression; None if it depends on arguments, or exceeds 64 bits (reported)."""
     is_integer = isinstance(expr.type, ir.PythonType) and expr.type in (ir.PY_INT, ir.PY_BOOL)

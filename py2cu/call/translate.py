@@ -8,6 +8,7 @@ Errors: `TranslationError`.
 from __future__ import annotations
 
 import hashlib
+import warnings
 from types import FunctionType
 from typing import TYPE_CHECKING, NoReturn
 
@@ -38,9 +39,12 @@ class Translator:
         self.dependencies = Dependencies(function)
         self._live, self._defaults = visible_objects(function), defaults_of(function)
         self.key = _fingerprint(self._source, function, options)
+        self._has_warned = False
 
     def __call__(self, values: Values) -> Translation:
         """The translation with instances for these values of `Constexpr[int]` parameters, by name; cached on disk.
+
+        The first one shows its warnings, each at its line of the Python.
 
         Raises:
             TranslationError: the function is outside the language.
@@ -57,7 +61,19 @@ class Translator:
                 self._source, line, name, self._options, self._live, values, self._defaults
             )
             put_translation(key, translation)
+        if not self._has_warned:
+            self._has_warned = True
+            _show_warnings(translation)
         return translation
+
+
+def _show_warnings(translation: Translation) -> None:
+    from py2cu.diagnostics import NarrowIntegerWarning, Severity
+
+    for item in translation.notes:
+        if item.severity is Severity.WARNING:
+            text = f"{item.message}\n  hint: {item.hint}"
+            warnings.warn_explicit(text, NarrowIntegerWarning, item.file.name, item.span.line)
 
 
 def remember_texts(function: FunctionType) -> None:

@@ -482,12 +482,10 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "a constant that an element cannot hold",
-        (
-            "if overflows or not (is_float or represents(dtype, number)):",
-            "if False:",
-            "refused:constant_met_too_large",
-        ),
-        ("if not low <= number <= high:", "if False:", "refused:constant_stored_too_large"),
+        ("return represents(dtype, number)", "return True", "refused:constant_met_too_large"),
+        ("lambda number: low <= number <= high", "lambda number: True", "refused:constant_stored_too_large"),
+        ("for item in items_of_table(value, table) if not fits(item)", "for item in ()", "refused:table_met_too_large"),
+        ("range(count) if at is None else [at % count]", "range(count)", "refused:table_met_too_large"),
         (
             "if isinstance(value, ir.Constant) else constant_value(value)",
             "if isinstance(value, ir.Constant) else None",
@@ -1641,5 +1639,13 @@ MUTATIONS: Final = (
         "what a text needs is what its code names",
         ("if spelled.casts_to:", "if False:", "kept:index_in_casts"),
         ("self.types.update(callee.template)\n        name", "name", "kept:index_in_casts"),
+    ),
+    *_rule(
+        "narrow integers that may wrap around are warned of, once a line",
+        ("return exact.low < dtype.low or exact.high > dtype.high", "return False", "refused:narrow_integers"),
+        ("return exact.low < dtype.low or exact.high > dtype.high", "return True", "tests/test_ir_cases.py"),
+        ("return is_modular or self.ranges.of(mask).is_natural", "return False", "tests/test_ir_cases.py"),
+        ("if line not in self.lines:", "if True:", "refused:narrow_integers"),
+        ("if not self._has_warned:", "if True:", "tests/unit/call/test_narrow_integer_warnings.py"),
     ),
 )

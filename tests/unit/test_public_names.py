@@ -21,6 +21,7 @@ HEAD: Final = '''\
 from typing import Annotated as Index  # `Index[int, "n"]` is an int to type checkers
 
 from py2cu.diagnostics import EnvironmentLacks as EnvironmentLacks
+from py2cu.diagnostics import NarrowIntegerWarning as NarrowIntegerWarning
 from py2cu.diagnostics import Py2cuError as Py2cuError
 from py2cu.diagnostics import TranslationError as TranslationError
 from py2cu.kernels import Kernel as Kernel

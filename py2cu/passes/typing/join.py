@@ -1,7 +1,7 @@
 """Joins the types of operands and branches: the common type, the `Convert`s to it, and the errors where none exists.
 
     0.5, x[i]: float32        →        0.5f, x[i]
-    u[i]: uint8, 300          →        P305: 300 does not fit uint8
+    u[i]: uint8, 300          →        P305: 300 does not fit uint8, as an item of a table would not
 
 Torch's promotion between elements; Python numbers are weak (docs/language.md, "Promotion").
 """
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from py2cu import ir
-from py2cu.analysis.constant_values import constant_value
+from py2cu.analysis.constant_values import constant_value, items_of_table
 from py2cu.analysis.promotion import as_float, constant_as, join, represents
 from py2cu.diagnostics import Related, Reporter
 from py2cu.dtypes import F64, DType, Kind
@@ -60,8 +60,7 @@ class TypeJoiner:
         type_ = self.common(values)
         if isinstance(type_, ir.ElementType) and not ir.is_complex(type_):
             for value in values:
-                if (number := constant_number(value)) is not None:
-                    self.check_representable(number, value.span, type_.dtype, values)
+                self.check_representable(value, type_.dtype, values)
         return [self.convert_exactly(value, type_) for value in values]
 
     def common(self, values: Sequence[ir.Expr]) -> ir.ScalarType:
@@ -81,18 +80,39 @@ class TypeJoiner:
             type_ = joined
         return type_
 
-    def check_representable(self, number: Number, span: Span, dtype: DType, values: Sequence[ir.Expr]) -> None:
-        """Refuse a constant among `values`, at `span`, that `dtype` does not hold."""
+    def check_representable(self, value: ir.Expr, dtype: DType, values: Sequence[ir.Expr]) -> None:
+        """Refuse `value`, one of `values`, if it is a constant or an item of a table that `dtype` does not hold."""
         is_float = dtype.kind is Kind.FLOAT
-        overflows = is_float and math.isfinite(number) and math.isinf(as_float(dtype, number))
-        if overflows or not (is_float or represents(dtype, number)):
+
+        def fits(number: Number) -> bool:
+            if is_float:
+                return not (math.isfinite(number) and math.isinf(as_float(dtype, number)))
+            return represents(dtype, number)
+
+        if (text := self.unfit_constant(value, fits)) is not None:
             element = next(value for value in values if isinstance(value.type, ir.ElementType))
             wider = "int" if not is_float else "np.float32" if dtype.is_half else "np.float64"
             cast = f"`{wider}({self.quote(element)})`"
             self.error(
-                "P305", f"{number} does not fit {dtype}, to which it is converted here", span,
+                "P305", f"{text} does not fit {dtype}, to which it is converted here", value.span,
                 f"{dtype} holds {dtype.low} to {dtype.high}; cast the element first: {cast}", self.origins(*values),
             )  # fmt: skip
+
+    def unfit_constant(self, value: ir.Expr, fits: Callable[[Number], bool]) -> str | None:
+        """The text of the constant `value`, or of an item of a table that `value` may be, that does not fit."""
+        number = constant_number(value)
+        if number is not None:
+            return None if fits(number) else str(number)
+        match value:
+            case ir.Load(array=array) if (table := self.table(array)) is not None:
+                return next((f"{item} of `{array}`" for item in items_of_table(value, table) if not fits(item)), None)
+            case _:
+                return None
+
+    def table(self, array: str) -> ir.ArrayDecl | None:
+        """The tuple of constants called `array`; None for any other array."""
+        declared = self.kernel.array_decl(array)
+        return declared if declared is not None and declared.space is ir.Space.CONSTANT else None
 
     def convert_exactly(self, value: ir.Expr, type_: ir.ScalarType) -> ir.Expr:
         """`value` as `type_`; refuses an integer constant that no float represents, since Python keeps it exact."""
@@ -159,10 +179,11 @@ class TypeJoiner:
             message = f"{value.type} cannot be converted to {element}: Python raises, torch drops the imaginary part"
             self.error("P307", message, value.span, PARTS, self.origins(value))
             return value
-        if element.dtype.kind < Kind.FLOAT and (number := constant_number(value)) is not None:
+        if element.dtype.kind < Kind.FLOAT:
             low, high = element.dtype.low, element.dtype.high
-            if not low <= number <= high:
-                self.error("P305", f"{number} does not fit {element}", value.span, f"{element} holds {low} to {high}")
+            text = self.unfit_constant(value, lambda number: low <= number <= high)
+            if text is not None:
+                self.error("P305", f"{text} does not fit {element}", value.span, f"{element} holds {low} to {high}")
                 return value
         return self.convert(value, element)
 
@@ -200,9 +221,9 @@ class TypeJoiner:
             match ir.unconverted(value):
                 case ir.Name(id=name) if name in self.places:
                     related.append(Related(f"`{name}` is {self.types[name]}", self.places[name]))
-                case ir.Load(array=name):
+                case ir.Load(array=name) if self.table(name) is None:
                     related.append(Related(f"`{name}` holds {self.kernel.array_type(name).dtype}", self.places[name]))
-                case ir.Constant():
+                case ir.Constant() | ir.Load():
                     pass
                 case other:
                     related.append(Related(f"this is {other.type}", other.span))
