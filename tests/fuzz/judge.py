@@ -12,6 +12,7 @@ import linecache
 import re
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,7 +24,7 @@ import tests.widths.sizes
 from py2cu.check import Case, check_kernel, make_case
 from py2cu.check.draw import TAME
 from py2cu.check.sizes import choose_constexprs
-from py2cu.diagnostics import TranslationError
+from py2cu.diagnostics import NarrowIntegerWarning, TranslationError
 from py2cu.ir.abi.signature import Signature
 from py2cu.kernels import Kernel
 from py2cu.passes.manager import observing
@@ -170,11 +171,13 @@ def _translation_of_cells(source: str) -> Translation:
     first, later = source.split(CELL)
     home = run_cells(first)
     kernel = None
-    with contextlib.suppress(TranslationError):  # the later cell may mend it
-        kernel = instantiated(home)
-        _ = kernel.translation
-    run_cell(1, later, home)
-    return (kernel or instantiated(home)).translation
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NarrowIntegerWarning)  # random kernels mean to wrap
+        with contextlib.suppress(TranslationError):  # the later cell may mend it
+            kernel = instantiated(home)
+            _ = kernel.translation
+        run_cell(1, later, home)
+        return (kernel or instantiated(home)).translation
 
 
 def instantiated(home: Mapping[str, Any]) -> Kernel:
