@@ -112,4 +112,5 @@ CODES: Final[dict[str, Code]] = {
     "P702": Code("an index of 64 bits in a loop", Kind.NOTE),
     "P703": Code("a division in a loop", Kind.NOTE),
     "P704": Code("an order of indices that does not coalesce", Kind.NOTE),
+    "P705": Code("a power that a few operations compute", Kind.NOTE),
 }

@@ -89,6 +89,7 @@ class ArrayDecl:
     base: str = ""  # of a view, `ms = buf[:n]`: its array; of a dynamic array: the previous one
     is_dynamic: bool = False  # it lies in the memory that a launch asks for
     is_parameter: bool = False  # it is the parameter `shared`
+    is_python_dtype: bool = False  # written as a type of Python: `shared(256, float)`
     is_list: bool = False  # in the Python: `infer_types` sets its dtype, and negative indices count from the end
 
     @property

@@ -1648,4 +1648,16 @@ MUTATIONS: Final = (
         ("if line not in self.lines:", "if True:", "refused:narrow_integers"),
         ("if not self._has_warned:", "if True:", "tests/unit/call/test_narrow_integer_warnings.py"),
     ),
+    *_rule(
+        "a cause of slow code has one note, and what compilers compute has none",
+        ("if names.isdisjoint(self.causes):", "if True:", "tests/test_error_cases.py"),
+        ("array.is_python_dtype and array.type.dtype is F64", "array.type.dtype is F64", "tests/test_error_cases.py"),
+        ("if _is_constant(expr, self.constants):", "if False:", "tests/test_error_cases.py"),
+        (
+            "if quotient is not None:\n            return self.look_at",
+            "if False:\n            return self.look_at",
+            "tests/test_error_cases.py",
+        ),
+        ("return None if widest is F64 else widest", "return widest", "tests/test_error_cases.py"),
+    ),
 )

@@ -71,15 +71,16 @@ class ArrayDeclarationReader:
         places = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
         named = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
         arguments = dict(zip(("shape", "dtype"), places, strict=False)) | named
-        dtype, like = F32, ""
+        dtype, like, is_python = F32, "", False
         shape: tuple[ir.Expr, ...] = (ir.Constant(1, self.extents.span_of(call), ir.PY_INT),)
         if arguments.keys() != {"shape", "dtype"} or len(places) + len(named) != 2:
             self._error(f"`{space.value}` takes a shape and a dtype", call, f"`{EXAMPLES[space]}`")
         else:
             dtype, like = self._read_dtype(arguments["dtype"])
+            is_python = self.extents.environment.qualify(arguments["dtype"]) in _PYTHON
             shape = self._read_shape(arguments["shape"], dtype, space)
         type_, span = ir.ArrayType(dtype, tuple(map(ir.as_extent, shape))), self.extents.span_of(target)
-        array = ir.ArrayDecl(target.value, type_, space, like=like, span=span)
+        array = ir.ArrayDecl(target.value, type_, space, like=like, span=span, is_python_dtype=is_python)
         return self.placed(array, call)
 
     def placed(self, array: ir.ArrayDecl, node: cst.CSTNode) -> ir.ArrayDecl:

@@ -4,28 +4,43 @@
     s += x[at]                    P702: in a loop, and `at` has no bound: 64 bits
     s += x[k % m]                 P703: in a loop, and `m` is no constant: some forty instructions
     out[c, r] = x[r, c]           P704: neighbouring threads write elements that lie far apart
+    out[i] = x[i] ** 3            P705: `powf`, some hundred instructions
 
-Reads the typed kernel and changes nothing.
+Reads the typed kernel and its device functions, and changes nothing. Each cause has one note.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from py2cu import ir
+from py2cu.analysis.argument_ranges import functions_with_ranges
+from py2cu.analysis.call_graph import reachable_functions
 from py2cu.analysis.global_indices import find_global_indices
 from py2cu.analysis.ranges import Ranges
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import F32, F64, Kind
-from py2cu.ir.visit import blocks, children, expressions, names_in, walk
+from py2cu.dtypes import Kind
+from py2cu.ir.rewrite import with_fields
+from py2cu.ir.visit import blocks, expressions, names_in, walk
+from py2cu.passes.checks.hidden_doubles import narrow_precision, note_doubles
+
+_GREATEST_PRODUCT: Final = 8  # a greater power takes more than three multiplications
+_ROOTS: Final = {0.5: "math.sqrt({})", -0.5: "1 / math.sqrt({})", -1: "1 / {}"}
 
 
 def note_performance(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report slow code as notes; the kernel is unchanged."""
-    noter = _Noter(kernel, reporter, Ranges(kernel), _thread_axes(kernel))
-    for place in _places(kernel.body, False):
-        noter.look_at(place)
+    precision = narrow_precision(kernel)
+    functions = functions_with_ranges(with_fields(kernel, functions=reachable_functions(kernel)))
+    for caller in (kernel, *functions):
+        ranges, local = Ranges(with_fields(caller, functions=functions)), reporter.within(caller.origin)
+        if precision is not None:
+            note_doubles(caller, precision, ranges, local)
+        noter = _Noter(caller, local, ranges, _thread_axes(caller))
+        for place in _places(caller.body, False):
+            noter.look_at(place)
     return kernel
 
 
@@ -55,19 +70,23 @@ class _Noter:
     reporter: Reporter
     ranges: Ranges
     axes: dict[str, str]
+    unbounded: set[str] = field(default_factory=set)  # names whose wide indices have a note
+    scattered: set[str] = field(default_factory=set)  # arrays whose order of indices has a note
 
     def look_at(self, place: _Place) -> None:
-        if self.is_single:
-            for expr in expressions(place.stmt):
-                self.note_doubles(expr)
         if isinstance(place.stmt, ir.Store):
             self.look_at_access(place.stmt, place.in_loop)
         for expr in expressions(place.stmt):
             for node in walk(expr):
-                if isinstance(node, ir.Load):
-                    self.look_at_access(node, place.in_loop)
-                if place.in_loop and isinstance(node, ir.Binary):
-                    self.note_division(node)
+                match node:
+                    case ir.Load():
+                        self.look_at_access(node, place.in_loop)
+                    case ir.Binary(op="**", left=base, right=ir.Constant(value=exponent)):
+                        self.note_power(node, base, exponent)
+                    case ir.Call(function="math.pow", args=(base, ir.Constant(value=exponent))):
+                        self.note_power(node, base, exponent)
+                    case ir.Binary() if place.in_loop:
+                        self.note_division(node)
 
     def look_at_access(self, access: ir.Load | ir.Store, in_loop: bool) -> None:
         if self.kernel.is_kernel_local(access.array):
@@ -76,26 +95,13 @@ class _Noter:
             self.note_wide_index(access)
         self.note_order(access)
 
-    @property
-    def is_single(self) -> bool:
-        """True where the arrays hold float32 and none holds float64."""
-        dtypes = {p.type.dtype for p in self.kernel.arrays if isinstance(p.type, ir.ArrayType)}
-        return F32 in dtypes and F64 not in dtypes
-
-    def note_doubles(self, expr: ir.Expr) -> None:
-        """Report the outermost operations on Python floats."""
-        if isinstance(expr, ir.Binary | ir.Call) and expr.type == ir.PY_FLOAT:
-            hint = "compute in float32: cast a part of it with `np.float32(…)`, or pass the result as a parameter"
-            self.reporter.note("P701", "this is computed in double, though the arrays hold float32", expr.span, hint)
-            return
-        for child in children(expr):
-            self.note_doubles(child)
-
     def note_wide_index(self, access: ir.Load | ir.Store) -> None:
         for index in access.indices:
-            if self.ranges.of(index).reach is None:
+            names = set(names_in(index))
+            if self.ranges.of(index).reach is None and (not names or not names <= self.unbounded):
+                self.unbounded.update(names)
                 hint = "let a loop count it, or bound it: `min(v, n - 1)`, `v % n`"
-                message = "nothing bounds this index in a loop, so it takes 64 bits"
+                message = "nothing bounds this index in a loop: it takes 64 bits, two or more instructions an operation"
                 self.reporter.note("P702", message, index.span, hint)
 
     def note_division(self, expr: ir.Binary[ir.Expr]) -> None:
@@ -104,17 +110,38 @@ class _Noter:
             isinstance(expr.right, ir.Name) and expr.right.id in self.kernel.constexprs
         )
         if expr.op in ("//", "%") and is_integer and not is_known:
+            message = f"`{expr.op}` by a value that is not constant, in a loop: twenty to forty instructions each time"
             hint = "divide before the loop, count along with it, or make the divisor a constant, best a power of two"
-            self.reporter.note("P703", f"`{expr.op}` by a value that is not constant, in a loop", expr.span, hint)
+            self.reporter.note("P703", message, expr.span, hint)
+
+    def note_power(self, expr: ir.Expr, base: ir.Expr, exponent: float) -> None:
+        """Report a power of float elements that a few multiplications, a quotient or a root compute."""
+        if not isinstance(expr.type, ir.ElementType) or expr.type.dtype.kind is not Kind.FLOAT:
+            return
+        dtype, text = expr.type.dtype, self.reporter.file.quote(base.span)
+        is_leaf = isinstance(base, ir.Name | ir.Load)
+        is_product = exponent in range(2, _GREATEST_PRODUCT + 1)
+        becomes_product = isinstance(expr, ir.Binary) and exponent == 2 and is_leaf and dtype.variable is None
+        if exponent not in _ROOTS and (not is_product or becomes_product):
+            return
+        if not is_product:
+            hint = f"write `{_ROOTS[exponent].format(text if is_leaf else f'({text})')}`"
+        elif dtype.is_half or not is_leaf:  # products of halves would be rounded one by one
+            value = f"np.float32({text})" if dtype.is_half else text
+            hint = f"multiply: `v = {value}`, then `{' * '.join('v' * int(exponent))}`"
+        else:
+            hint = f"multiply: `{' * '.join([text] * int(exponent))}`"
+        self.reporter.note("P705", "this power takes some hundred instructions", expr.span, hint)
 
     def note_order(self, access: ir.Load | ir.Store) -> None:
-        if not access.indices:
+        if not access.indices or access.array in self.scattered:
             return
         *slow, fast = map(self.axes_of, access.indices)
         if "x" not in fast and fast and any("x" in axes for axes in slow):
-            message = f"neighbouring threads reach elements of `{access.array}` that lie far apart"
+            self.scattered.add(access.array)
+            elements = f"neighbouring threads reach elements of `{access.array}` that lie far apart"
             hint = "put the index that runs fastest, x, last: in `Index` parameters the last one, else `threadIdx.x`"
-            self.reporter.note("P704", message, access.span, hint)
+            self.reporter.note("P704", f"{elements}: up to 32 times the traffic", access.span, hint)
 
     def axes_of(self, index: ir.Expr) -> set[str]:
         launched = {n.axis for n in walk(index) if isinstance(n, ir.LaunchIndex) and n.object == "threadIdx"}

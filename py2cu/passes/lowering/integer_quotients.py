@@ -1,75 +1,26 @@
 """Replaces rounded float quotients of integers by integer division, as one writes it in C.
 
-    math.ceil(k / tw)       ceil_div(k, tw)
-    math.ceil(i / 4)        (i + 3) // 4
-    math.floor(i / tw)      i // tw
-    int(i / 4)              i // 4                      where neither can be negative
-
-Only where the dividend is an index or an extent: no array has 2^53 elements, and below that bound Python's double
-rounds like the exact quotient.
+math.ceil(k / tw)       ceil_div(k, tw)
+int(i / 4)              i // 4
 """
 
 from __future__ import annotations
 
-from typing import Final
-
 from py2cu import ir
-from py2cu.analysis.ranges import INT_MAX, Ranges
+from py2cu.analysis.integer_quotients import integer_quotient, rounded_quotient
+from py2cu.analysis.ranges import Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.visit import all_expressions
 
-_ROUNDED: Final = ("math.ceil", "math.floor", "math.trunc")
-_MANY: Final = 2**10  # times a number of elements is still far below 2^53
-
 
 def divide_integers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with such quotients computed in integers."""
-    if not any(_rounded_quotient(expr) for expr in all_expressions(kernel.body)):
+    if not any(rounded_quotient(expr) for expr in all_expressions(kernel.body)):
         return kernel
     ranges = Ranges(kernel)
 
     def divide(expr: ir.Expr) -> ir.Expr:
-        quotient = _rounded_quotient(expr)
-        if quotient is None:
-            return expr
-        a, b = ir.unconverted(quotient.left), _divisor(quotient.right)
-        if not (a.type == b.type == ir.PY_INT and ranges.counts_elements(a, _MANY)):
-            return expr
-        floored = ir.Binary("//", a, b, expr.span, ir.PY_INT)
-        match expr, b:
-            case ir.Call(function="math.floor"), _:
-                return floored
-            case ir.Call(function="math.ceil"), ir.Constant(value=int(by)) if 0 < by <= INT_MAX:
-                up = ir.Binary("+", a, ir.Constant(by - 1, b.span, ir.PY_INT), a.span, ir.PY_INT)
-                return ir.Binary("//", up, b, expr.span, ir.PY_INT)
-            case ir.Call(function="math.ceil"), _:
-                return ir.Call("ceil_div", (a, b), expr.span, ir.PY_INT)
-            case _:
-                return floored if ranges.of(a).is_natural and ranges.of(b).is_natural else expr
+        return integer_quotient(expr, ranges) or expr
 
     return with_fields(kernel, body=rebuild_block(kernel.body, divide))
-
-
-def _divisor(expr: ir.Expr) -> ir.Expr:
-    """The divisor, as an integer if it is one: typing has converted the 4 of `i / 4` to a double."""
-    match expr:
-        case ir.Constant(value=int(value)) | ir.Constant(value=float(value)) if (
-            value == value // 1 and abs(value) < 2**63
-        ):
-            return ir.Constant(int(value), expr.span, ir.PY_INT)
-        case _:
-            return ir.unconverted(expr)
-
-
-def _rounded_quotient(expr: ir.Expr) -> ir.Binary[ir.Expr] | None:
-    """The quotient that `expr` rounds; None where it does not."""
-    match expr:
-        case ir.Call(function=function, args=(ir.Binary(op="/", type=type_) as quotient,)) if function in _ROUNDED:
-            return quotient if type_ == ir.PY_FLOAT else None
-        case ir.Convert(value=ir.Binary(op="/", type=type_) as quotient, type=target, explicit=True) if (
-            target == ir.PY_INT
-        ):
-            return quotient if type_ == ir.PY_FLOAT else None
-        case _:
-            return None
