@@ -9,6 +9,7 @@ without a source.
 from __future__ import annotations
 
 import ast
+import enum
 import functools
 import importlib
 import operator
@@ -20,10 +21,11 @@ from typing import Final
 
 from py2cu.dtypes import find_dtype
 from py2cu.function_text import function_in, is_text_of, source_file
-from py2cu.live import bindings, contents, is_integer_member, is_library, live_name, reachable_functions
+from py2cu.live import bindings, contents, is_integer_member, is_library, live_attribute, live_name, reachable_functions
 from py2cu.source import SourceFile
 
 _MISSING: Final = object()
+_CONSTANTS: Final = (bool, int, float, complex, str, tuple, type)  # what kernels read of classes
 
 
 def is_found_by_name(value: object) -> bool:
@@ -71,7 +73,8 @@ class _BySource:
             raise pickle.PicklingError(f"{what}: its name does not refer to it there, and its source is not available")
         code = function.__code__
         place = source.name, source.text, code.co_qualname, code.co_firstlineno, code.co_flags
-        defaults = function.__defaults__, function.__kwdefaults__
+        by_name = {name: _as_integer(value) for name, value in (function.__kwdefaults__ or {}).items()}
+        defaults = tuple(map(_as_integer, function.__defaults__ or ())) or None, by_name or None
         names = self.namespace, self.closure, self.annotations
         return _rebuilt, (*place, *names, *defaults, function.__module__)
 
@@ -126,6 +129,33 @@ class _Module:
         return importlib.import_module, (self.name,)
 
 
+class _Class:
+    """Pickles a class by its constants."""
+
+    def __init__(self, original: type, constants: dict[str, object]) -> None:
+        self.original = original
+        self.constants = constants
+
+    def __reduce__(self) -> tuple[object, ...]:
+        kind = next(kind for kind in (*_ENUMS, object) if issubclass(self.original, kind))
+        return _made_class, (self.original.__name__, self.original.__module__, kind, self.constants)
+
+
+_ENUMS: Final = (enum.IntEnum, enum.IntFlag, enum.Flag, enum.Enum)
+
+
+def _made_class(name: str, module: str, kind: type, constants: dict[str, object]) -> type:
+    if issubclass(kind, enum.Enum):
+        made: type = kind(name, constants, module=module)  # type: ignore[call-arg, assignment]
+        return made
+    return type(name, (), {**constants, "__module__": module})
+
+
+def _as_integer(value: object) -> object:
+    """The integer that a member of an `IntEnum` is; any other value unchanged."""
+    return int(value) if is_integer_member(value) else value
+
+
 class _Parts:
     """What functions by source share: the namespaces of their modules, closure variables, and each other."""
 
@@ -160,14 +190,26 @@ class _Parts:
             case ModuleType():
                 return _Module(value.__name__)
             case bool() | int() | float() | complex() | str():
-                return int(value) if is_integer_member(value) else value
+                return _as_integer(value)
             case tuple():
                 items = tuple(map(self._portable, value))
                 return _MISSING if any(item is _MISSING for item in items) else items
             case _ if is_library(live_name(value) or "") or _is_of_library(value) or is_found_by_name(value):
                 return value
+            case type():
+                return _Class(value, dict(self._constants_of(value)))
             case _:
                 return _MISSING
+
+    def _constants_of(self, class_: type) -> Iterator[tuple[str, object]]:
+        """The constants of a class with those that it inherits, and the classes in it; of an enum the values."""
+        if issubclass(class_, enum.Enum):
+            yield from ((name, member.value) for name, member in class_.__members__.items())
+            return
+        for name in dict.fromkeys(name for each in class_.__mro__ for name in vars(each) if not name.startswith("__")):
+            value = live_attribute(class_, name)
+            if isinstance(value, _CONSTANTS) and (carried := self._portable(value)) is not _MISSING:
+                yield name, carried
 
 
 def _is_of_library(value: object) -> bool:

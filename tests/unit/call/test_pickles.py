@@ -200,6 +200,33 @@ def test_a_kernel_of_a_notebook() -> None:
     assert through(two).cuda_source == one.cuda_source
 
 
+def test_classes_of_a_notebook() -> None:
+    cell = """
+from enum import Enum, IntEnum
+from jaxtyping import Float32
+from torch import Tensor
+from py2cu import Index, kernel
+class Mode(IntEnum):
+    MEAN = 2
+class Kind(Enum):
+    A = 0.5
+class Base:
+    STEP = 100
+class Config(Base):
+    class Inner:
+        K = 1000
+def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], mode: int = Mode.MEAN, *, k: int = Mode.MEAN):
+    out[i] = Mode.MEAN * 10 + Kind.A.value + Config.STEP + Config.Inner.K + mode + Mode.MEAN.value * 10000 + k
+"""
+    names: dict[str, object] = {"__name__": "notebook"}
+    linecache.cache["<classes>"] = len(cell), None, cell.splitlines(keepends=True), "<classes>"
+    exec(compile(cell, "<classes>", "exec", dont_inherit=True), names)
+    one = kernel(names["f"])
+    two = through(one)
+    assert two.cuda_source == one.cuda_source == through(two).cuda_source
+    assert two.simulate(X).tolist() == one.simulate(X).tolist() == [21124.5] * 3
+
+
 # --- modules and workers ---
 
 
