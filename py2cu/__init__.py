@@ -15,7 +15,8 @@ _HOMES = {
     **dict.fromkeys(
         ("EnvironmentLacks", "NarrowIntegerWarning", "Py2cuError", "TranslationError"), "py2cu.diagnostics"
     ),
-    **dict.fromkeys(("Kernel", "kernel"), "py2cu.kernels"),
+    "Kernel": "py2cu.kernels",
+    "kernel": "py2cu.decorator",
 }
 
 

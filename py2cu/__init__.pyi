@@ -7,7 +7,7 @@ from py2cu.diagnostics import NarrowIntegerWarning as NarrowIntegerWarning
 from py2cu.diagnostics import Py2cuError as Py2cuError
 from py2cu.diagnostics import TranslationError as TranslationError
 from py2cu.kernels import Kernel as Kernel
-from py2cu.kernels import kernel as kernel
+from py2cu.decorator import kernel as kernel
 from py2cu.builtins.annotations import Constexpr as Constexpr
 from py2cu.builtins.atomics import atomic as atomic
 from py2cu.builtins.bits import brev as brev

@@ -1,4 +1,4 @@
-"""The decorator `@kernel` and the object `Kernel` that it makes of a function.
+"""The object `Kernel` that the decorator `@kernel` makes of a function.
 
 In: a Python function and options. Out: a `Kernel`, translated at its first use and built at its first call. Heavy
 modules are imported at first use: a decorated module imports fast, and a cached kernel never loads the translator.
@@ -9,14 +9,14 @@ from __future__ import annotations
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from py2cu.call import Simulator, Translator, python_text, remember_texts
 from py2cu.call.traced import traced_as, traced_call, traced_launch, traced_op
 from py2cu.function_text import remember_cell
-from py2cu.options import NO_VALUES, Block, Extent, KernelOptions, Size, Values, launch_shape
+from py2cu.options import NO_VALUES, Extent, KernelKeywords, KernelOptions, Values, launch_shape
 
 if TYPE_CHECKING:
     from py2cu.call.plan import KernelCall
@@ -47,18 +47,22 @@ class Kernel:
 
     def __init__(
         self,
-        function: FunctionType,
+        function: Callable[..., Any],
         options: KernelOptions | None = None,
         values: Values = NO_VALUES,
         *,
         fma: bool = True,
+        backwards: Iterable[Kernel] = (),
     ) -> None:
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"@kernel takes a plain Python function, not {function!r}")
         remember_cell(function)
         remember_texts(function)
         self._function = function
         self._options = options or KernelOptions()
         self._values = values
         self._fma = fma
+        self._backwards = [*backwards]
         self._lock = threading.RLock()
         self._translator: Translator | None = None
         self._translation: Translation | None = None
@@ -150,6 +154,46 @@ class Kernel:
         """
         return self._prepare().op
 
+    # --- gradients ---
+
+    @overload
+    def backward(self, function: Kernel | Callable[..., Any], /) -> Kernel: ...
+
+    @overload
+    def backward(self, /, **options: Unpack[KernelKeywords]) -> Callable[[Kernel | Callable[..., Any]], Kernel]: ...
+
+    def backward(
+        self, function: Kernel | Callable[..., Any] | None = None, /, **options: Unpack[KernelKeywords]
+    ) -> Kernel | Callable[[Kernel | Callable[..., Any]], Kernel]:
+        """Attach a kernel that computes gradients: `@k.backward`, `@k.backward(size=…)` or `k.backward(other)`.
+
+        The parameters of the backward, in any order, are parameters and dimensions of this kernel by their names,
+        `grad_<output>` for incoming gradients, and `grad_<input>` for the gradients that it stores. Of an array that
+        this kernel updates in place, `x` is the value after the call, and `grad_x` is read and overwritten. Several
+        backward kernels may be attached, each for other inputs.
+
+        Args:
+            function: a Python function, or a kernel.
+            options: those of `kernel`, for a function.
+
+        Returns:
+            The backward kernel, or a decorator if only options are passed.
+
+        Raises:
+            TypeError: `function` is neither, or a kernel with options, or a kernel whose backward is this one.
+        """
+
+        def attach(function: Kernel | Callable[..., Any]) -> Kernel:
+            if isinstance(function, Kernel) and options:
+                raise TypeError(f"`{function.__name__}` is a kernel already, and has its own options")
+            backward = function if isinstance(function, Kernel) else Kernel(function, KernelOptions.of(**options))
+            if self in _with_backwards(backward):
+                raise TypeError(f"`{self.__name__}` cannot be its own backward")
+            self._backwards.append(backward)
+            return backward
+
+        return attach if function is None else attach(function)
+
     # --- reading ---
 
     @property
@@ -205,8 +249,9 @@ class Kernel:
 
     def _copy(self, **changes: Any) -> Kernel:
         """A kernel of the same function with other arguments of the constructor."""
-        arguments: dict[str, Any] = {"options": self._options, "values": self._values, "fma": self._fma}
-        other = Kernel(self._function, **(arguments | changes))
+        state = {"options": self._options, "values": self._values, "fma": self._fma, "backwards": self._backwards}
+        arguments: dict[str, Any] = state | changes
+        other = Kernel(self._function, **arguments)
         other._translator = self._translator
         return other
 
@@ -217,7 +262,8 @@ class Kernel:
         if is_found_by_name(self):
             return self.__qualname__
         texts = self._translation if self._unchanged is _always else None
-        return _unpickled, (portable(self._function), self._options, dict(self._values), self._fma, texts)
+        options = self._options, dict(self._values), self._fma, texts, tuple(self._backwards)
+        return _unpickled, (portable(self._function), *options)
 
     def __deepcopy__(self, memo: object = None) -> Kernel:
         """Return the kernel itself, as for functions."""
@@ -258,7 +304,7 @@ class Kernel:
 
     def without_fma(self) -> Kernel:
         """The same kernel, compiled without fused multiply-adds: each multiplication and each addition is rounded."""
-        other = self._copy(fma=False)
+        other = self._copy(fma=False, backwards=[backward.without_fma() for backward in self._backwards])
         other._translation, other._unchanged = self._translation, self._unchanged
         return other
 
@@ -308,22 +354,39 @@ class Kernel:
         with self._lock:
             translation = self.translation
             if self._call is None:
+                from py2cu.call.definition import OperatorSource
                 from py2cu.call.native import Native
                 from py2cu.call.plan import KernelCall
                 from py2cu.call.variants import VariantCall, Variants
 
                 if translation.signatures[0].constexprs:
                     self._translator = self._translator or Translator(self._function, self._options)
-                    self._call = VariantCall(Variants(translation, self._translator, fma=self._fma))
+                    variants = Variants(translation, self._translator, fma=self._fma)
+                    self._call = VariantCall(variants, OperatorSource(variants, self._backwards))
                 else:
-                    self._call = KernelCall(Native(translation, fma=self._fma))
+                    native = Native(translation, fma=self._fma)
+                    self._call = KernelCall(native, OperatorSource(native, self._backwards))
             return self._call
 
 
-def _unpickled(function: Any, options: KernelOptions, values: Values, fma: bool, texts: Translation | None) -> Kernel:
+def _unpickled(
+    function: Any,
+    options: KernelOptions,
+    values: Values,
+    fma: bool,
+    texts: Translation | None,
+    backwards: tuple[Kernel, ...],
+) -> Kernel:
     """A pickled kernel; `function` may also be another kernel of the function."""
-    unpickled = Kernel(getattr(function, "python", function), options, values, fma=fma)
+    unpickled = Kernel(getattr(function, "python", function), options, values, fma=fma, backwards=backwards)
     return unpickled if texts is None else unpickled.with_translation(texts)
+
+
+def _with_backwards(kernel: Kernel) -> Iterator[Kernel]:
+    """A kernel, its backward kernels, and theirs."""
+    yield kernel
+    for backward in kernel._backwards:
+        yield from _with_backwards(backward)
 
 
 def _never() -> bool:
@@ -334,66 +397,3 @@ def _never() -> bool:
 def _always() -> bool:
     """The `_unchanged` of a kernel with texts from its user: rebinding names does not replace these."""
     return True
-
-
-@overload
-def kernel(function: FunctionType | Callable[..., Any]) -> Kernel: ...
-
-
-@overload
-def kernel(
-    *,
-    size: Size | None = ...,
-    block: Block | None = ...,
-    init: Mapping[str, int | float] | None = ...,
-    name: str | None = ...,
-    strided: bool = ...,
-    coarsen: int | None = ...,
-    launch_bounds: int | tuple[int, int] | None = ...,
-) -> Callable[[Callable[..., Any]], Kernel]: ...
-
-
-def kernel(
-    function: Callable[..., Any] | None = None,
-    *,
-    size: Size | None = None,
-    block: Block | None = None,
-    init: Mapping[str, int | float] | None = None,
-    name: str | None = None,
-    strided: bool = False,
-    coarsen: int | None = None,
-    launch_bounds: int | tuple[int, int] | None = None,
-) -> Kernel | Callable[[Callable[..., Any]], Kernel]:
-    """Make a kernel of a function: `@kernel`, `@kernel(size=…, block=…)` or `kernel(f)`.
-
-    Args:
-        function: a plain Python function with annotated parameters.
-        size: the number of threads in x, y, z, as extents: `"n"`, `("w", "h")`.
-        block: the number of threads of a block in x, y, z, extents as in `size`; 256, 16×16 or 8×8×8 by default.
-        init: by name, the value with which an allocated output is filled before the launch.
-        name: the kernel's name in C++ and as an op; the function's name by default.
-        strided: accept inputs of any memory layout; otherwise an input that is not contiguous is an error.
-        coarsen: elements for each thread; only 1 is supported.
-        launch_bounds: the largest number of threads of a block, or a pair of that and the smallest number of blocks on
-            a multiprocessor: CUDA's `__launch_bounds__`, from which the compiler derives the registers of a thread.
-
-    Returns:
-        The kernel, or a decorator if only options are passed.
-
-    Raises:
-        TypeError: `function` is no plain Python function.
-    """
-    options = KernelOptions(
-        _as_tuple(size), _as_tuple(block), dict(init or {}), name, strided, coarsen, _as_tuple(launch_bounds)
-    )
-
-    def decorate(function: Callable[..., Any]) -> Kernel:
-        if not isinstance(function, FunctionType):
-            raise TypeError(f"@kernel takes a plain Python function, not {function!r}")
-        return Kernel(function, options)
-
-    return decorate if function is None else decorate(function)
-
-
-def _as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value

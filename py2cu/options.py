@@ -11,7 +11,7 @@ import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, TypedDict
 
 Size = str | int | tuple[str | int, ...]
 Block = int | str | tuple[int | str, ...]
@@ -44,6 +44,22 @@ class KernelOptions:
     coarsen: int | None = None
     launch_bounds: int | tuple[int, ...] | None = None
 
+    @classmethod
+    def of(
+        cls,
+        *,
+        size: Size | None = None,
+        block: Block | None = None,
+        init: Mapping[str, int | float] | None = None,
+        name: str | None = None,
+        strided: bool = False,
+        coarsen: int | None = None,
+        launch_bounds: int | tuple[int, int] | None = None,
+    ) -> KernelOptions:
+        """The options that these keywords give; lists become tuples."""
+        bounds = _as_tuple(launch_bounds)
+        return cls(_as_tuple(size), _as_tuple(block), dict(init or {}), name, strided, coarsen, bounds)
+
     @property
     def bounds(self) -> tuple[int, ...]:
         """`launch_bounds` as a tuple, empty without launch bounds."""
@@ -53,6 +69,18 @@ class KernelOptions:
     def __hash__(self) -> int:
         plain = (self.size, self.block, self.name, self.strided, self.coarsen, self.launch_bounds)
         return hash((*plain, tuple(self.init.items())))
+
+
+class KernelKeywords(TypedDict, total=False):
+    """The keywords of `kernel` for type checkers."""
+
+    size: Size | None
+    block: Block | None
+    init: Mapping[str, int | float] | None
+    name: str | None
+    strided: bool
+    coarsen: int | None
+    launch_bounds: int | tuple[int, int] | None
 
 
 Extent = int | tuple[int, ...]
@@ -76,3 +104,7 @@ def launch_shape(launch: tuple[Extent, Extent], name: str) -> tuple[list[int], l
 
 def _extents(value: Extent) -> list[int]:
     return [operator.index(extent) for extent in ((value,) if hasattr(value, "__index__") else value)]
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

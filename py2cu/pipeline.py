@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
 from pathlib import PurePath
@@ -23,6 +23,8 @@ from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernel_reader import read_kernel
 from py2cu.frontend.source.dynamic_kernels import report_dynamic_kernels
 from py2cu.frontend.source.reader import LAMBDA, KernelSource, Module, read_module
+from py2cu.ir.abi.gradients import match_backwards
+from py2cu.ir.abi.signature import Signature
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.verify import Stage, verify
 from py2cu.options import NO_VALUES, KernelOptions, Values
@@ -222,12 +224,14 @@ def _translate(
     if reporter.failed:
         raise TranslationError(reporter.sorted)
     finished = _finish(families, reporter)
+    signatures = tuple(signature_of(family).called() for family in finished)
+    _check_backwards([source for source, _ in sources], signatures, reporter)
     name = spell_identifier(name)
     source_name = _printable(PurePath(reporter.file.name).name)
     return Translation(
         name=name,
         python_file=reporter.file.name,
-        signatures=tuple(signature_of(family).called() for family in finished),
+        signatures=signatures,
         notes=reporter.sorted,
         texts={
             target: render(name, source_name, kernels, target)
@@ -236,6 +240,21 @@ def _translate(
             is not None
         },
     )
+
+
+def _check_backwards(sources: Sequence[KernelSource], signatures: Sequence[Signature], reporter: Reporter) -> None:
+    """Check that every `@NAME.backward` fits the kernel NAME, if that kernel is translated, too.
+
+    Raises:
+        TranslationError: one does not.
+    """
+    forwards = [source.forward for source in sources]
+    for source, forward in zip(sources, signatures, strict=True):
+        attached = [each for each, node in zip(signatures, forwards, strict=True) if node is source.function]
+        for misfit in match_backwards(forward, attached).misfits:
+            reporter.error("P412", misfit.message, misfit.parameter.span, misfit.hint)
+    if reporter.failed:
+        raise TranslationError(reporter.sorted)
 
 
 def _printable(name: str) -> str:

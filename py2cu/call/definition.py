@@ -11,15 +11,18 @@ torch's dispatcher holds refer to the overloads weakly.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import torch
+from torch.autograd import forward_ad
 
 from py2cu.call.argument_checks import check_launch_gradients, check_traced_arguments, leaf_message, needs_grad
-from py2cu.call.gradients import Gradients
+from py2cu.call.batching import run_batched
+from py2cu.call.gradients import BackwardCall, Gradients
 from py2cu.call.native import Launch, Native
 from py2cu.call.outputs import allocate_outputs
 from py2cu.ir.abi.parameters import Parameter, Role
@@ -29,6 +32,12 @@ from py2cu.translation import TargetName
 
 NAMESPACE: Final = "py2cu"
 _KEYS: Final = {TargetName.CPU: "CPU", TargetName.CUDA: "CUDA"}
+
+
+class Differentiated(Protocol):
+    """What is known here of a backward `Kernel`."""
+
+    def _prepare(self) -> BackwardCall: ...
 
 
 class Operator:
@@ -50,24 +59,55 @@ _definitions: Final[weakref.WeakValueDictionary[str, Definition]] = weakref.Weak
 _DEFINING: Final = threading.RLock()
 
 
-def operator_of(native: Native) -> Operator:
-    """The op of a kernel, defined unless an equal kernel has defined it."""
-    name = f"{native.signature.op}_{native.digest[:16]}"
+def operator_of(native: Native, backwards: Sequence[BackwardCall] = ()) -> Operator:
+    """The op of a kernel and its backward kernels, defined unless an equal kernel has defined it.
+
+    Raises:
+        TranslationError: a backward does not fit the kernel.
+    """
+    name = f"{native.signature.op}_{_digest(native, backwards)[:16]}"
     with _DEFINING:
         operator = _operators.get(name)
         if operator is None:
-            definition = _definitions.get(name) or Definition(name, native)
+            definition = _definitions.get(name) or Definition(name, native, backwards)
             operator = Operator(definition)
             _operators[name], _definitions[name] = operator, definition
         return operator
 
 
+def _digest(native: Native, backwards: Sequence[BackwardCall]) -> str:
+    """A hash of what the op does, its gradients and their gradients included."""
+    if not backwards:
+        return native.digest
+    parts = [native.digest, *(backward.operator.name for backward in backwards)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+class OperatorSource:
+    """Defines the op of a kernel at its first use, and again once a backward kernel has another op."""
+
+    def __init__(self, native: Native, backwards: Sequence[Differentiated] = ()) -> None:
+        self._native = native
+        self._backwards = backwards
+        self._operators: tuple[Operator, ...] = ()
+        self._operator: Operator | None = None
+
+    def __call__(self) -> Operator:
+        """The op; it lives until another one replaces it here."""
+        calls = [each._prepare() for each in self._backwards]
+        operators = tuple(call.operator for call in calls)
+        if self._operator is None or operators != self._operators:
+            self._operator, self._operators = operator_of(self._native, calls), operators
+        return self._operator
+
+
 class Definition:
     """The op `py2cu::name`, defined as long as this object lives."""
 
-    def __init__(self, name: str, native: Native) -> None:
+    def __init__(self, name: str, native: Native, backwards: Sequence[BackwardCall]) -> None:
         self.name = name
         self.native = native
+        gradients = Gradients(native.signature, backwards)
         library: Any = torch.library.Library(NAMESPACE, "FRAGMENT")  # type: ignore[no-untyped-call]
         self.library = library
         texts = schemas(name, native.signature, style_of(native.signature))
@@ -77,12 +117,13 @@ class Definition:
         self.overloads = {overload: getattr(self.packet, overload) for overload in texts}
         for overload, op in self.overloads.items():
             op.definition = self
-            self._implement(name if overload == ALLOCATES else f"{name}.{overload}", _Overload(native, op))
+            self._implement(name if overload == ALLOCATES else f"{name}.{overload}", _Overload(native, gradients, op))
 
     def _implement(self, name: str, overload: _Overload) -> None:
         for device, key in _KEYS.items():
             self.library.impl(name, overload.implementation(device), key)
         torch.library.register_fake(f"{NAMESPACE}::{name}", overload.fake, lib=self.library)
+        self.library.impl(name, overload.batched, "FuncTorchBatched")
         self.library.impl(name, overload.autograd, "Autograd", with_keyset=True)
         if overload.written:
             self.library.impl(name, overload.bump_versions, "ADInplaceOrView", with_keyset=True)
@@ -91,11 +132,11 @@ class Definition:
 class _Overload:
     """The functions of one overload, as torch's dispatcher calls them."""
 
-    def __init__(self, native: Native, op: Any) -> None:
+    def __init__(self, native: Native, gradients: Gradients, op: Any) -> None:
         self.native = native
         self.signature = native.signature
         self.is_launch = op._overloadname == ON_GRID
-        self.gradients = Gradients(native.signature)
+        self.gradients = gradients
         self.op: Callable[[], Any] = weakref.ref(op)
         self.arguments = op._schema.arguments
         names = {argument.name for argument in self.arguments}
@@ -135,6 +176,9 @@ class _Overload:
         outputs = tuple(complete[name] for name in missing)
         return outputs[0] if len(outputs) == 1 else outputs or None
 
+    def batched(self, *args: Any, **kwargs: Any) -> Any:
+        return run_batched(self.signature.name, self.op(), args, kwargs)
+
     def bump_versions(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         """Tell autograd that the arrays which the kernel writes change."""
         torch.autograd.graph.increment_version(self._written_arrays(*self.read(args, kwargs)))
@@ -151,6 +195,8 @@ class _Overload:
                 return self.op().redispatch(keyset & keyset_below, *args, **kwargs)
 
         values, _ = self.read(args, kwargs)
+        if forward_ad._current_level >= 0:
+            self._refuse_tangents(values)
         requires_grad = any(isinstance(value, torch.Tensor) and value.requires_grad for value in values.values())
         if not (requires_grad and torch.is_grad_enabled()):
             return run(torch._C._after_autograd_keyset)
@@ -162,6 +208,14 @@ class _Overload:
         # `mark_dirty` bumps the versions.
         written = [p.name for p in self.written if p.name in values]
         return self.gradients.record(lambda: run(torch._C._after_ADInplaceOrView_keyset), values, written)
+
+    def _refuse_tangents(self, values: Mapping[str, Any]) -> None:
+        """Refuse arrays with a tangent, which the kernel would drop."""
+        unpack_dual: Any = forward_ad.unpack_dual
+        for name, value in values.items():
+            if isinstance(value, torch.Tensor) and unpack_dual(value).tangent is not None:
+                what = f"{self.signature.name} has no forward-mode derivative, and `{name}` has a tangent"
+                raise RuntimeError(f"{what}; use reverse mode, such as `torch.func.vjp`")
 
 
 def style_of(signature: Signature) -> SchemaStyle:

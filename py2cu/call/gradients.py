@@ -1,42 +1,206 @@
-"""Record calls of a kernel for autograd.
+"""Record calls of a kernel for autograd, and run its backward kernels.
 
-In: a call whose arguments require grad. Out: outputs with a history. Nothing is differentiable yet: backward raises.
+In: a call whose arguments require grad. Out: outputs with a history. Backward calls each kernel attached by
+`@k.backward` that computes a gradient which is asked for. These are ordinary calls of ordinary kernels: with
+`create_graph=True` they are recorded, too, and under a tracer the graph holds their ops.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
+from torch._functorch.utils import enable_single_level_autograd_function
+from torch.autograd import forward_ad
 
+from py2cu.call.native import Native
+from py2cu.diagnostics import Diagnostic, Severity, TranslationError
+from py2cu.ir.abi.dims import bind_dims
+from py2cu.ir.abi.gradients import PREFIX, BackwardForm, Misfit, match_backwards
+from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
 
 
-class Gradients:
-    """What autograd knows about one kernel."""
+class BackwardCall(Protocol):
+    """What is known here of a backward kernel's `KernelCall`."""
 
-    def __init__(self, signature: Signature) -> None:
+    native: Native
+    signature: Signature
+
+    @property
+    def operator(self) -> Any: ...
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
+
+
+class Gradients:
+    """What autograd knows about one kernel.
+
+    Raises:
+        TranslationError: an attached kernel is no backward of this one.
+    """
+
+    def __init__(self, signature: Signature, backwards: Sequence[BackwardCall]) -> None:
         self.signature = signature
-        functions = {"forward": staticmethod(_forward), "backward": staticmethod(self._backward)}
+        self.backwards = [*_matched(signature, backwards)]
+        computed = {target for each in self.backwards for target in each.targets}
+        self.differentiable = {output for each in self.backwards for _, output in each.form.incoming}
+        self._names = [p.name for p in signature.parameters]
+        self.missing = {p.name for p in signature.arrays} - computed
+        functions = {"forward": staticmethod(self._forward), "backward": staticmethod(self._backward)}
         self._function: Any = type(signature.op, (torch.autograd.Function,), functions)
+        of_level = torch.autograd.function._SingleLevelFunction
+        self._function_of_level: Any = type(signature.op, (of_level,), functions)
 
     def record(self, run: Callable[[], Any], values: Mapping[str, Any], written: Sequence[str]) -> Any:
         """Call `run`, which writes the arrays `written`, and return what it returns, with a history."""
         arguments = [values.get(p.name) for p in self.signature.parameters]
-        places = [place for place, p in enumerate(self.signature.parameters) if p.name in written]
-        outputs = self._function.apply(run, places, *arguments)
+        if torch._C._are_functorch_transforms_active():
+            # The dispatcher calls the op once for each transform, and each of these calls has a graph of its own.
+            with enable_single_level_autograd_function():
+                outputs = self._function_of_level.apply(_with_gradients(run), values, written, *arguments)
+        else:
+            outputs = self._function.apply(run, values, written, *arguments)
         returned = outputs[: len(outputs) - len(written)]
         return returned[0] if len(returned) == 1 else returned or None
 
-    def _backward(self, *_: Any) -> Any:
+    def _forward(
+        self, ctx: Any, run: Callable[[], Any], values: Mapping[str, Any], written: Sequence[str], *arguments: Any
+    ) -> tuple[Any, ...]:
+        """Return the allocated outputs, then the arrays `written`."""
+        result = run()
+        allocated = () if result is None else result if isinstance(result, tuple) else (result,)
+        names = [p.name for p in self.signature.outputs] if allocated else []
+        outputs = {**dict(zip(names, allocated, strict=True)), **{name: values[name] for name in written}}
+        ctx.mark_dirty(*(values[name] for name in written))
+        if self.backwards:
+            ctx.mark_non_differentiable(*(each for name, each in outputs.items() if name not in self.differentiable))
+        ctx.outputs = tuple(outputs)
+        ctx.arrays = [name for name, each in zip(self._names, arguments, strict=True) if isinstance(each, torch.Tensor)]
+        self._save(ctx, dict(values) | outputs)
+        return tuple(outputs.values())
+
+    def _save(self, ctx: Any, values: dict[str, Any]) -> None:
+        """Save what the backward kernels name whose gradients are needed."""
+        needed = self._needed(ctx)
+        backwards = [each for each in self.backwards if not needed.isdisjoint(each.targets)]
+        names = dict.fromkeys(name for each in backwards for name in (*each.form.values, *each.form.dims))
+        dims = {dim.name for dim in self.signature.dims}
+        if any(name in dims and name not in values for name in names):
+            values = bind_dims(self.signature, values) | values
+        ctx.tensors = [name for name in names if isinstance(values.get(name), torch.Tensor)]
+        ctx.save_for_backward(*(values[name] for name in ctx.tensors))
+        ctx.numbers = {name: values[name] for name in names if name in values and name not in ctx.tensors}
+        ctx.shapes = {
+            name: (values[name].shape, values[name].dtype)
+            for each in backwards
+            for name in each.accumulated
+            if name in values
+        }
+
+    def _needed(self, ctx: Any) -> set[str]:
+        """The arguments that require grad."""
+        needs_grad = ctx.needs_input_grad[-len(self._names) :]
+        return {name for name, needed in zip(self._names, needs_grad, strict=True) if needed}
+
+    def _backward(self, ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        nodes = zip(ctx.arrays, ctx.next_functions, strict=True)
+        needed = self._needed(ctx).intersection(name for name, (node, _) in nodes if _is_asked_for(node))
+        self._require(needed)
+        values = dict(zip(ctx.tensors, ctx.saved_tensors, strict=True)) | ctx.numbers
+        incoming = dict(zip(ctx.outputs, grads, strict=True))
+        gradients: dict[str, torch.Tensor] = {}
+        for backward in self.backwards:
+            if not needed.isdisjoint(backward.targets):
+                gradients |= backward.run(values, incoming, ctx.shapes)
+        in_order = (gradients[name] if name in needed else None for name in self._names)
+        return (None, None, None, *in_order)
+
+    def _require(self, needed: set[str]) -> None:
+        """Refuse gradients that no kernel computes.
+
+        Raises:
+            RuntimeError: there is one; the message names this kernel.
+        """
         name = self.signature.name
-        raise RuntimeError(f"{name} has no backward; attach one with `@{name}.backward`")
+        missing = sorted(needed & self.missing)
+        if not missing:
+            return
+        if not self.backwards:
+            raise RuntimeError(f"{name} has no backward; attach one with `@{name}.backward`")
+        if self.signature.parameter(missing[0]).role is Role.OUTPUT:
+            what = f"the gradient of what `{missing[0]}` held before the call is unknown"
+            raise RuntimeError(f"{name}: {what}; pass `{missing[0]}.detach()`")
+        what = f"no backward of {name} computes `{PREFIX}{missing[0]}`"
+        raise RuntimeError(f"{what}; attach one with `@{name}.backward`, or pass `{missing[0]}.detach()`")
 
 
-def _forward(ctx: Any, run: Callable[[], Any], written: Sequence[int], *arguments: Any) -> tuple[Any, ...]:
-    result = run()
-    dirty = [arguments[place] for place in written]
-    ctx.mark_dirty(*dirty)
-    outputs = () if result is None else result if isinstance(result, tuple) else (result,)
-    return (*outputs, *dirty)
+def _with_gradients(run: Callable[[], Any]) -> Callable[[], Any]:
+    """`run` with gradients enabled for the outer transforms: the forward of a `Function` disables them."""
+
+    def run_outer() -> Any:
+        with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
+            return run()
+
+    return run_outer
+
+
+def _is_asked_for(node: Any) -> bool:
+    """Whether the present backward pass goes on to this node of the graph; None is that of a constant."""
+    try:
+        return node is not None and torch._C._will_engine_execute_node(node)
+    except RuntimeError:  # a leaf that `torch.autograd.grad` was called for
+        return True
+
+
+class _Backward:
+    """A backward kernel and its form."""
+
+    def __init__(self, call: BackwardCall, form: BackwardForm) -> None:
+        self.call = call
+        self.form = form
+        self.targets = {target for _, target in form.results}
+        self.accumulated = [target for name, target in form.results if name in form.accumulated]
+
+    def run(
+        self, values: Mapping[str, Any], incoming: Mapping[str, torch.Tensor], shapes: Mapping[str, Any]
+    ) -> dict[str, torch.Tensor]:
+        """The gradients that the kernel computes, by the name of the input.
+
+        An incoming gradient that the kernel overwrites is copied, since autograd may use it elsewhere.
+        """
+        results = dict(self.form.results)
+        arguments = {name: values[name] for name in (*self.form.values, *self.form.dims) if name in values}
+        for name, output in self.form.incoming:
+            gradient = incoming[output]
+            if name in results:
+                plain = gradient.resolve_conj().resolve_neg()
+                arguments[name] = plain.clone(memory_format=torch.contiguous_format)
+            else:
+                arguments[name] = gradient if self.call.signature.strided else gradient.contiguous()
+        for name in self.form.accumulated:
+            shape, dtype = shapes[results[name]]
+            arguments[name] = next(iter(incoming.values())).new_zeros(shape, dtype=dtype)
+        returned = self.call((), arguments)
+        outputs = [p.name for p in self.call.signature.outputs]
+        allocated = returned if isinstance(returned, tuple) else (returned,)
+        arguments |= zip(outputs, allocated if outputs else (), strict=True)
+        return {target: arguments[name] for name, target in results.items()}
+
+
+def _matched(signature: Signature, calls: Sequence[BackwardCall]) -> list[_Backward]:
+    """The backward kernels with their forms.
+
+    Raises:
+        TranslationError: a kernel is no backward of the one with this signature.
+    """
+    forms, misfits = match_backwards(signature, [call.signature for call in calls])
+    if misfits:
+        raise TranslationError([_diagnostic(calls[misfit.place], misfit) for misfit in misfits])
+    return [_Backward(call, form) for call, form in zip(calls, forms, strict=True)]
+
+
+def _diagnostic(call: BackwardCall, misfit: Misfit) -> Diagnostic:
+    source = call.native.source()
+    return Diagnostic(Severity.ERROR, "P412", misfit.message, misfit.parameter.span, source, misfit.hint)

@@ -75,11 +75,11 @@ class Native:
     def _packet(self, device: str) -> Any:
         if device not in self._packets:
             texts = self.translation.artifacts(TargetName(device))
-            namespace = getattr(torch.ops, load(texts, fma=self.fma, source=self._source))
+            namespace = getattr(torch.ops, load(texts, fma=self.fma, source=self.source))
             self._packets[device] = getattr(namespace, self.signature.op)
         return self._packets[device]
 
-    def _source(self) -> SourceFile:
+    def source(self) -> SourceFile:
         """The Python, for a compiler's messages. A notebook cell has no file, but `linecache` has its lines."""
         import linecache
 

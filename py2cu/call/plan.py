@@ -10,7 +10,6 @@ mode, a tracer or a transform is active, the call goes through the op `py2cu::�
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from typing import Any
 import torch
 
 from py2cu.call.bind import Bound
-from py2cu.call.definition import Operator, operator_of
+from py2cu.call.definition import Operator
 from py2cu.call.forms import CallForm, call_op, form_of
 from py2cu.call.native import Launch, Native
 from py2cu.call.outputs import allocate_outputs
@@ -72,18 +71,18 @@ class KernelCall:
     `operator` returns the op `py2cu::…`, which the instances of a kernel with template arguments share.
     """
 
-    def __init__(self, native: Native, operator: Callable[[], Operator] | None = None) -> None:
+    def __init__(self, native: Native, operator: Callable[[], Operator]) -> None:
         self.native = native
         self.signature: Signature = native.signature
         self.binder = native.binder
-        self._find_operator = operator or functools.cache(functools.partial(operator_of, native))
+        self._find_operator = operator
         self._plans: dict[tuple[object, ...], CallPlan] = {}
         self._launch_plans: dict[tuple[object, ...], CallPlan] = {}
         self._forms: dict[tuple[object, ...], CallForm] = {}
 
     @property
     def operator(self) -> Operator:
-        """The op `py2cu::…`, defined at its first use."""
+        """The op `py2cu::…` of the kernel and its backward kernels, defined at its first use."""
         return self._find_operator()
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = ()) -> Any:
@@ -136,10 +135,15 @@ class KernelCall:
 
     def _through_op(self, bound: Bound, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
         """Call the op `py2cu::…`."""
-        types = tuple(map(type, args)), tuple((name, type(value)) for name, value in kwargs.items()), bool(launch)
-        if (form := self._forms.get(types)) is None:
-            form = form_of(self.operator, types[0], dict(types[1]), on_grid=bool(launch))
-            self._forms[types] = form
+        op = self.operator
+        key = (
+            op.name,
+            tuple(map(type, args)),
+            tuple((name, type(value)) for name, value in kwargs.items()),
+            bool(launch),
+        )
+        if (form := self._forms.get(key)) is None:
+            form = self._forms[key] = form_of(op, key[1], dict(key[2]), on_grid=bool(launch))
         if form.missing:
             values = allocate_outputs(self.signature, bound.values)
             kwargs = kwargs | {name: values[name] for name in form.missing}

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import torch
 from torch import is_grad_enabled
+from torch.autograd import forward_ad
 
 _PLAIN_TENSORS: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 
@@ -23,6 +24,8 @@ increment_version = torch._C._increment_version
 
 def is_plain(values: Iterable[Any]) -> bool:
     """Whether nothing but the compiled code has to see a call with these arguments."""
+    if forward_ad._current_level >= 0:
+        return False  # a tensor may have a tangent
     if _dispatch_modes() or _function_modes() or _transforms() is not None or _tracer() is not None:
         return False
     return not (_any_requires_grad(*values) and is_grad_enabled())

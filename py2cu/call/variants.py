@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from py2cu.call.bind import Bound
+from py2cu.call.definition import Operator
 from py2cu.call.native import Launch, Native
 from py2cu.call.plan import KernelCall, argument_types
 from py2cu.options import Values
@@ -68,8 +69,8 @@ class Variants(Native):
 class VariantCall(KernelCall):
     """Calls of a kernel with template arguments."""
 
-    def __init__(self, native: Variants) -> None:
-        super().__init__(native)
+    def __init__(self, native: Variants, operator: Callable[[], Operator]) -> None:
+        super().__init__(native, operator)
         self._variants = native
         self._calls: dict[Native, KernelCall] = {}
         self._by_numbers: dict[tuple[int, ...], KernelCall] = {}

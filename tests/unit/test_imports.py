@@ -74,10 +74,11 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "call": ABI | {"devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "translation"},
     "check": ABI | {"devices", "ir", "build", "call", "simulator", "simulator.values", "tensor_bits"},
     "kernels": ABI | {"call", "check", "function_text", "translation"},
+    "decorator": {"kernels", "options"},
     "testing": {"check", "diagnostics", "kernels"},
     "cli": {"*"},
     "__main__": {"cli"},
-    "__init__": {"builtins", "diagnostics", "kernels"},
+    "__init__": {"builtins", "decorator", "diagnostics", "kernels"},
 }  # fmt: skip
 HOMES: Final = {
     "libcst": ("frontend",),

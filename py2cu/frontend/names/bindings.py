@@ -51,6 +51,11 @@ class Bindings:
     by_name: dict[str, list[tuple[int, Binding]]] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
 
+    @property
+    def functions_last(self) -> list[tuple[str, list[tuple[int, Binding]]]]:
+        """The items of `by_name`, so that the names of decorators come before the functions under them."""
+        return sorted(self.by_name.items(), key=lambda item: isinstance(item[1][-1][1].meaning, cst.FunctionDef))
+
     def add_library_star(self, library: str, when: int, star: Binding, but: Collection[str] = ()) -> None:
         """Rebind the known names of a library that `from library import *` imports, except those in `but`."""
         self.stars.append(library)

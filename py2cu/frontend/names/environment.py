@@ -92,7 +92,7 @@ class Environment:
         hidden = _BUILTIN_NAMES.union(parameters)
         # Names bound more than once, or that hide a parameter or a builtin, each with the place of its last binding.
         again = {name: bound[name] for name, places in gathered.by_name.items() if len(places) > 1 or name in hidden}
-        for name, places in gathered.by_name.items():
+        for name, places in gathered.functions_last:
             self._forget(name)
             if (rivals := self._rivals([each for _, each in places], name in hidden)) is not None:
                 self.ambiguous[name] = rivals
@@ -209,10 +209,21 @@ class Environment:
             return self.decorator(self.definitions[node.value], depth - 1)
         return node
 
-    def decorates(self, node: cst.BaseExpression) -> str | None:
-        """The qualified name of a decorator, without its arguments."""
+    def decorates(self, node: cst.BaseExpression, depth: int = 8) -> str | None:
+        """The qualified name of a decorator, without its arguments; the `backward` of a kernel counts as `kernel`."""
         definition = self.decorator(node)
-        return self.qualify(definition.func if isinstance(definition, cst.Call) else definition)
+        function = definition.func if isinstance(definition, cst.Call) else definition
+        return "py2cu.kernel" if self.forward(function, depth) is not None else self.qualify(function)
+
+    def forward(self, node: cst.BaseExpression, depth: int = 8) -> cst.FunctionDef | None:
+        """The kernel whose `backward` the decorator `node` is: `silu.backward`."""
+        match node:
+            case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="backward")) if depth:
+                function = self.functions.get(name)
+                decorators = function.decorators if function is not None and name not in self.rebound else ()
+                makes_kernel = any(self.decorates(each.decorator, depth - 1) == "py2cu.kernel" for each in decorators)
+                return function if makes_kernel else None
+        return None
 
     def as_defined(self) -> Environment:
         """The names whose value is known already when a function is defined: those that its file binds once."""

@@ -1,6 +1,8 @@
 """Reports kernels that exist only after the file has run, so that none is left out silently.
 
     k = kernel(f)                                     a call creates a kernel
+    silu.backward(f)                                  another one
+    @layers.silu.backward                             whether this is a kernel, another file says
     either = kernel(block=64) if small else kernel    the options of `@either` are known only at run time
 
 In: a module. Out: diagnostics, and whether one of them is an error. If the file has kernels that the source shows, a
@@ -42,6 +44,12 @@ def _refuse_decorators(source: KernelSource, module: Module, reporter: Reporter)
     early = source.environment.as_defined()
     for decorator in source.function.decorators:
         node = decorator.decorator
+        if (forward := _foreign_forward(node, early)) is not None:
+            what = f"whether `{forward}` is a kernel is known only by importing it, which py2cu does not do"
+            name = source.function.name.value
+            hint = f"write `@kernel` above `def {name}`, and `{forward}.backward({name})` below the function"
+            reporter.error("P205", what, module.span(node), hint)
+            return True
         if not _mentions_kernel(node, early, set()):
             continue
         if not report_ambiguous_name(node, early, reporter, module.span, _HINT):
@@ -50,6 +58,15 @@ def _refuse_decorators(source: KernelSource, module: Module, reporter: Reporter)
             reporter.error("P205", what, module.span(node), _HINT)
         return True
     return False
+
+
+def _foreign_forward(node: cst.BaseExpression, scope: Environment) -> str | None:
+    """The object of another file, as the source names it, whose `backward` the decorator `node` is."""
+    definition = scope.decorator(node)
+    match definition.func if isinstance(definition, cst.Call) else definition:
+        case cst.Attribute(value=owner, attr=cst.Name(value="backward")) if scope.qualify(owner) is not None:
+            return source_text(owner)
+    return None
 
 
 def _mentions_kernel(node: cst.CSTNode, scope: Environment, seen: set[str]) -> bool:
@@ -82,8 +99,17 @@ def _kernel_calls(module: Module) -> Iterator[tuple[cst.Call, str]]:
             case cst.Assign(value=value) | cst.AnnAssign(value=cst.BaseExpression() as value) | cst.Expr(value=value):
                 for call in _calls(value):
                     function = _wrapped_function(call)
-                    if function is not None and _makes_kernels(call.func, module.environment):
+                    if function is None:
+                        continue
+                    if _makes_kernels(call.func, module.environment) or _attaches_function(call, function, module):
                         yield call, source_text(function)
+
+
+def _attaches_function(call: cst.Call, function: cst.BaseExpression, module: Module) -> bool:
+    """True for `silu.backward(f)` where `f` is not known as a kernel."""
+    scope = module.environment
+    node = scope.functions.get(function.value) if isinstance(function, cst.Name) else None
+    return scope.forward(call.func) is not None and all(source.function is not node for source in module.kernels)
 
 
 def _wrapped_function(call: cst.Call) -> cst.BaseExpression | None:

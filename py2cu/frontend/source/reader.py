@@ -1,7 +1,8 @@
 """Source text → the kernels in it, as LibCST functions with their positions.
 
 In: a `SourceFile`. Out: a `Module` with one `KernelSource` for every function under `@py2cu.kernel`, however the
-decorator was imported; None, after a diagnostic, if the text is not valid Python. No user code runs.
+decorator was imported, or under the `@NAME.backward` of such a function; None, after a diagnostic, if the text is not
+valid Python. No user code runs.
 """
 
 from __future__ import annotations
@@ -44,6 +45,13 @@ class KernelSource:
     function: cst.FunctionDef
     decorator: cst.Decorator | None
     environment: Environment
+
+    @property
+    def forward(self) -> cst.FunctionDef | None:
+        """The kernel whose gradients this one computes, if the decorator says so."""
+        node = None if self.decorator is None else self.environment.decorator(self.decorator.decorator)
+        function = node.func if isinstance(node, cst.Call) else node
+        return None if function is None else self.environment.forward(function)
 
 
 @dataclass(frozen=True, slots=True)

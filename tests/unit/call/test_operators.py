@@ -167,6 +167,20 @@ def test_traced_and_transformed_calls_are_calls_of_the_op() -> None:
     assert torch.func.functionalize(lambda x: k(x))(X).tolist() == [1, 2, 3, 4]
 
 
+def test_vmap() -> None:
+    x, y = torch.rand(3, 4), torch.rand(4, 3)
+    torch.testing.assert_close(torch.func.vmap(plus)(x), x + 1)
+    torch.testing.assert_close(torch.func.vmap(plus, in_dims=1, out_dims=1)(y), y + 1)
+    torch.testing.assert_close(torch.func.vmap(lambda x, out: plus(x, out=out))(x, torch.empty(3, 4)), x + 1)
+    torch.testing.assert_close(torch.func.vmap(torch.func.vmap(plus))(x.reshape(3, 2, 2)), x.reshape(3, 2, 2) + 1)
+    assert [each.shape for each in torch.func.vmap(both)(x)] == [(3, 4), (3, 5)]
+    z = y.clone()
+    assert torch.func.vmap(lambda z: bump(z) or z, in_dims=1)(z).shape == (3, 4)
+    torch.testing.assert_close(z, y + 1)
+    with pytest.raises(RuntimeError, match="under `vmap`, plus writes `out`, which has no batch dimension"):
+        torch.func.vmap(lambda x: plus(x, out=torch.empty(4)))(x)
+
+
 def test_fake_implementations_refuse_what_calls_refuse() -> None:
     with FakeTensorMode() as mode:
         x = mode.from_tensor(X)

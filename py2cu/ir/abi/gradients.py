@@ -1,0 +1,191 @@
+"""Match a backward kernel with its forward: what each parameter of `@silu.backward` stands for.
+
+    def silu(i, x, out): …                         the forward
+    def silu_grad(i, x, grad_out, grad_x): …       x: a value; grad_out: an incoming gradient; grad_x: a result
+
+In: the signature of a kernel, and those of its backwards. Out: a `BackwardForm` for each of them, or the `Misfit`s. The
+text of a file and live kernels are matched by the same rules.
+
+A parameter that the backward only reads is a value of the forward if the forward has its name, else the gradient
+`grad_<output>`. A parameter that the backward writes is the gradient `grad_<input>`. Of an array that the forward
+updates in place, both gradients have one name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from py2cu.dtypes import Kind
+from py2cu.ir.abi.parameters import Parameter, Role
+from py2cu.ir.abi.signature import Signature
+from py2cu.records import record
+
+PREFIX: Final = "grad_"
+
+
+@record(frozen=True, slots=True)
+class BackwardForm:
+    """What the parameters of a backward kernel stand for.
+
+    `values` are parameters of the forward, `dims` its dimension names. `incoming` and `results` give, for a gradient,
+    the array of the forward; a gradient that is updated in place is in both. The kernel's call allocates a result in
+    neither `incoming` nor `accumulated`; one in `accumulated` starts as zeros.
+    """
+
+    values: tuple[str, ...]
+    dims: tuple[str, ...]
+    incoming: tuple[tuple[str, str], ...]
+    results: tuple[tuple[str, str], ...]
+    accumulated: tuple[str, ...]
+
+
+class Misfit(NamedTuple):
+    """Why the kernel at this place is no backward; the parameter that shows it, or the first of the kernel."""
+
+    place: int
+    parameter: Parameter
+    message: str
+    hint: str
+
+
+class Match(NamedTuple):
+    """The form of each backward; or why some do not fit, and no forms."""
+
+    forms: tuple[BackwardForm, ...]
+    misfits: tuple[Misfit, ...]
+
+
+def match_backwards(forward: Signature, backwards: Sequence[Signature]) -> Match:
+    """Match the backward kernels of `forward`, in the order in which they were attached."""
+    computed: dict[str, str] = {}
+    forms, misfits = [], []
+    for place, backward in enumerate(backwards):
+        pair = _Pair(forward, backward, place)
+        of_parameters = [*pair.misfits_of_parameters()]
+        misfits += of_parameters
+        if not of_parameters:
+            form = pair.form()
+            misfits += pair.misfits_of_results(form, computed)
+            computed |= {target: backward.name for _, target in form.results}
+            forms.append(form)
+    return Match(() if misfits else tuple(forms), tuple(misfits))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A forward, and a kernel that is attached to it as its backward."""
+
+    forward: Signature
+    backward: Signature
+    place: int
+
+    def form(self) -> BackwardForm:
+        """The form of a backward whose parameters fit."""
+        values, dims, accumulated = [], [], []
+        incoming: dict[str, str] = {}
+        results: dict[str, str] = {}
+        for parameter in self.backward.parameters:
+            name, target = parameter.name, self._target(parameter)
+            if parameter.role is not Role.INPUT and target is not None:
+                results[name] = target.name
+                if parameter.role is Role.INOUT and target.role is Role.INOUT:
+                    incoming[name] = target.name
+                elif parameter.role is Role.INOUT:
+                    accumulated.append(name)
+            elif self._own(parameter) is not None:
+                values.append(name)
+            elif target is not None:
+                incoming[name] = target.name
+            elif self._is_dimension(parameter):
+                dims.append(name)
+        return BackwardForm(tuple(values), tuple(dims), (*incoming.items(),), (*results.items(),), tuple(accumulated))
+
+    def misfits_of_results(self, form: BackwardForm, computed: Mapping[str, str]) -> Iterator[Misfit]:
+        """Why the kernel as a whole is no backward; `computed` gives the kernel behind each gradient so far."""
+        name, first = self.backward.name, self.backward.parameters[0]
+        if not form.results:
+            hint = f"store one of {_listed(self._results)}"
+            yield self._misfit(first, f"`{name}` computes no gradient of `{self.forward.name}`", hint)
+        elif self.backward.size is None:
+            what = f"the number of threads of `{name}` is unknown, so that `{self.forward.name}` cannot call it"
+            yield self._misfit(first, what, f"write `@{self.forward.name}.backward(size=…)`")
+        for gradient, target in form.results:
+            if target in computed:
+                what = f"`{gradient}` is already computed by `{computed[target]}`: each gradient comes from one kernel"
+                yield self._misfit(self.backward.parameter(gradient), what, "compute it in one of the two kernels")
+
+    def misfits_of_parameters(self) -> Iterator[Misfit]:
+        """The parameters that are neither values of the forward nor gradients."""
+        for parameter in self.backward.parameters:
+            own, target = self._own(parameter), self._target(parameter)
+            if own is not None and (parameter.role is Role.INPUT or target is None):
+                yield from self._misfits_of_value(own, parameter)
+            elif target is not None:
+                yield from self._misfits_of_gradient(target, parameter)
+            elif not self._is_dimension(parameter) and (parameter.is_array or not self.backward.is_optional(parameter)):
+                what = f"`{self.forward.name}` has no parameter `{parameter.name}`"
+                yield self._misfit(parameter, what, f"a backward takes {_listed(self._names)}")
+
+    def _misfits_of_value(self, own: Parameter, parameter: Parameter) -> Iterator[Misfit]:
+        name = parameter.name
+        if parameter.is_array != own.is_array:
+            kind = "an array" if own.is_array else "a number"
+            what = f"`{name}` is {kind} in `{self.forward.name}`"
+            yield self._misfit(parameter, what, f"annotate `{name}` as there")
+        elif parameter.role is not Role.INPUT:
+            what = f"`{name}` is a value of `{self.forward.name}`, and its backward may not write it"
+            yield self._misfit(parameter, what, f"write gradients: {_listed(self._results)}")
+
+    def _misfits_of_gradient(self, target: Parameter, parameter: Parameter) -> Iterator[Misfit]:
+        name, forward = parameter.name, self.forward.name
+        if not self._is_differentiable(target):
+            kind = "integers have" if target.is_array else "a number has"
+            yield self._misfit(parameter, f"`{target.name}` of `{forward}`: {kind} no gradient", f"remove `{name}`")
+        elif not parameter.is_array:
+            what = f"`{name}` is a gradient, and must be an array"
+            yield self._misfit(parameter, what, f"annotate `{name}` like `{target.name}`")
+        elif parameter.role is Role.INPUT and target.role is Role.INPUT:
+            what = f"`{name}` is the gradient of an input of `{forward}`, and is never stored"
+            yield self._misfit(parameter, what, f"store `{name}`, or remove the parameter")
+        elif parameter.role is not Role.INPUT and target.role is Role.OUTPUT:
+            what = f"`{name}` is the gradient of an output of `{forward}`, and its backward may only read it"
+            yield self._misfit(parameter, what, f"write gradients of inputs: {_listed(self._results)}")
+
+    def _misfit(self, parameter: Parameter, message: str, hint: str) -> Misfit:
+        return Misfit(self.place, parameter, message, hint)
+
+    def _own(self, parameter: Parameter) -> Parameter | None:
+        """The parameter of the forward with this name."""
+        return next((p for p in self.forward.parameters if p.name == parameter.name), None)
+
+    def _target(self, parameter: Parameter) -> Parameter | None:
+        """The parameter of the forward whose gradient this is by its name."""
+        return next((p for p in self.forward.parameters if f"{PREFIX}{p.name}" == parameter.name), None)
+
+    def _is_differentiable(self, parameter: Parameter) -> bool:
+        """Whether it is an array of floats or complex numbers; in a generic kernel, whether it may be."""
+        instances = self.forward.instances or (self.forward,)
+        dtypes = (instance.dtype(parameter.name) for instance in instances if parameter.is_array)
+        return any(dtype.kind in (Kind.FLOAT, Kind.COMPLEX) for dtype in dtypes)
+
+    def _is_dimension(self, parameter: Parameter) -> bool:
+        return not parameter.is_array and any(dim.name == parameter.name for dim in self.forward.dims)
+
+    @property
+    def _results(self) -> list[str]:
+        """The gradients that a backward may store."""
+        arrays = [p for p in self.forward.arrays if p.role is not Role.OUTPUT and self._is_differentiable(p)]
+        return [f"{PREFIX}{p.name}" for p in arrays]
+
+    @property
+    def _names(self) -> list[str]:
+        """The parameters that a backward may have."""
+        written = [p for p in self.forward.arrays if p.role is not Role.INPUT and self._is_differentiable(p)]
+        values = [p.name for p in self.forward.parameters]
+        return [*dict.fromkeys([*values, *(f"{PREFIX}{p.name}" for p in written), *self._results])]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
