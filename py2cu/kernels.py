@@ -10,6 +10,7 @@ import functools
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
@@ -62,7 +63,7 @@ class Kernel:
         self._options = options or KernelOptions()
         self._values = values
         self._fma = fma
-        self._backwards = [*backwards]
+        self.backwards = [*backwards]
         self._lock = threading.RLock()
         self._translator: Translator | None = None
         self._translation: Translation | None = None
@@ -119,26 +120,19 @@ class Kernel:
         These options go by keyword. A kernel's parameter of the same name takes precedence:
 
         Args:
+            grad: also compare the gradients with numerical derivatives, in float64 (`torch.autograd.gradcheck`).
             unordered: arrays whose elements, or rows, may come in any order: `"out"` or `("out", "rest")`. Arrays in
                 one string, `"keys, values"`, are permuted together.
             race: `"same value"` accepts races that store the value that is already there.
 
         Raises:
             ValueError: `unordered` names no array that the kernel writes, or `race` is something else.
-            TypeError, RuntimeError, BuildError, EnvironmentLacks: as for a call.
+            TypeError: as for a call; or `grad` is true, and the kernel has no backward.
+            RuntimeError, BuildError, EnvironmentLacks: as for a call.
         """
-        from py2cu.check import check_kernel, progress_bar, user_case
+        from py2cu.check import check_call
 
-        parameters = {parameter.name for parameter in self.signature.parameters}
-        options = {name: kwargs.pop(name) for name in ("unordered", "race") if name in kwargs.keys() - parameters}
-        with progress_bar(f"checking {self.__name__}") as progress:
-            if not args and not kwargs:
-                return check_kernel(self.with_small_values(), contracts=self._fma, progress=progress, **options)
-            call = self._prepare()
-            values = call.binder.bind(args, kwargs).values
-            device = call.binder.accept(values)
-            case = user_case(self.signature.instance(values), values)
-            return check_kernel(self, [case], device=device, contracts=self._fma, progress=progress, **options)
+        return check_call(self, self._prepare().binder, args, kwargs, contracts=self._fma)
 
     def run(self, target_device: str, arguments: Mapping[str, Any]) -> None:
         """Run the code compiled for "cuda" or "cpu" in place; `arguments` includes every array."""
@@ -189,7 +183,7 @@ class Kernel:
             backward = function if isinstance(function, Kernel) else Kernel(function, KernelOptions.of(**options))
             if self in _with_backwards(backward):
                 raise TypeError(f"`{self.__name__}` cannot be its own backward")
-            self._backwards.append(backward)
+            self.backwards.append(backward)
             return backward
 
         return attach if function is None else attach(function)
@@ -249,7 +243,7 @@ class Kernel:
 
     def _copy(self, **changes: Any) -> Kernel:
         """A kernel of the same function with other arguments of the constructor."""
-        state = {"options": self._options, "values": self._values, "fma": self._fma, "backwards": self._backwards}
+        state = {"options": self._options, "values": self._values, "fma": self._fma, "backwards": self.backwards}
         arguments: dict[str, Any] = state | changes
         other = Kernel(self._function, **arguments)
         other._translator = self._translator
@@ -262,7 +256,7 @@ class Kernel:
         if is_found_by_name(self):
             return self.__qualname__
         texts = self._translation if self._unchanged is _always else None
-        options = self._options, dict(self._values), self._fma, texts, tuple(self._backwards)
+        options = self._options, dict(self._values), self._fma, texts, tuple(self.backwards)
         return _unpickled, (portable(self._function), *options)
 
     def __deepcopy__(self, memo: object = None) -> Kernel:
@@ -304,9 +298,14 @@ class Kernel:
 
     def without_fma(self) -> Kernel:
         """The same kernel, compiled without fused multiply-adds: each multiplication and each addition is rounded."""
-        other = self._copy(fma=False, backwards=[backward.without_fma() for backward in self._backwards])
+        other = self._copy(fma=False, backwards=[backward.without_fma() for backward in self.backwards])
         other._translation, other._unchanged = self._translation, self._unchanged
         return other
+
+    def in_float64(self) -> Kernel:
+        """The same kernel and its backwards with float64 and complex128 in place of narrower floats."""
+        backwards = [backward.in_float64() for backward in self.backwards]
+        return Kernel(self._function, replace(self._options, float64=True), self._values, backwards=backwards)
 
     def with_small_values(self) -> Kernel:
         """The kernel that `check` invents arguments for: with a few instances for template arguments without any."""
@@ -362,10 +361,10 @@ class Kernel:
                 if translation.signatures[0].constexprs:
                     self._translator = self._translator or Translator(self._function, self._options)
                     variants = Variants(translation, self._translator, fma=self._fma)
-                    self._call = VariantCall(variants, OperatorSource(variants, self._backwards))
+                    self._call = VariantCall(variants, OperatorSource(variants, self.backwards))
                 else:
                     native = Native(translation, fma=self._fma)
-                    self._call = KernelCall(native, OperatorSource(native, self._backwards))
+                    self._call = KernelCall(native, OperatorSource(native, self.backwards))
             return self._call
 
 
@@ -385,7 +384,7 @@ def _unpickled(
 def _with_backwards(kernel: Kernel) -> Iterator[Kernel]:
     """A kernel, its backward kernels, and theirs."""
     yield kernel
-    for backward in kernel._backwards:
+    for backward in kernel.backwards:
         yield from _with_backwards(backward)
 
 

@@ -34,7 +34,7 @@ def is_launchable(block: tuple[int, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KernelOptions:
-    """The keywords of `kernel`, which documents them."""
+    """The keywords of `kernel`, which documents them; `float64` widens floats of annotations (`Kernel.in_float64`)."""
 
     size: Size | None = None
     block: Block | None = None
@@ -43,6 +43,7 @@ class KernelOptions:
     strided: bool = False
     coarsen: int | None = None
     launch_bounds: int | tuple[int, ...] | None = None
+    float64: bool = False
 
     @classmethod
     def of(
@@ -67,7 +68,7 @@ class KernelOptions:
         return () if bounds is None else bounds if isinstance(bounds, tuple) else (bounds,)
 
     def __hash__(self) -> int:
-        plain = (self.size, self.block, self.name, self.strided, self.coarsen, self.launch_bounds)
+        plain = (self.size, self.block, self.name, self.strided, self.coarsen, self.launch_bounds, self.float64)
         return hash((*plain, tuple(self.init.items())))
 
 

@@ -31,11 +31,13 @@ from py2cu.options import NO_VALUES, KernelOptions, Values
 from py2cu.passes.canonical.lift_atomics import lift_atomics
 from py2cu.passes.canonical.resolve_extents import resolve_extents
 from py2cu.passes.canonical.uniquify_dimensions import uniquify_dimensions
+from py2cu.passes.canonical.widen_floats import widen_floats
 from py2cu.passes.checks.barriers import check_barriers
 from py2cu.passes.checks.definite_assignment import check_definite_assignment
 from py2cu.passes.checks.dimensions import check_dimensions
 from py2cu.passes.checks.endless_loops import check_endless_loops
 from py2cu.passes.checks.evaluation_order import check_once, check_order
+from py2cu.passes.checks.narrow_floats import check_narrow_floats, is_narrow
 from py2cu.passes.checks.narrow_integers import warn_narrow_integers
 from py2cu.passes.checks.operator_limits import check_operator_limits
 from py2cu.passes.checks.optional_parameters import check_optional_parameters
@@ -99,6 +101,9 @@ NAMES: Final = passes(
     everywhere(check_definite_assignment),
 )
 TYPES: Final = passes(Stage.TYPED, infer_types)
+# For `KernelOptions.float64`.
+WIDENING: Final = passes(Stage.UNTYPED, everywhere(widen_floats))
+WIDTHS: Final = passes(Stage.TYPED, everywhere(check_narrow_floats))
 RECOVERY: Final = passes(Stage.UNTYPED, recover_type_errors)
 EFFECTS: Final = passes(
     Stage.TYPED,
@@ -306,8 +311,10 @@ def compile_kernel(
     """
     first = Reporter(reporter.file)
     kernel = read_kernel(module, source, first, options, values, defaults)
+    is_wide = options is not None and options.float64
     attempts = [
-        _lower(instance, replace(first, diagnostics=dict(first.diagnostics)), notes) for instance in _instances(kernel)
+        _lower(instance, replace(first, diagnostics=dict(first.diagnostics)), notes, is_wide=is_wide)
+        for instance in _instances(kernel, is_wide=is_wide)
     ]
     family = tuple(instance for instance, local in attempts if not local.failed)
     _, local = next((attempt for attempt in attempts if not attempt[1].failed), attempts[0])
@@ -315,16 +322,19 @@ def compile_kernel(
     return family
 
 
-def _instances(kernel: ir.Kernel) -> Iterable[ir.Kernel]:
+def _instances(kernel: ir.Kernel, *, is_wide: bool) -> Iterable[ir.Kernel]:
     symbols = [variable.symbol for variable in kernel.variables]
     for dtypes in product(*(variable.admits for variable in kernel.variables)):
+        if is_wide and any(map(is_narrow, dtypes)):
+            continue
         yield kernel.instance(dict(zip(symbols, dtypes, strict=True)))
 
 
-def _lower(kernel: ir.Kernel, local: Reporter, notes: bool) -> tuple[ir.Kernel, Reporter]:
+def _lower(kernel: ir.Kernel, local: Reporter, notes: bool, *, is_wide: bool) -> tuple[ir.Kernel, Reporter]:
     """Run the passes on `kernel`; the reporter that comes back holds what they reported."""
     show(READ, None, kernel, local)
-    kernel = run_passes(chain(NAMES, RECOVERY if local.failed else TYPES), kernel, local)
+    names, types = ((*WIDENING, *NAMES), (*TYPES, *WIDTHS)) if is_wide else (NAMES, TYPES)
+    kernel = run_passes(chain(names, RECOVERY if local.failed else types), kernel, local)
     if not local.failed:
         kernel = run_passes(EFFECTS, kernel, local)
     if not local.failed:

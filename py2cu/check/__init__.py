@@ -6,6 +6,8 @@ Importing this package imports torch.
 
 from py2cu.check.cases import Case, invent_cases, make_case, user_case
 from py2cu.check.differences import Fault
+from py2cu.check.gradients import check_gradients
+from py2cu.check.of_call import check_call
 from py2cu.check.permutations import names_of_group, written_arrays
 from py2cu.check.progress import progress_bar
 from py2cu.check.report import CheckReport, Mismatch, Verdict
@@ -18,6 +20,8 @@ __all__ = [
     "Fault",
     "Mismatch",
     "Verdict",
+    "check_call",
+    "check_gradients",
     "check_kernel",
     "invent_cases",
     "make_case",

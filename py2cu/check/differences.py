@@ -33,6 +33,7 @@ class Fault(enum.StrEnum):
     INPUT = "changed input"
     OUTSIDE = "write outside the array"
     RAISED = "compiled code failed"
+    GRADIENT = "wrong gradient"
     DATA_RACE_OR_BARRIER = "data race or barrier error"
     SAME_VALUE = "race that stores the value that is already there"
 

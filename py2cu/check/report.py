@@ -76,6 +76,7 @@ class CheckReport:
         notes: remarks on the comparison.
         has_run: whether a case with threads was compared.
         unordered: arrays whose elements other thread orders permute and do not change.
+        gradients: the inputs whose gradients were compared; None if gradients were not asked for.
     """
 
     kernel: str
@@ -88,6 +89,7 @@ class CheckReport:
     notes: tuple[str, ...] = ()
     has_run: bool = True
     unordered: tuple[str, ...] = ()
+    gradients: tuple[str, ...] | None = None
 
     @property
     def ok(self) -> bool:
@@ -96,8 +98,8 @@ class CheckReport:
 
     @property
     def checked(self) -> bool:
-        """Whether enough was compared to claim agreement: at least half of the written elements."""
-        return self.has_run and self.accepted <= self.compared
+        """Whether enough was compared to claim agreement: at least half of the written elements, and a gradient."""
+        return self.has_run and self.accepted <= self.compared and self.gradients != ()
 
     @property
     def verdict(self) -> Verdict:
@@ -116,6 +118,8 @@ class CheckReport:
         """Why the kernel is not checked."""
         if not self.has_run:
             return "no case with threads could be compared"
+        if self.gradients == ():
+            return "no gradient could be compared"
         return f"any value was accepted for {self.accepted} of {self.compared + self.accepted} elements"
 
     def findings(self) -> list[str]:
@@ -125,6 +129,8 @@ class CheckReport:
         lines += [f"  skipped: {reason}" for reason in self.skipped[:SHOWN]]
         if len(self.skipped) > SHOWN:
             lines.append(f"  … and {len(self.skipped) - SHOWN} more cases skipped")
+        if self.gradients:
+            lines.append(f"  gradients compared: {', '.join(f'`{name}`' for name in self.gradients)}")
         return lines + [f"  note: {note}" for note in self.notes]
 
     def hints(self, spell: Spelling) -> list[str]:

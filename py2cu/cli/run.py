@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from py2cu.check import CheckReport
     from py2cu.cli.loading import LoadedFile
     from py2cu.ir.abi.signature import Signature
+    from py2cu.kernels import Kernel
 
 
 @click.command(epilog=examples("py2cu check saxpy.py", "py2cu check layers.py --kernel silu --device cpu"))
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Arrays whose elements may come in any order; several in one option are permuted together.",
 )
+@click.option("--grad", "with_gradients", is_flag=True, help="Also compare gradients with numerical derivatives.")
 @click.option("--race", type=click.Choice(["same value"]), help="Accept races that store the value already there.")
 @exit_codes()
 def check(
@@ -60,21 +62,25 @@ def check(
     values: Values,
     fma: bool,
     unordered: tuple[str, ...],
+    with_gradients: bool,
     race: str | None,
 ) -> None:
     """Build kernels and compare each with its own Python.
 
     Imports the files, and tries many shapes and values, including the extremes of each dtype. Exits with 1 if a kernel
-    differs. If too few elements can be compared, a kernel counts as not checked, which is not a failure.
+    differs. If too few elements can be compared, a kernel counts as not checked, which is not a failure. With --grad,
+    the gradients of kernels without a backward are passed over.
     """
     device = _device(device)
     from py2cu.build import build_library
-    from py2cu.check import check_kernel, names_of_group, progress_bar, written_arrays
+    from py2cu.check import check_gradients, check_kernel, names_of_group, progress_bar, written_arrays
     from py2cu.kernels import Kernel
 
     reports = []
     files_of_kernels = _loaded(files, kernel, values)
     _require_written(unordered, (each.signature for loaded in files_of_kernels for each in loaded.kernels))
+    if with_gradients:
+        _require_backwards([each for loaded in files_of_kernels for each in loaded.kernels])
     for loaded in files_of_kernels:
         for each in map(Kernel.with_small_values, loaded.kernels if fma else map(Kernel.without_fma, loaded.kernels)):
             with working(f"building {each.__name__} for {device}"):
@@ -85,14 +91,24 @@ def check(
             with progress_bar(what) as progress:
                 if progress is None:
                     print_error(f"{what} …")
-                reports.append(
-                    check_kernel(
-                        each, device=device.value, contracts=fma, unordered=groups, race=race, progress=progress
-                    )
+                report = check_kernel(
+                    each, device=device.value, contracts=fma, unordered=groups, race=race, progress=progress
                 )
+                has_gradients = with_gradients and each.backwards
+                reports.append(check_gradients(each, report) if has_gradients else report)
     show_reports(reports)
     if not all(report.ok for report in reports):
         raise click.exceptions.Exit(EXIT_CHECK_FAILED)
+
+
+def _require_backwards(kernels: Sequence[Kernel]) -> None:
+    """List the kernels without a backward, except those that are backwards; refuse files without any backward."""
+    attached = {backward.python for kernel in kernels for backward in kernel.backwards}
+    without = [f"`{each.__name__}`" for each in kernels if not each.backwards and each.python not in attached]
+    if not any(each.backwards for each in kernels):
+        refuse("no kernel here has a backward\n  hint: attach one with `@NAME.backward`")
+    if without:
+        print_error(f"no backward, so that no gradient is checked: {', '.join(without)}")
 
 
 def _require_written(unordered: Sequence[str], signatures: Iterable[Signature]) -> None:

@@ -13,7 +13,7 @@ from py2cu.dtypes import DType
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.source.reader import KernelSource, Module
-from py2cu.options import MAX_BLOCKS, MAX_THREADS, KernelOptions, is_launchable
+from py2cu.options import MAX_BLOCKS, MAX_THREADS, KernelKeywords, KernelOptions, is_launchable
 from py2cu.suggestions import did_you_mean
 
 
@@ -35,9 +35,9 @@ class OptionReader:
         at_definition = self.source.environment.as_defined()
         for arg in call.args:
             name = arg.keyword.value if arg.keyword else None
-            if name not in KernelOptions.__dataclass_fields__:
+            if name not in KernelKeywords.__annotations__:
                 what = f"`kernel` has no option `{name}`" if name else "the options of `kernel` are passed by keyword"
-                known = KernelOptions.__dataclass_fields__
+                known = KernelKeywords.__annotations__
                 self._error(what, arg, did_you_mean(name or "", known, f"they are {', '.join(known)}"))
             elif isinstance(arg.value, cst.Name) and arg.value.value == "None":
                 continue

@@ -108,6 +108,10 @@ class _Pair:
         if not form.results:
             hint = f"store one of {_listed(self._results)}"
             yield self._misfit(first, f"`{name}` computes no gradient of `{self.forward.name}`", hint)
+        elif not form.incoming:
+            written = (p for p in self.forward.arrays if p.role is not Role.INPUT)
+            hint = f"name one of {_listed([f'{PREFIX}{p.name}' for p in written])}"
+            yield self._misfit(first, f"`{name}` reads no incoming gradient of `{self.forward.name}`", hint)
         elif self.backward.size is None:
             what = f"the number of threads of `{name}` is unknown, so that `{self.forward.name}` cannot call it"
             yield self._misfit(first, what, f"write `@{self.forward.name}.backward(size=…)`")

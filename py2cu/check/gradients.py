@@ -1,0 +1,153 @@
+"""Compare a kernel's gradients with numerical derivatives: `torch.autograd.gradcheck`, in float64.
+
+In: a kernel with backwards, and the report of its check. Out: the report with the gradients. A kernel with narrower
+floats is checked as its copy in float64 (`Kernel.in_float64`). Cases are small, since a numerical derivative calls the
+kernel twice for each element; each is simulated first, so that none makes the compiled kernel access memory outside
+its arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Final, Protocol, Self
+
+import torch
+
+from py2cu.check.cases import Argument, Case, make_case, scale_down, user_case
+from py2cu.check.differences import Fault
+from py2cu.check.draw import RANDOM, TAME
+from py2cu.check.report import CheckReport, Mismatch
+from py2cu.check.run_case import CheckedKernel
+from py2cu.check.sizes import choose_sizes
+from py2cu.diagnostics import TranslationError
+from py2cu.ir.abi.gradients import match_backwards
+from py2cu.ir.abi.parameters import Role
+from py2cu.ir.abi.signature import Signature
+from py2cu.simulator import SimulationError, simulate
+
+PLAN: Final = ((1, TAME), (2, TAME), (3, RANDOM))  # an index into the lists of sizes, and the flavour of the values
+MAX_WORK: Final = 64  # of an invented case
+MAX_ELEMENTS: Final = 2048  # of an input, since each element is varied
+SECONDS: Final = 3.0  # of processor time for the Python of a case
+SHOWN: Final = 400  # characters of a message of `gradcheck`
+
+
+class Differentiable(CheckedKernel, Protocol):
+    """The interface of a kernel with backwards that `check_gradients` uses."""
+
+    __name__: str
+    backwards: Any
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def in_float64(self) -> Self: ...
+
+
+def check_gradients(
+    kernel: Differentiable, report: CheckReport, arguments: Mapping[str, Argument] | None = None
+) -> CheckReport:
+    """`report`, the outcome of the kernel's other checks, with its gradients for `arguments`, or for invented ones.
+
+    Raises:
+        TranslationError: a backward does not fit the kernel.
+        BuildError: a compiler refused the kernel.
+    """
+    try:
+        twin = kernel.in_float64()
+        forms = match_backwards(twin.signature, [backward.signature for backward in twin.backwards]).forms
+    except TranslationError as error:
+        what = f"the gradients: {error.diagnostics[0].headline}"
+        return replace(report, gradients=(), skipped=(*report.skipped, what))
+    pairs = zip(twin.backwards, forms, strict=True)
+    kernels = {target: backward.__name__ for backward, form in pairs for _, target in form.results}
+    cases = _invented(twin.signature) if arguments is None else [_widened(twin.signature, arguments)]
+    compared: dict[str, None] = {}
+    skipped: list[str] = []
+    for case in cases:
+        if (reason := _unspecified(twin, case)) is not None:
+            skipped.append(f"{case}: {reason}")
+            continue
+        for name in kernels:
+            value = case.arguments.get(name)
+            if not isinstance(value, torch.Tensor) or not value.numel():
+                continue
+            if value.numel() > MAX_ELEMENTS:
+                what = f"`grad_{name}`: gradients are compared for at most {MAX_ELEMENTS:,} elements"
+                skipped.append(f"{what}, and `{name}` has {value.numel():,}")
+                continue
+            compared[name] = None
+            if (difference := _difference(twin, case, name, report.device)) is not None:
+                what = f"`grad_{name}` of `{kernels[name]}` is no derivative: {difference}"
+                failure = Mismatch(Fault.GRADIENT, str(case), what, f"grad_{name}")
+                return replace(report, gradients=tuple(compared), failures=(*report.failures, failure))
+    skipped = [] if compared else skipped
+    return replace(report, gradients=tuple(compared), skipped=(*report.skipped, *skipped))
+
+
+def _invented(signature: Signature) -> Iterator[Case]:
+    for instance in signature.instances or (signature,):
+        for number, (index, flavour) in enumerate(PLAN):
+            case = make_case(instance, choose_sizes(instance, index, number), flavour, number)
+            small = case and scale_down(instance, case, lambda work: work <= MAX_WORK)
+            if small is not None:
+                yield small
+
+
+def _widened(signature: Signature, arguments: Mapping[str, Argument]) -> Case:
+    """The user's arguments with the dtypes of the kernel's copy."""
+    wide: dict[str, Argument] = {}
+    for name, value in arguments.items():
+        if isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex()):
+            wide[name] = value.to(torch.complex128 if value.is_complex() else torch.float64)
+        else:
+            wide[name] = value
+    return user_case(signature.instance(wide), wide)
+
+
+def _unspecified(kernel: Differentiable, case: Case) -> str | None:
+    """Why the Python has no specified result in this case; None if it has."""
+    signature = kernel.signature.instance(case.arguments)
+    try:
+        simulated = simulate(kernel.python, signature, _copied(case.arguments), seconds=SECONDS, stops=False)
+    except (SimulationError, ValueError) as error:
+        return str(error)
+    return next((str(each) for each in simulated.findings if each.is_open or each.is_bug), None)
+
+
+def _copied(arguments: Mapping[str, Argument]) -> dict[str, Any]:
+    return {name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in arguments.items()}
+
+
+def _difference(kernel: Differentiable, case: Case, name: str, device: str) -> str | None:
+    """What `gradcheck` says about the gradient of the argument `name`; None if it is right."""
+    allocated = {p.name for p in kernel.signature.outputs}
+    given: dict[str, Any] = {n: v.to(device) if isinstance(v, torch.Tensor) else v for n, v in case.arguments.items()}
+    value = given[name].detach().requires_grad_()
+
+    def run(value: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        arguments = {n: v for n, v in _copied(given | {name: value}).items() if n not in allocated}
+        returned = kernel(**arguments)
+        outputs = returned if isinstance(returned, tuple) else (returned,) if allocated else ()
+        updated = [arguments[p.name] for p in kernel.signature.arrays if p.role is Role.INOUT and p.name in arguments]
+        return tuple(each for each in (*outputs, *updated) if each.requires_grad)
+
+    try:
+        with _uninitialised_memory_is_nan():
+            torch.autograd.gradcheck(run, value)
+    except RuntimeError as error:
+        text = " ".join(str(error).split())
+        return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
+    return None
+
+
+@contextmanager
+def _uninitialised_memory_is_nan() -> Iterator[None]:
+    """Fill what torch allocates with NaN, so that a gradient that the kernel does not store is found."""
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])

@@ -1,0 +1,43 @@
+"""`Kernel.check`: tell its options from the arguments of a call, and check on these arguments or on invented ones.
+
+In: a kernel and the arguments of `k.check(…)`. Out: a `CheckReport`. Errors: those of `check_kernel` and of a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from py2cu.call.bind import ArgumentBinder
+from py2cu.check.cases import user_case
+from py2cu.check.gradients import Differentiable, check_gradients
+from py2cu.check.progress import progress_bar
+from py2cu.check.report import CheckReport
+from py2cu.check.run import check_kernel
+
+
+class Checkable(Differentiable, Protocol):
+    """What is known here of a `Kernel`."""
+
+    def with_small_values(self) -> Checkable: ...
+
+
+def check_call(
+    kernel: Checkable, binder: ArgumentBinder, args: Sequence[Any], kwargs: Mapping[str, Any], *, contracts: bool
+) -> CheckReport:
+    """Check `kernel` on the arguments of a call or, without any, on invented ones; see `Kernel.check`."""
+    parameters = {parameter.name for parameter in kernel.signature.parameters}
+    options = {name: kwargs[name] for name in ("unordered", "race", "grad") if name in kwargs.keys() - parameters}
+    arguments = {name: value for name, value in kwargs.items() if name not in options}
+    with_gradients = options.pop("grad", False)
+    if with_gradients and not kernel.backwards:
+        raise TypeError(f"{kernel.__name__} has no backward; attach one with `@{kernel.__name__}.backward`")
+    with progress_bar(f"checking {kernel.__name__}") as progress:
+        if not args and not arguments:
+            report = check_kernel(kernel.with_small_values(), contracts=contracts, progress=progress, **options)
+            return check_gradients(kernel, report) if with_gradients else report
+        values = binder.bind(args, arguments).values
+        device = binder.accept(values)
+        case = user_case(kernel.signature.instance(values), values)
+        report = check_kernel(kernel, [case], device=device, contracts=contracts, progress=progress, **options)
+        return check_gradients(kernel, report, values) if with_gradients else report
