@@ -51,7 +51,8 @@ def check_optional_parameters(kernel: ir.Kernel, reporter: Reporter) -> ir.Kerne
     if optional:
         assigned = [*assigned_names(kernel.body)]
         values = {s.name: s.value for s in statements(kernel.body) if isinstance(s, ir.Assign)}
-        once = {name: value for name, value in values.items() if assigned.count(name) == 1 and name not in optional}
+        parameters = {p.name for p in kernel.parameters}
+        once = {name: value for name, value in values.items() if assigned.count(name) == 1 and name not in parameters}
         tested = frozenset(node.parameter for node in all_expressions(kernel.body) if isinstance(node, ir.IsGiven))
         flow = _Flow(kernel, optional, tested, once, reporter)
         flow.block(kernel.body, Known(frozenset(), optional))
@@ -162,7 +163,8 @@ class _Flow:
             case ir.IsGiven(parameter=parameter) if outcome:
                 return frozenset([parameter])
             case ir.Name(id=name) if name in self.once:
-                return self.implied(self.once[name], outcome)
+                others = {other: value for other, value in self.once.items() if other != name}  # `a = a` ends here
+                return replace(self, once=others).implied(self.once[name], outcome)
             case ir.Unary(op="not", operand=operand):
                 return self.implied(operand, not outcome)
             case ir.BoolOp(op=op, left=left, right=right):
