@@ -24,11 +24,11 @@ from py2cu.frontend.bodies.expressions import ExpressionReader, is_starred
 from py2cu.frontend.bodies.formulas import expand
 from py2cu.frontend.bodies.parts import is_part, read_part
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences import SequenceReader
+from py2cu.frontend.bodies.sequences.reader import SequenceReader
+from py2cu.frontend.bodies.sequences.unpacking import distribute, known_rounds, unpack
 from py2cu.frontend.bodies.tables import constant_value, find_row
 from py2cu.frontend.bodies.tuples.items import Item, as_item
 from py2cu.frontend.bodies.tuples.values import open_tuple
-from py2cu.frontend.bodies.unpacking import distribute, known_rounds, unpack
 from py2cu.frontend.bodies.views import View
 from py2cu.frontend.names.syntax import assigned_names, nodes_in
 from py2cu.frontend.rewrites.targets import rewrite_names

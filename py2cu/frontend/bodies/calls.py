@@ -20,8 +20,8 @@ from py2cu.frontend.bodies.formulas import expand_call
 from py2cu.frontend.bodies.lists.uses import refuses_arguments
 from py2cu.frontend.bodies.methods import read_len, read_method, read_receiver
 from py2cu.frontend.bodies.parts import is_list_part, read_part
-from py2cu.frontend.bodies.reductions import RESULTS, ReductionReader
 from py2cu.frontend.bodies.scope import ArgumentKind, ClosureCapture, Scope
+from py2cu.frontend.bodies.sequences.reductions import RESULTS, ReductionReader
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.forms import numbers_of
 from py2cu.frontend.bodies.tuples.values import open_tuple

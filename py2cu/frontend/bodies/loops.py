@@ -19,17 +19,8 @@ import libcst as cst
 from py2cu import ir
 from py2cu.frontend.bodies.expressions import ExpressionReader
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences import (
-    ONE,
-    Display,
-    Enumerate,
-    Range,
-    Reversed,
-    Sequence,
-    SequenceReader,
-    Table,
-    constant_range,
-)
+from py2cu.frontend.bodies.sequences.kinds import ONE, Display, Enumerate, Range, Reversed, Sequence, Table
+from py2cu.frontend.bodies.sequences.reader import SequenceReader
 from py2cu.frontend.bodies.tuples.items import Item
 from py2cu.frontend.bodies.views import ZERO, minus
 from py2cu.frontend.names.syntax import conjuncts, source_text
@@ -37,9 +28,6 @@ from py2cu.source import Span
 
 MAX_UNROLL: Final = 65534  # GCC's limit
 _RUNS_OVER: Final = "a kernel's `for` runs over `range(…)`, arrays, tuples, and `enumerate`, `zip`, `reversed` of them"
-
-
-Bounds = tuple[ir.Expr, ir.Expr, ir.Expr]  # start, stop, step
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +40,7 @@ class LoopHead:
 
     counter: str
     name: cst.Name | None
-    bounds: Bounds
+    numbers: Range
     unroll: int | None
     target: cst.BaseExpression | None = None
     item: Item | None = None
@@ -64,8 +52,8 @@ def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences:
     node, unroll = _read_unroll(statement.iter, expressions)
     scope = expressions.scope
     target: cst.BaseExpression = statement.target
-    if isinstance(target, cst.Name) and (bounds := _read_range(node, expressions)) is not None:
-        return LoopHead(target.value, target, bounds, unroll)
+    if isinstance(target, cst.Name) and (numbers := sequences.read_range(node, lambda bound: bound)) is not None:
+        return LoopHead(target.value, target, numbers, unroll)
     before = len(scope.reporter.diagnostics)
     sequence = sequences.read_sequence(node)
     if sequence is None:
@@ -78,7 +66,7 @@ def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences:
         return None
     if isinstance(target, cst.Name) and (counted := as_count(sequence)) is not None:
         return LoopHead(target.value, target, counted, unroll)
-    rounds = (ZERO, sequence.rounds, ONE)
+    rounds = Range(ZERO, sequence.rounds)
     counter, name = "", None
     match sequence, target:
         case Enumerate(part, ir.Constant(value=0)), cst.Tuple(elements=[first, rest]) if isinstance(
@@ -87,7 +75,7 @@ def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences:
             counter, name, target, sequence = first.value.value, first.value, rest.value, part
         case _:
             counter, name = scope.fresh("k"), None
-    with scope.hoisted.inner(), scope.counting(counter, constant_range(*rounds)):
+    with scope.hoisted.inner(), scope.counting(counter, rounds.constant):
         item = sequence.item(ir.Name(counter, sequences.span))
         computed = scope.hoisted.take()
     return LoopHead(counter, name, rounds, unroll, target, item, computed)
@@ -153,11 +141,11 @@ def make_while(
     return (ir.Assign(flag.id, ir.Constant(False, span), span), loop, ir.If(flag, orelse, span=span))
 
 
-def as_count(sequence: Sequence) -> Bounds | None:
+def as_count(sequence: Sequence) -> Range | None:
     """The range of numbers that a sequence goes through in equal steps; None where it does not."""
     match sequence:
-        case Reversed(Range(start, stop, 1)):
-            return minus(stop, ONE), minus(start, ONE), ir.Constant(-1, type=ir.PY_INT)
+        case Reversed(Range(start, stop, ir.Constant(value=1))):
+            return Range(minus(stop, ONE), minus(start, ONE), ir.Constant(-1, type=ir.PY_INT))
         case Table(values=(int(first), int(second), *_) as values, span=span) if second != first:
             step = second - first
             if all(type(value) is int for value in values) and values == tuple(
@@ -165,7 +153,7 @@ def as_count(sequence: Sequence) -> Bounds | None:
             ):
                 bounds = (first, first + step * len(values), step)
                 start, stop, constant_step = (ir.Constant(value, span, ir.PY_INT) for value in bounds)
-                return start, stop, constant_step
+                return Range(start, stop, constant_step)
     return None
 
 
@@ -188,21 +176,3 @@ def _read_unroll(node: cst.BaseExpression, expressions: ExpressionReader) -> tup
         case _:
             scope.error("P104", "`unroll` takes a `range`, and by how much to unroll", node, hint)
             return (node.args[0].value if node.args else node), None
-
-
-def _read_range(node: cst.BaseExpression, expressions: ExpressionReader) -> Bounds | None:
-    """Start, stop and step of a call of `range`; None for anything else."""
-    scope = expressions.scope
-    match node:
-        case cst.Call(func=func, args=args) if (
-            scope.environment.qualify(func) == "builtins.range"
-            and 1 <= len(args) <= 3
-            and not any(arg.keyword or arg.star for arg in args)
-        ):
-            values = [expressions.read(arg.value) for arg in args]
-            span = scope.span_of(node)
-            start, stop = (ir.Constant(0, span), values[0]) if len(values) == 1 else (values[0], values[1])
-            step = values[2] if len(values) == 3 else ir.Constant(1, span)
-            return start, stop, step
-        case _:
-            return None

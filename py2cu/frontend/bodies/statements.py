@@ -16,10 +16,10 @@ from py2cu.frontend.bodies.lists.fill import ListReader, is_list
 from py2cu.frontend.bodies.loops import LoopHead, make_while, read_loop_head, read_tests
 from py2cu.frontend.bodies.printing import read_assert, read_print
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences import SequenceReader, constant_range
+from py2cu.frontend.bodies.sequences.reader import SequenceReader
+from py2cu.frontend.bodies.sequences.unpacking import bind
 from py2cu.frontend.bodies.targets import TargetReader
 from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, describe_form, flatten
-from py2cu.frontend.bodies.unpacking import bind
 from py2cu.frontend.declarations.annotations import AnnotationReader
 from py2cu.frontend.names.operators import AUGMENTED
 from py2cu.frontend.names.syntax import assigned_names, bound_by_blocks, inner_suites, name_nodes, nodes_in
@@ -356,16 +356,16 @@ class StatementReader:
         if head is None or (head.name is not None and not self.scope.takes_number(head.name)):
             return ()
         trivia = ir.Trivia(comments_above(statement.leading_lines), head_comment(statement.body))
-        start_, stop, step = head.bounds
-        span, body = self._span(statement.iter), (*start, *body)
-        loop = ir.For(head.counter, start_, stop, step, body, span, trivia, orelse=orelse, unroll=head.unroll)
+        span, body, numbers = self._span(statement.iter), (*start, *body), head.numbers
+        bounds = numbers.start, numbers.stop, numbers.step
+        loop = ir.For(head.counter, *bounds, body, span, trivia, orelse=orelse, unroll=head.unroll)
         return (*before, loop)
 
     def _read_rounds(self, statement: cst.For, head: LoopHead | None) -> ir.Block:
         """The body of a loop, which may index tuples by a counter that it does not change."""
         if head is None or head.counter in assigned_names(statement.body.body):
             return self.read_suite(statement.body)
-        with self.scope.counting(head.counter, constant_range(*head.bounds)):
+        with self.scope.counting(head.counter, head.numbers.constant):
             return self.read_suite(statement.body)
 
     def _elide(self, statement: cst.CSTNode, why: ir.Elision) -> ir.Block:

@@ -19,7 +19,6 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.dtypes import F64
-from py2cu.frontend.bodies import sequences
 from py2cu.frontend.bodies.lists.copies import (
     array_of_list,
     copied_list,
@@ -29,7 +28,10 @@ from py2cu.frontend.bodies.lists.copies import (
 )
 from py2cu.frontend.bodies.loops import as_count
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences import ONE, Display, Range, SequenceReader
+from py2cu.frontend.bodies.sequences import kinds
+from py2cu.frontend.bodies.sequences.comprehensions import bound
+from py2cu.frontend.bodies.sequences.kinds import ONE, Display, Range
+from py2cu.frontend.bodies.sequences.reader import SequenceReader
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.targets import TargetReader
 from py2cu.frontend.bodies.views import ZERO, View, plus, times
@@ -290,7 +292,7 @@ class _Filler:
 
         def inside(at: ir.Expr) -> Filled | None:
             inner_index, inner_count = plus(times(index, extent), at), times(count, extent)
-            with reader.bound(head.target, sequence.item(at)):
+            with bound(head.target, sequence.item(at), self.scope):
                 if head.inner_for_in is not None:
                     return self._comprehension(head.inner_for_in, elt, place, inner_index, inner_count)
                 element = self._element(elt, (*place, inner_index))
@@ -298,7 +300,7 @@ class _Filler:
 
         return self._rounds(sequence, extent, head, inside)
 
-    def _sequence(self, head: cst.CompFor, reader: SequenceReader) -> sequences.Sequence | None:
+    def _sequence(self, head: cst.CompFor, reader: SequenceReader) -> kinds.Sequence | None:
         """What a loop of a comprehension runs over; None after a diagnostic."""
         for test in head.ifs:
             hint = "keep all elements, and test where they are used"
@@ -310,14 +312,14 @@ class _Filler:
             what = "a comprehension runs over `range(…)`, arrays and tuples"
             self.scope.error("P104", what, head.iter, "write a loop")
         match None if sequence is None else as_count(sequence):
-            case start, stop, ir.Constant(value=int(step)):
-                return Range(start, stop, step)
+            case Range() as numbers:
+                return numbers
             case _:
                 return sequence
 
     def _rounds(
         self,
-        sequence: sequences.Sequence,
+        sequence: kinds.Sequence,
         extent: ir.Expr,
         head: cst.CompFor,
         inside: Callable[[ir.Expr], Filled | None],
@@ -330,7 +332,7 @@ class _Filler:
             block = tuple(stmt for _, stores in known for stmt in stores)
             return (known[0][0], (*before, *block)) if len(known) == len(rounds) else None
         match sequence, head.target:
-            case Range(ir.Constant(value=0), _, 1), cst.Name(value=name):
+            case Range(ir.Constant(value=0), _, ir.Constant(value=1)), cst.Name(value=name):
                 counter = ir.Name(self.scope.fresh(name), self.span)
             case _:
                 counter = ir.Name(self.scope.fresh("k"), self.span)

@@ -17,9 +17,9 @@ import libcst as cst
 from py2cu import ir
 from py2cu.frontend.bodies.parts import read_part
 from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.bodies.sequences.unpacking import known_extent
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.forms import describe_form
-from py2cu.frontend.bodies.unpacking import known_extent
 from py2cu.frontend.bodies.views import View
 from py2cu.ir.visit import is_duplicable, walk
 

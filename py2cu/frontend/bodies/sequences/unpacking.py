@@ -11,7 +11,7 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences import Sequence
+from py2cu.frontend.bodies.sequences.kinds import Sequence
 from py2cu.frontend.bodies.tuples.items import Item, as_value
 from py2cu.frontend.bodies.views import View
 from py2cu.frontend.rewrites.targets import rewrite_names, unpacked_names

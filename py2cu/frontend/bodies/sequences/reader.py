@@ -7,10 +7,8 @@ anything else. An item is a number, a part of an array, or a tuple of items.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
 
 import libcst as cst
 
@@ -18,197 +16,24 @@ from py2cu import ir
 from py2cu.frontend.bodies.lists.uses import refuses_exchange
 from py2cu.frontend.bodies.parts import is_part, read_part
 from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.bodies.sequences.comprehensions import Mapped
+from py2cu.frontend.bodies.sequences.kinds import (
+    Display,
+    Elements,
+    Enumerate,
+    Range,
+    Reversed,
+    Sequence,
+    Table,
+    Zip,
+    constants,
+)
 from py2cu.frontend.bodies.tables import Read, as_array, find_row, problem_of
-from py2cu.frontend.bodies.tuples.items import Item, as_item, as_value, lengths
-from py2cu.frontend.bodies.tuples.values import open_tuple, select_number
-from py2cu.frontend.bodies.views import ZERO, View, is_fixed, minus, plus, smaller
+from py2cu.frontend.bodies.tuples.items import Item, as_item
+from py2cu.frontend.bodies.tuples.values import open_tuple
+from py2cu.frontend.bodies.views import ZERO, View, is_fixed
 from py2cu.frontend.names.constants import Constants, Real
-from py2cu.frontend.names.syntax import name_nodes
-from py2cu.frontend.rewrites.targets import rewrite_names
 from py2cu.source import Span
-
-ONE: Final = ir.Constant(1, type=ir.PY_INT)
-
-
-class Sequence(Protocol):
-    """Items in order. `rounds` is how many, or a number below one where there are none."""
-
-    @property
-    def rounds(self) -> ir.Expr: ...
-
-    def item(self, at: ir.Expr) -> Item:
-        """The item at an index from zero to `rounds`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Elements:
-    """The elements of a part of an array, or the parts under its first axis."""
-
-    view: View
-    span: Span  # of the expression that Python evaluates for each
-
-    @property
-    def rounds(self) -> ir.Expr:
-        return self.view.extent(0)
-
-    def item(self, at: ir.Expr) -> Item:
-        if self.view.rank > 1:
-            return self.view.at((at,))
-        return ir.Load(self.view.array, self.view.indices((at,)), self.span)
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    start: ir.Expr
-    stop: ir.Expr
-    step: int
-
-    @property
-    def rounds(self) -> ir.Expr:
-        start, stop = (self.start, self.stop) if self.step > 0 else (self.stop, self.start)
-        distance = minus(stop, start)
-        if abs(self.step) == 1:
-            return distance
-        if isinstance(distance, ir.Constant):
-            return ir.Constant(-(-int(distance.value) // abs(self.step)), distance.span, ir.PY_INT)
-        step = ir.Constant(abs(self.step), distance.span, ir.PY_INT)
-        return ir.Binary("//", plus(distance, minus(step, ONE)), step, distance.span)
-
-    def item(self, at: ir.Expr) -> Item:
-        if self.step == 1:
-            return plus(self.start, at)
-        if self.step == -1:
-            return minus(self.start, at)
-        step = ir.Constant(self.step, at.span, ir.PY_INT)
-        return plus(self.start, ir.Binary("*", at, step, at.span))
-
-
-@dataclass(frozen=True, slots=True)
-class Display:
-    """A tuple or a list of run-time values that the kernel's text writes out."""
-
-    items: tuple[Item, ...]
-    span: Span
-
-    @property
-    def rounds(self) -> ir.Expr:
-        return ir.Constant(len(self.items), self.span, ir.PY_INT)
-
-    def item(self, at: ir.Expr) -> Item:
-        if isinstance(at, ir.Constant):
-            return self.items[int(at.value)]
-        return self._select(self.items, at)
-
-    def _select(self, items: tuple[Item, ...], at: ir.Expr) -> Item:
-        """The number that `at` selects; of tuples, one by one."""
-        if isinstance(items[0], tuple):
-            rows = [item for item in items if isinstance(item, tuple)]
-            return tuple(self._select(column, at) for column in zip(*rows, strict=True))
-        numbers = tuple(item for item in items if not isinstance(item, tuple | View))
-        return select_number(numbers, at, self.span)
-
-    @property
-    def is_uniform(self) -> bool:
-        """True where a run-time index can choose: numbers, or tuples of equal form."""
-        return (
-            bool(self.items) and len({lengths(item) for item in self.items}) == 1 and lengths(self.items[0]) is not None
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A tuple of constants. `place` puts it into constant memory, where a run-time index takes an item."""
-
-    values: Constants
-    span: Span
-    place: Callable[[], str]
-
-    @property
-    def rounds(self) -> ir.Expr:
-        return ir.Constant(len(self.values), self.span, ir.PY_INT)
-
-    def item(self, at: ir.Expr) -> Item:
-        if isinstance(at, ir.Constant):
-            return constants(self.values[int(at.value)], self.span)
-        return self._loads(self.place(), self.values[0], (at,))
-
-    def _loads(self, array: str, item: Constants | Real, indices: tuple[ir.Expr, ...]) -> Item:
-        if not isinstance(item, tuple):
-            return ir.Load(array, indices, self.span)
-        places = (ir.Constant(place, self.span, ir.PY_INT) for place in range(len(item)))
-        return tuple(self._loads(array, part, (*indices, place)) for part, place in zip(item, places, strict=True))
-
-
-def constant_range(start: ir.Expr, stop: ir.Expr, step: ir.Expr) -> range | None:
-    """The numbers from `start` to `stop`, if all three are constants."""
-    match start, stop, step:
-        case ir.Constant(value=int(first)), ir.Constant(value=int(end)), ir.Constant(value=int(by)) if by != 0:
-            return range(first, end, by)
-        case _:
-            return None
-
-
-def constants(value: Constants | Real, span: Span) -> Item:
-    """A constant, or a tuple of them, as an item."""
-    return tuple(constants(item, span) for item in value) if isinstance(value, tuple) else ir.Constant(value, span)
-
-
-@dataclass(frozen=True, slots=True)
-class Zip:
-    parts: tuple[Sequence, ...]
-
-    @property
-    def rounds(self) -> ir.Expr:
-        first, *others = [part.rounds for part in self.parts]
-        for other in others:
-            first = smaller(first, other)
-        return first
-
-    def item(self, at: ir.Expr) -> Item:
-        return tuple(part.item(at) for part in self.parts)
-
-
-@dataclass(frozen=True, slots=True)
-class Enumerate:
-    part: Sequence
-    start: ir.Expr
-
-    @property
-    def rounds(self) -> ir.Expr:
-        return self.part.rounds
-
-    def item(self, at: ir.Expr) -> Item:
-        return plus(self.start, at), self.part.item(at)
-
-
-@dataclass(frozen=True, slots=True)
-class Reversed:
-    part: Sequence
-
-    @property
-    def rounds(self) -> ir.Expr:
-        return self.part.rounds
-
-    def item(self, at: ir.Expr) -> Item:
-        return self.part.item(minus(minus(self.part.rounds, ONE), at))
-
-
-@dataclass(frozen=True, slots=True)
-class Mapped:
-    """`elt for target in part`: an expression, read for each item."""
-
-    reader: SequenceReader
-    elt: cst.BaseExpression
-    target: cst.BaseExpression
-    part: Sequence
-
-    @property
-    def rounds(self) -> ir.Expr:
-        return self.part.rounds
-
-    def item(self, at: ir.Expr) -> Item:
-        with self.reader.bound(self.target, self.part.item(at)):
-            return self.reader.read_item(self.elt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,17 +71,34 @@ class SequenceReader:
                 head.ifs or head.inner_for_in
             ):
                 inner = self.read_sequence(head.iter)
-                return None if inner is None else Mapped(self, elt, head.target, inner)
+                return None if inner is None else Mapped(self.scope, self.read, elt, head.target, inner)
             case cst.Name() | cst.Subscript() if self.scope.form_of(node) is not None:
                 return self._tuple(node)
             case cst.Call(func=func) if not self.scope.is_local(func) and self.scope.functions.named(func) is not None:
                 return self._tuple(node)
             case cst.IfExp():
                 return self._tuple(node)
+            case cst.Call() if (numbers := self.read_range(node, self._kept)) is not None:
+                return numbers
             case cst.Call(func=func, args=args) if not any(arg.star for arg in args):
                 places = [arg.value for arg in args if arg.keyword is None]
                 named = {arg.keyword.value: arg.value for arg in args if arg.keyword is not None}
                 return self._call(self.scope.environment.qualify(func), places, named)
+            case _:
+                return None
+
+    def read_range(self, node: cst.BaseExpression, keep: Callable[[ir.Expr], ir.Expr]) -> Range | None:
+        """The numbers of a call of `range`, whose arguments `keep` takes; None for anything else."""
+        match node:
+            case cst.Call(func=func, args=args) if (
+                self.scope.environment.qualify(func) == "builtins.range"
+                and 1 <= len(args) <= 3
+                and not any(arg.keyword or arg.star for arg in args)
+            ):
+                values = [keep(self.read(arg.value)) for arg in args]
+                span = self.scope.span_of(node)
+                start, stop = (ir.Constant(0, span), values[0]) if len(values) == 1 else (values[0], values[1])
+                return Range(start, stop, values[2] if len(values) == 3 else ir.Constant(1, span))
             case _:
                 return None
 
@@ -285,35 +127,6 @@ class SequenceReader:
     def read_item(self, node: cst.BaseExpression) -> Item:
         """A number, or the items of a tuple."""
         return as_item(open_tuple(self.read(node), node, self.scope))
-
-    @contextmanager
-    def bound(self, target: cst.BaseExpression, item: Item) -> Iterator[None]:
-        """The variables of a comprehension, while an expression with them is read."""
-        bound, views = self.scope.bound, self.scope.views.views
-        outer = dict(bound), dict(views)
-        self._bind(target, item)
-        yield
-        bound.clear()
-        bound.update(outer[0])
-        views.clear()
-        views.update(outer[1])
-
-    def _bind(self, target: cst.BaseExpression, item: Item) -> None:
-        match target, item:
-            case cst.Name(value=name), View():
-                self.scope.bound.pop(name, None)
-                self.scope.views.views[name] = item
-            case cst.Name(value=name), _ if (value := as_value(item, self.span)) is not None:
-                self.scope.views.views.pop(name, None)
-                self.scope.bound[name] = value
-            case cst.Tuple(elements=elements), tuple() if len(elements) == len(item):
-                for element, part in zip(elements, item, strict=True):
-                    self._bind(element.value, part)
-            case _:
-                what = "the variables of a comprehension take one number, row or tuple each"
-                count = len(item) if isinstance(item, tuple) else 1
-                self.scope.error("P104", what, target, rewrite_names(list(name_nodes(target)), count))
-                self.scope.bound.update({name.value: ZERO for name in name_nodes(target)})
 
     def _table(self, table: Constants, name: str) -> Sequence:
         """A tuple of constants; one that cannot be indexed at run time has items that the text writes out."""
@@ -373,8 +186,6 @@ class SequenceReader:
         self, function: str | None, places: list[cst.BaseExpression], named: dict[str, cst.BaseExpression]
     ) -> Sequence | None:
         match function, places:
-            case "builtins.range", _ if 1 <= len(places) <= 3 and not named:
-                return self._range(places)
             case "builtins.enumerate", [part, *start] if len(start) + len(named) <= 1 and named.keys() <= {"start"}:
                 inner = self.read_sequence(part)
                 first = start[0] if start else named.get("start")
@@ -389,9 +200,3 @@ class SequenceReader:
                 return None if inner is None else Reversed(inner)
             case _:
                 return None
-
-    def _range(self, places: list[cst.BaseExpression]) -> Sequence | None:
-        values = [self._kept(self.read(place)) for place in places]
-        start, stop = (ZERO, values[0]) if len(values) == 1 else (values[0], values[1])
-        step = self.scope.environment.constant(places[2]) if len(values) == 3 else 1
-        return Range(start, stop, step) if isinstance(step, int) and step != 0 else None

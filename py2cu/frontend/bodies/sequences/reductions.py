@@ -20,10 +20,12 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences import ONE, Elements, Mapped, Range, Sequence, SequenceReader, constant_range
+from py2cu.frontend.bodies.sequences.comprehensions import Mapped, bound
+from py2cu.frontend.bodies.sequences.kinds import ONE, Elements, Range, Sequence
+from py2cu.frontend.bodies.sequences.reader import SequenceReader
+from py2cu.frontend.bodies.sequences.unpacking import known_rounds
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.items import Item
-from py2cu.frontend.bodies.unpacking import known_rounds
 from py2cu.frontend.bodies.views import ZERO, View
 from py2cu.frontend.names.syntax import source_text
 from py2cu.frontend.rewrites.targets import unpacked_names
@@ -102,7 +104,7 @@ class ReductionReader:
             return ()
 
         def inside(item: Item) -> ir.Block:
-            with SequenceReader(self.scope, self.read, self.scope.span_of(head.iter)).bound(head.target, item):
+            with bound(head.target, item, self.scope):
                 return self._filtered(head.ifs, lambda: self._behind(head, innermost))
 
         counts = isinstance(sequence, Range) and isinstance(head.target, cst.Name)
@@ -128,11 +130,11 @@ class ReductionReader:
     ) -> ir.For:  # fmt: skip
         """A loop over `sequence`, whose body `inside` makes of an item."""
         span, counter = self.scope.span_of(node), self.scope.fresh(name)
-        rounds = constant_range(start, sequence.rounds, ONE)
-        with self.scope.hoisted.inner(), self.scope.counting(counter, rounds):
+        rounds = Range(start, sequence.rounds)
+        with self.scope.hoisted.inner(), self.scope.counting(counter, rounds.constant):
             body = inside(sequence.item(ir.Name(counter, span)))
             body = (*self.scope.hoisted.take(), *body)
-        return ir.For(counter, start, sequence.rounds, ONE, body, span)
+        return ir.For(counter, start, rounds.stop, ONE, body, span)
 
     def _of(self, item: Item, node: cst.BaseExpression, step: Step) -> ir.Block:
         """`step` of an item, which must be a number."""

@@ -1,0 +1,197 @@
+"""The kinds of sequences: parts of arrays, ranges, tuples, tables, and `enumerate`, `zip` and `reversed` of them.
+
+A `Sequence` has a number of items, and an item at each index. An item is a number, a part of an array, or a tuple of
+items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from py2cu import ir
+from py2cu.frontend.bodies.tuples.items import Item, lengths
+from py2cu.frontend.bodies.tuples.values import select_number
+from py2cu.frontend.bodies.views import View, minus, plus, smaller
+from py2cu.frontend.names.constants import Constants, Real
+from py2cu.source import Span
+
+ONE: Final = ir.Constant(1, type=ir.PY_INT)
+
+
+class Sequence(Protocol):
+    """Items in order. `rounds` is how many, or a number below one where there are none."""
+
+    @property
+    def rounds(self) -> ir.Expr: ...
+
+    def item(self, at: ir.Expr) -> Item:
+        """The item at an index from zero to `rounds`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """The elements of a part of an array, or the parts under its first axis."""
+
+    view: View
+    span: Span  # of the expression that Python evaluates for each
+
+    @property
+    def rounds(self) -> ir.Expr:
+        return self.view.extent(0)
+
+    def item(self, at: ir.Expr) -> Item:
+        if self.view.rank > 1:
+            return self.view.at((at,))
+        return ir.Load(self.view.array, self.view.indices((at,)), self.span)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The numbers of `range(start, stop, step)`."""
+
+    start: ir.Expr
+    stop: ir.Expr
+    step: ir.Expr = ONE
+
+    @property
+    def rounds(self) -> ir.Expr:
+        match self.step:
+            case ir.Constant(value=int(step)) if step != 0:
+                start, stop = (self.start, self.stop) if step > 0 else (self.stop, self.start)
+                return _quotient(minus(stop, start), abs(step))
+            case step:
+                distance = minus(self.start, self.stop)
+                return ir.Unary("-", ir.Binary("//", distance, step, distance.span), distance.span)
+
+    def item(self, at: ir.Expr) -> Item:
+        match self.step:
+            case ir.Constant(value=1):
+                return plus(self.start, at)
+            case ir.Constant(value=-1):
+                return minus(self.start, at)
+            case ir.Constant(value=int(step)):
+                return plus(self.start, ir.Binary("*", at, ir.Constant(step, at.span, ir.PY_INT), at.span))
+            case step:
+                return plus(self.start, ir.Binary("*", at, step, at.span))
+
+    @property
+    def constant(self) -> range | None:
+        """The numbers, if all three are constants."""
+        match self.start, self.stop, self.step:
+            case ir.Constant(value=int(start)), ir.Constant(value=int(stop)), ir.Constant(value=int(step)) if step != 0:
+                return range(start, stop, step)
+            case _:
+                return None
+
+
+def _quotient(distance: ir.Expr, step: int) -> ir.Expr:
+    """How many steps of this size it takes to go `distance` or farther."""
+    if step == 1:
+        return distance
+    if isinstance(distance, ir.Constant):
+        return ir.Constant(-(-int(distance.value) // step), distance.span, ir.PY_INT)
+    divisor = ir.Constant(step, distance.span, ir.PY_INT)
+    return ir.Binary("//", plus(distance, minus(divisor, ONE)), divisor, distance.span)
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """A tuple or a list of run-time values that the kernel's text writes out."""
+
+    items: tuple[Item, ...]
+    span: Span
+
+    @property
+    def rounds(self) -> ir.Expr:
+        return ir.Constant(len(self.items), self.span, ir.PY_INT)
+
+    def item(self, at: ir.Expr) -> Item:
+        if isinstance(at, ir.Constant):
+            return self.items[int(at.value)]
+        return self._select(self.items, at)
+
+    def _select(self, items: tuple[Item, ...], at: ir.Expr) -> Item:
+        """The number that `at` selects; of tuples, one by one."""
+        if isinstance(items[0], tuple):
+            rows = [item for item in items if isinstance(item, tuple)]
+            return tuple(self._select(column, at) for column in zip(*rows, strict=True))
+        numbers = tuple(item for item in items if not isinstance(item, tuple | View))
+        return select_number(numbers, at, self.span)
+
+    @property
+    def is_uniform(self) -> bool:
+        """True where a run-time index can choose: numbers, or tuples of equal form."""
+        return (
+            bool(self.items) and len({lengths(item) for item in self.items}) == 1 and lengths(self.items[0]) is not None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A tuple of constants. `place` puts it into constant memory, where a run-time index takes an item."""
+
+    values: Constants
+    span: Span
+    place: Callable[[], str]
+
+    @property
+    def rounds(self) -> ir.Expr:
+        return ir.Constant(len(self.values), self.span, ir.PY_INT)
+
+    def item(self, at: ir.Expr) -> Item:
+        if isinstance(at, ir.Constant):
+            return constants(self.values[int(at.value)], self.span)
+        return self._loads(self.place(), self.values[0], (at,))
+
+    def _loads(self, array: str, item: Constants | Real, indices: tuple[ir.Expr, ...]) -> Item:
+        if not isinstance(item, tuple):
+            return ir.Load(array, indices, self.span)
+        places = (ir.Constant(place, self.span, ir.PY_INT) for place in range(len(item)))
+        return tuple(self._loads(array, part, (*indices, place)) for part, place in zip(item, places, strict=True))
+
+
+def constants(value: Constants | Real, span: Span) -> Item:
+    """A constant, or a tuple of them, as an item."""
+    return tuple(constants(item, span) for item in value) if isinstance(value, tuple) else ir.Constant(value, span)
+
+
+@dataclass(frozen=True, slots=True)
+class Zip:
+    parts: tuple[Sequence, ...]
+
+    @property
+    def rounds(self) -> ir.Expr:
+        first, *others = [part.rounds for part in self.parts]
+        for other in others:
+            first = smaller(first, other)
+        return first
+
+    def item(self, at: ir.Expr) -> Item:
+        return tuple(part.item(at) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerate:
+    part: Sequence
+    start: ir.Expr
+
+    @property
+    def rounds(self) -> ir.Expr:
+        return self.part.rounds
+
+    def item(self, at: ir.Expr) -> Item:
+        return plus(self.start, at), self.part.item(at)
+
+
+@dataclass(frozen=True, slots=True)
+class Reversed:
+    part: Sequence
+
+    @property
+    def rounds(self) -> ir.Expr:
+        return self.part.rounds
+
+    def item(self, at: ir.Expr) -> Item:
+        return self.part.item(minus(minus(self.part.rounds, ONE), at))
