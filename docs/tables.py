@@ -43,6 +43,9 @@ PARAMETERS: Final = {
     "float32": "np.float32", "int32": "np.int32", "uint8": "np.uint8", "int": "int", "float": "float",
     "complex64": "np.complex64",
 }  # fmt: skip
+HIDDEN: Final = (
+    Rule.CAST, Rule.METHOD, Rule.LIKE, Rule.RECEIVER, Rule.COUNT, Rule.INDEX, Rule.SYNC,
+)  # fmt: skip
 ARGUMENTS: Final = ("a", "b", "c")
 
 
@@ -218,7 +221,7 @@ def builtins() -> str:
     rows = [
         [codes(map(spelled, row.names)), *(in_c(called(row), arguments(row, type_)) for type_ in columns)]
         for row in sorted(ROWS.values(), key=lambda row: row.key.startswith("py2cu."))
-        if row.rule not in (Rule.CAST, Rule.METHOD, Rule.LIKE, Rule.RECEIVER, Rule.COUNT, Rule.SYNC) and not row.is_part
+        if row.rule not in HIDDEN and not row.is_part
     ]
     return table(["Python", "float32", "Python float", "int32", "Python int", "complex64"], rows)
 

@@ -28,6 +28,7 @@ from py2cu.ir.abi.signature import Signature
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.verify import Stage, verify
 from py2cu.options import NO_VALUES, KernelOptions, Values
+from py2cu.passes.canonical.lift_assertions import lift_assertions
 from py2cu.passes.canonical.lift_atomics import lift_atomics
 from py2cu.passes.canonical.resolve_extents import resolve_extents
 from py2cu.passes.canonical.uniquify_dimensions import uniquify_dimensions
@@ -113,6 +114,7 @@ EFFECTS: Final = passes(
     infer_roles,
     check_operator_limits,
     check_dimensions,
+    lift_assertions,
     check_order,
     everywhere(check_endless_loops),
     check_powers,

@@ -19,6 +19,7 @@ METHODS: Final = {
 ITEM: Final = "builtins.element.item"
 TO_DTYPE_OF: Final = "builtins.element.to"  # of an element and an array
 LIKE: Final = "builtins.array.dtype"  # `x.dtype(0)`: of a number and an array
+INDEX: Final = "builtins.range.index"  # what `range` makes of a bound
 
 
 def element_method(dtype: DType) -> str:
@@ -39,4 +40,5 @@ ROWS: Final = (
     Builtin((ITEM,), Rule.METHOD),
     Builtin((TO_DTYPE_OF,), Rule.METHOD, (2, 2)),
     Builtin((LIKE,), Rule.LIKE, (2, 2)),
+    Builtin((INDEX,), Rule.INDEX),
 )

@@ -35,6 +35,7 @@ class Rule(enum.Enum):
     INTEGRAL = "a float in, a Python integer out"
     ROUNDED = "a float in, the same float out; whole numbers stay as they are"
     WHOLE = "whole numbers in, a Python integer out"
+    INDEX = "a whole number in, the same number as a Python integer out"
     PREDICATE = "a float in, a bool out"
     SAME = "numbers in, their common type out"
     CHOICE = "numbers in, one of them out, in their common type"

@@ -97,6 +97,29 @@ def loop_over_a_tuple(w: Writer) -> None:
     w.loops -= 1
 
 
+def steps(w: Writer) -> str:
+    """The arguments of a `range` of a step that the kernel computes, which is never zero."""
+    return f"9, -1, -({index_of_a_row(w)} % 3) - 1" if w.chance(2) else f"0, 7, {index_of_a_row(w)} % 3 + 1"
+
+
+@statement_of(nests=True, loops=True)
+def kept_range(w: Writer) -> None:
+    """A range in a variable, whose bounds may change before it is looped over."""
+    bound, numbers, item = w.declare(Value("", Kind.INT, 0, 9)).text, w.fresh("r"), w.fresh()
+    w.add(
+        f"{bound} = {index_of_a_row(w)} % 5",
+        f"{numbers} = range({w.pick([f'{bound}', f'{bound}, 7', f'7, {bound}, -2'])})",
+    )
+    w.add(f"{bound} = len({numbers})")
+    w.add(f"{w.declare(Value('', Kind.INT)).text} = sum(k * v for k, v in enumerate({numbers}))")
+    w.loops += 1
+    with w.block(f"for {item} in {w.pick([numbers, f'reversed({numbers})'])}:"):
+        w.declare(Value("", Kind.INT), item)
+        body(w, most=2)
+    w.loops -= 1
+    return
+
+
 @statement_of()
 def reduction(w: Writer) -> None:
     part = row_of(w, w.pick(DTYPES))
@@ -105,12 +128,22 @@ def reduction(w: Writer) -> None:
     array, row = part
     dtype = array.dtype
     if dtype.variable is not None or dtype.kind is Kind.BOOL or w.chance(3):
-        test = w.pick([f"any({row})", f"all(v != 0 for v in {row}[:4])", f"any(v == u for v, u in zip({row}, {row}))"])
+        test = w.pick([
+            f"any({row})", f"all(v != 0 for v in {row}[:4])", f"any(v == u for v, u in zip({row}, {row}, strict=True))",
+            f"any(k == 2 and v != u for k, (v, u) in enumerate(zip({row}, reversed({row}))))",
+        ])  # fmt: skip
         w.add(f"{w.declare(Value('', Kind.BOOL)).text} = {test}")
         return None
     cast = cast_name(w, dtype)
-    sums = [f"sum({row}[:5], {cast}(1))", f"sum((v for v in {row}[:5] if v), start={cast}(0))"]
-    extremes = [f"min({row})", f"max({row}[:0], default={cast}(3))", f"max(v for v in {row})"]
+    sums = [
+        f"sum({row}[:5], {cast}(1))", f"sum((v for v in {row}[:5] if v), start={cast}(0))",
+        f"sum((v for _, v in zip(range({steps(w)}), {row})), {cast}(0))",
+        f"sum((v for v, *_ in zip({row}[:4], {row}, range(9))), {cast}(0))",
+    ]  # fmt: skip
+    extremes = [
+        f"min({row})", f"max({row}[:0], default={cast}(3))", f"max(v for v in {row})",
+        f"min(v for _, v in enumerate({row}))", f"max(u for u, v in zip(reversed({row}), {row}))",
+    ]  # fmt: skip
     w.add(f"{w.declare(Value('', dtype)).text} = {w.pick(sums + extremes * (dtype.kind is not Kind.COMPLEX))}")
     return None
 

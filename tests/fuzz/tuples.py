@@ -56,6 +56,25 @@ def nested_tuple(w: Writer) -> None:
     return
 
 
+@statement_of(2)
+def tuple_of_a_sequence(w: Writer) -> None:
+    """Of a generator, of a tuple the other way round, of a `zip`; the name may be the tuple that the sequence has."""
+    numbers, whole = numbers_of_one_type(w, 3), w.fresh()
+    w.add(f"{whole} = {display(numbers)}")
+    sequence = w.pick([
+        f"reversed({whole})", f"(v for v in {whole})", f"({whole}[(k + 1) % 3] for k in range(3))",
+        f"(v for v, _ in zip({whole}, range(5), strict=False))", f"(v for _, v in enumerate({display(numbers)}))",
+        f"(v for v in {whole}[:1] for _ in range(3))", f"[v for v, u in zip({whole}, reversed({whole}), strict=True)]",
+    ])  # fmt: skip
+    made = f"tuple({sequence})"
+    if sequence[0] == "(" and w.chance(2):
+        made = f"tuple{sequence}"
+    if w.chance(2):
+        return unpack(w, numbers, w.pick([made, f"(*{made},)", f"reversed({made})"]))
+    w.add(f"{whole} = {made}")
+    return unpack(w, numbers, whole)
+
+
 @statement_of()
 def chosen_tuple(w: Writer) -> None:
     """One of two, kept or unpacked."""
@@ -107,6 +126,11 @@ def row_of_a_tuple(w: Writer) -> None:
     if w.chance(2):
         w.add(f"{array}[:] = ({array}[1, 1], {array}[0, 0]), ({array}[0, 1], {array}[1, 0])")
     w.add(f"{array}[{w.pick([0, -1])}] = {array}[0, 1], {array}[0, 0]")
+    for _ in range(w.pick([0, 1, 2])):
+        w.add(w.pick([
+            f"{array}[{w.pick([0, -1])}] = {assignable(w, dtype, 1).text}", f"{array}[0] = {array}[1]",
+            f"{array}[1, {w.pick(['1:', ':1', ':'])}] = {array}[0, 1]", f"{array}[:1] = {array}[1, 1]",
+        ]))  # fmt: skip
     for at in ("0, 0", "0, 1", "1, 0", "1, 1"):
         w.add(f"{w.declare(Value('', dtype)).text} = {array}[{at}]")
     return None

@@ -1303,6 +1303,32 @@ MUTATIONS: Final = (
         ),
     ),
     *_rule(
+        "generators and tuples of them: as CPython computes them",
+        ("scope.save(value) if acts(value, scope) else value", "value", "kept:generators_of_sequences"),
+        ("return Zip(known, is_strict)", "return Zip(known)", "kept:generators_of_sequences"),
+        ("case _ if first != other:", "case _ if False:", "kept:generators_of_sequences"),
+        (
+            "self.items = [*kept_before(self.items, self.mark, self.scope), value]",
+            "self.items += [value]",
+            "kept:tuples_of_sequences",
+        ),
+        (
+            'if not isinstance(value, ir.Constant | ir.Name):\n            value = self.save(value, "value")',
+            "pass",
+            "kept:parts_stored",
+        ),
+        ("case [one, two] if one != two:", "case [one, two] if False:", "kept:parts_stored"),
+        ("if base(part.array) != base(other.array):", "if True:", "refused:parts_stored"),
+        (
+            "return as_index(bound) if is_fixed(bound, assigned) else",
+            "return as_index(bound) if True else",
+            "kept:ranges_kept",
+        ),
+        ("if name not in self.scope.once:", "if False:", "refused:range_as_value"),
+        ("return value if is_python else ir.Call(INDEX, (value,), value.span)", "return value", "kept:ranges_kept"),
+        ("if every != found.keys() or not may_move:", "if not may_move:", "tests/test_ir_cases.py"),
+    ),
+    *_rule(
         "loops are unrolled where it is asked for",
         ("return counts, number", "return counts, 0", "kept:unroll"),
         ("type(number) is int and 1 <= number <= MAX_UNROLL", "True", "refused:unroll"),

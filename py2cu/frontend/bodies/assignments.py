@@ -24,12 +24,13 @@ from py2cu.frontend.bodies.expressions import ExpressionReader, is_starred
 from py2cu.frontend.bodies.formulas import expand
 from py2cu.frontend.bodies.parts import is_part, read_part
 from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.bodies.sequences.ranges import Range, as_index
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
 from py2cu.frontend.bodies.sequences.unpacking import distribute, known_rounds, unpack
 from py2cu.frontend.bodies.tables import constant_value, find_row
 from py2cu.frontend.bodies.tuples.items import Item, as_item
 from py2cu.frontend.bodies.tuples.values import open_tuple
-from py2cu.frontend.bodies.views import View
+from py2cu.frontend.bodies.views import View, is_fixed
 from py2cu.frontend.names.syntax import assigned_names, nodes_in
 from py2cu.frontend.rewrites.targets import rewrite_names
 from py2cu.ir.visit import is_duplicable, names_in, walk
@@ -75,12 +76,46 @@ class Unpacker:
         """Targets from left to right with their values; none, after a diagnostic, if they do not match."""
         targets: list[cst.BaseExpression] = [target.target for target in self.statement.targets]
         value = self.statement.value
-        if len(targets) == 1 and isinstance(targets[0], cst.Name) and is_part(value, self.scope):
+        if is_part(value, self.scope) and len(targets) == 1 and self._takes_part(targets[0]):
             part = self._part(value)
             return [] if part is None else [(targets[0], part)]
+        if len(targets) == 1 and isinstance(targets[0], cst.Name) and (numbers := self._range(targets[0].value)):
+            self._define_range(targets[0], numbers)
+            return []
         if any(isinstance(target, cst.Tuple | cst.List) for target in targets):
             return self._in_order([pair for target in targets for pair in self._unpack(target, value)])
         return self._share(targets, self.expressions.read(value))
+
+    def _range(self, name: str) -> Range | None:
+        """The range that the statement keeps in the variable `name`; None for another value.
+
+        Its bounds are evaluated here: those that may change later are saved.
+        """
+        assigned = self.scope.named.union(assigned_names(self.following))
+
+        def keep(bound: ir.Expr, what: str) -> ir.Expr:
+            return as_index(bound) if is_fixed(bound, assigned) else self.scope.save(as_index(bound), f"{name}_{what}")
+
+        value = self.statement.value
+        reader = SequenceReader(self.scope, self.expressions.read, self.span)
+        return reader.read_range(value, keep) if isinstance(value, cst.Call) else None
+
+    def _define_range(self, target: cst.Name, numbers: Range) -> None:
+        """`members = range(a, b)`: a name from here to the end of the block, which has no code."""
+        name = target.value
+        if not self.scope.is_assignable(target):
+            return
+        if name not in self.scope.once:
+            what = f"`{name}` is a range here, and is assigned elsewhere in this function, too"
+            self.scope.error("P203", what, target, "use another name")
+            return
+        self.scope.ranges[name] = numbers
+        self.scope.views.ranges.add(name)
+        self.scope.elide(target, ir.Elision.RANGE)
+
+    def _takes_part(self, target: cst.BaseExpression) -> bool:
+        """True for a name, and for a part of an array, which takes the elements of another part."""
+        return isinstance(target, cst.Name) or is_part(target, self.scope)
 
     def _share(self, targets: list[cst.BaseExpression], value: ir.Expr) -> list[Pair]:
         """One value for all targets; later targets read the first one if that has the type of the value."""

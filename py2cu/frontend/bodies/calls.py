@@ -13,7 +13,6 @@ import libcst as cst
 from py2cu import builtins, ir
 from py2cu.builtins import Builtin, Rule
 from py2cu.builtins.atomics import ATOMICS, OPERATIONS
-from py2cu.builtins.marks import UNROLL
 from py2cu.builtins.methods import way_to_call
 from py2cu.builtins.sync import BLOCK_BARRIER, GRID_BARRIER
 from py2cu.frontend.bodies.formulas import expand_call
@@ -22,6 +21,8 @@ from py2cu.frontend.bodies.methods import read_len, read_method, read_receiver
 from py2cu.frontend.bodies.parts import is_list_part, read_part
 from py2cu.frontend.bodies.scope import ArgumentKind, ClosureCapture, Scope
 from py2cu.frontend.bodies.sequences.reductions import RESULTS, ReductionReader
+from py2cu.frontend.bodies.sequences.to_tuple import TUPLE, read_tuple
+from py2cu.frontend.bodies.sequences.unrolling import is_unroll
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.forms import numbers_of
 from py2cu.frontend.bodies.tuples.values import open_tuple
@@ -51,6 +52,8 @@ class CallReader:
             acting = self.read_invoke(node) if self.is_invoke(node) else self.read_atomic(node)
             self.scope.hoisted.reads.has_calls = True
             return acting or ir.Constant(0, span)
+        if qualified == TUPLE and not self.scope.is_local(node.func):
+            return read_tuple(node, self.scope, self.read)
         if (method := read_method(node, self.scope, self.read)) is not None:
             return method
         if (receiver := read_receiver(node, self.scope, self.read)) is not None:
@@ -162,6 +165,10 @@ class CallReader:
                 hint = f"pass it as an argument: `def {function.node.name.value}({', '.join(params)})`"
                 self.scope.error("P105", what, call, hint)
                 return None
+            if name in self.scope.ranges:
+                what = f"`{name}` is a range, which a nested function cannot read from around it"
+                self.scope.error("P105", what, call, "pass its bounds as arguments")
+                return None
             if self.scope.is_row_view(name):
                 what = f"`{name}` is a view in rows; device functions cannot take it"
                 hint = f"let the function read `{self.scope.base_array(name)}`, or an element that was loaded"
@@ -189,10 +196,6 @@ class CallReader:
         """True where `:=` assigns, and where `sum`, `any` or their like takes one argument, which a loop reduces."""
         calls = (each for each in nodes_in(node) if isinstance(each, cst.Call) and len(each.args) == 1)
         return bool(self.scope.named and named_in(node)) or any(self.meaning(call.func) in RESULTS for call in calls)
-
-    def is_unroll(self, node: cst.Call) -> bool:
-        """True for a call of `unroll`."""
-        return self.scope.environment.qualify(node.func) == UNROLL
 
     def is_atomic(self, node: cst.Call) -> bool:
         """True for a call of `atomic.add` or its kin."""
@@ -299,7 +302,7 @@ class CallReader:
                     "P103", "a lambda that has no name is not supported in a kernel", node.func,
                     "name it on a line of its own: `f = lambda v: …`",
                 )  # fmt: skip
-            case _ if self.is_unroll(node):
+            case _ if is_unroll(node, self.scope):
                 what, hint = "`unroll` is allowed only in the head of a `for` loop", f"`for k in {source_text(node)}:`"
                 self.scope.error("P104", what, node, hint)
             case cst.Name(value="range"):

@@ -170,6 +170,10 @@ class ExpressionReader:
             indices = ", ".join("ijklmnop"[:rank]) or "()"
             self.scope.error("P303", what, node, f"index it: `{name}[{indices}]`{tested}")
             return ir.Constant(0, span)
+        if name in self.scope.ranges:
+            what = f"`{name}` is a range; a kernel loops over it, and takes its `len`"
+            self.scope.error("P104", what, node, f"`for k in {name}:`")
+            return ir.Constant(0, span)
         if name in self.scope.views.ended:
             kind = self.scope.views.kind(name)
             what = f"`{name}` is {kind} in the block that defines it, and the block has ended"
@@ -306,8 +310,8 @@ class ExpressionReader:
                 texts = ", ".join(source_text(each.slice) for each in (*row.slice, *node.slice))
                 hint = f"write `{name}[{texts}]`"
                 self.scope.error("P401", "a view in rows takes all its indices at once", node, hint)
-            case cst.Name(value=name) if name in self.scope.views.ended:
-                return self._read_name(node.value)
+            case cst.Name(value=name) as base if name in self.scope.views.ended or name in self.scope.ranges:
+                return self._read_name(base)
             case base if self._is_computed(base) and self.scope.form(value := self.read(base)) is not None:
                 return read_item(node, value, self.scope, self.read)
             case base if self.scope.form_of(base) is not None:

@@ -12,22 +12,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
 
 import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.expressions import ExpressionReader
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences.kinds import ONE, Display, Enumerate, Range, Reversed, Sequence, Table
+from py2cu.frontend.bodies.sequences.kinds import Display, Enumerate, Reversed, Sequence, Table
+from py2cu.frontend.bodies.sequences.ranges import ONE, Range
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
+from py2cu.frontend.bodies.sequences.unrolling import read_unroll
 from py2cu.frontend.bodies.tuples.items import Item
 from py2cu.frontend.bodies.views import ZERO, minus
 from py2cu.frontend.names.syntax import conjuncts, source_text
 from py2cu.source import Span
-
-MAX_UNROLL: Final = 65534  # GCC's limit
-_RUNS_OVER: Final = "a kernel's `for` runs over `range(…)`, arrays, tuples, and `enumerate`, `zip`, `reversed` of them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +47,14 @@ class LoopHead:
 
 def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences: SequenceReader) -> LoopHead | None:
     """The head of a loop; None after a diagnostic."""
-    node, unroll = _read_unroll(statement.iter, expressions)
+    node, unroll = read_unroll(statement.iter, expressions.scope)
     scope = expressions.scope
     target: cst.BaseExpression = statement.target
-    if isinstance(target, cst.Name) and (numbers := sequences.read_range(node, lambda bound: bound)) is not None:
+    if isinstance(target, cst.Name) and (numbers := sequences.read_range(node, lambda bound, _: bound)) is not None:
         return LoopHead(target.value, target, numbers, unroll)
-    before = len(scope.reporter.diagnostics)
-    sequence = sequences.read_sequence(node)
+    instead = f"`for {source_text(target)} in {_countable(node, scope)}`"
+    sequence = sequences.read_iterable(node, "a kernel's `for`", instead)
     if sequence is None:
-        if len(scope.reporter.diagnostics) == before:
-            scope.error("P104", _RUNS_OVER, node, f"`for {source_text(target)} in {_countable(node, scope)}`")
         return None
     if isinstance(sequence, Display) and not sequence.is_uniform:
         what, hint = "a loop over a tuple takes numbers, or tuples of one length", "write the rounds out"
@@ -155,24 +151,3 @@ def as_count(sequence: Sequence) -> Range | None:
                 start, stop, constant_step = (ir.Constant(value, span, ir.PY_INT) for value in bounds)
                 return Range(start, stop, constant_step)
     return None
-
-
-def _read_unroll(node: cst.BaseExpression, expressions: ExpressionReader) -> tuple[cst.BaseExpression, int | None]:
-    """The argument of `unroll` and the factor; `node` itself and None for any other expression."""
-    scope = expressions.scope
-    if not isinstance(node, cst.Call) or not expressions.calls.is_unroll(node):
-        return node, None
-    rounds = source_text(node.args[0].value) if node.args else "range(n)"
-    hint = f"`unroll({rounds}, 4)`, or `unroll({rounds})` for all rounds"
-    match node.args:
-        case [cst.Arg(value=counts, keyword=None, star="")]:
-            return counts, 0
-        case [cst.Arg(value=counts, keyword=None, star=""), cst.Arg(value=factor, keyword=None, star="")]:
-            number = scope.environment.constant(factor)
-            if type(number) is int and 1 <= number <= MAX_UNROLL:
-                return counts, number
-            scope.error("P104", f"a loop is unrolled by a constant from 1 to {MAX_UNROLL}", factor, hint)
-            return counts, None
-        case _:
-            scope.error("P104", "`unroll` takes a `range`, and by how much to unroll", node, hint)
-            return (node.args[0].value if node.args else node), None

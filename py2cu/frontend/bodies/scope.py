@@ -17,6 +17,7 @@ import libcst as cst
 from py2cu import builtins, ir
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.bodies.hoisting import Hoisted
+from py2cu.frontend.bodies.sequences.ranges import Range
 from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, flatten, shape
 from py2cu.frontend.bodies.views import ArrayArgument, ViewNames
 from py2cu.frontend.declarations.arguments import Argument
@@ -123,9 +124,7 @@ class Scope:
     named: frozenset[str]  # locals that `:=` assigns
     functions: DeviceFunctions
     returns: bool  # True for a device function
-    negative_indices: list[NegativeIndex] = field(
-        default_factory=list, kw_only=True
-    )  # negative constant indices of tables
+    negative_indices: list[NegativeIndex] = field(default_factory=list, kw_only=True)  # constants, of tables
     elided: list[ir.Elided] = field(default_factory=list, kw_only=True)  # statements that have no code
     starts: dict[str, ir.Expr] = field(default_factory=dict, kw_only=True)  # of views: where they begin
     barriers: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that are the block's barrier
@@ -133,12 +132,11 @@ class Scope:
     optional_parameters: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that may be None
     broken: set[str]  # parameters and locals that depend on refused code: errors in their uses are not reported
     views: ViewNames = field(default_factory=ViewNames, kw_only=True)
+    ranges: dict[str, Range] = field(default_factory=dict, kw_only=True)  # that variables are
     temporaries: set[str] = field(default_factory=set, kw_only=True)  # locals that the source does not have
     hoisted: Hoisted = field(default_factory=Hoisted, kw_only=True)
     declarations: ArrayDeclarationReader = field(kw_only=True)
-    bound: dict[str, ir.Expr] = field(
-        default_factory=dict, kw_only=True
-    )  # variables of comprehensions, tuple parameters
+    bound: dict[str, ir.Expr] = field(default_factory=dict, kw_only=True)  # by comprehensions; tuple parameters
     tuples: dict[str, Form] = field(default_factory=dict, kw_only=True)  # the forms of locals that are tuples
     counters: dict[str, range] = field(default_factory=dict, kw_only=True)  # the numbers of loops around, if constant
     returned: list[Form] = field(default_factory=list, kw_only=True)  # the forms of a device function's results
@@ -249,12 +247,14 @@ class Scope:
 
     @contextmanager
     def block(self) -> Iterator[None]:
-        """Lists and views that are defined here end with the block."""
-        arrays = {*self.arrays}
+        """Lists, views and ranges that are defined here end with the block."""
+        outer = {*self.arrays, *self.ranges}
         with self.views.block():
             yield
-        for name in self.arrays.keys() - arrays:
-            del self.arrays[name]
+        self.views.ended.update(self.ranges.keys() - outer)
+        for names in (self.arrays, self.ranges):
+            for name in names.keys() - outer:
+                names.pop(name)
 
     def base_array(self, name: str) -> str:
         """The array that a view is part of; `name` itself for any other array."""

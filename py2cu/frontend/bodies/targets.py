@@ -11,9 +11,9 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.expressions import ExpressionReader
-from py2cu.frontend.bodies.parts import is_array, is_indexed, is_part
+from py2cu.frontend.bodies.parts import is_array, is_indexed, is_list_part, is_part
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.tuples.row_stores import store_row
+from py2cu.frontend.bodies.tuples.row_stores import store_part
 from py2cu.frontend.bodies.views import View
 from py2cu.frontend.names.syntax import is_named, nodes_in
 from py2cu.ir.visit import walk
@@ -33,13 +33,15 @@ class TargetReader:
         match target:
             case cst.Name() if isinstance(value, View):
                 return self._define_view(target, value)
+            case cst.Subscript() if is_part(target, self.scope) and not is_list_part(target, self.scope):
+                return store_part(target, value, self.scope, self.expressions.read)
             case _ if isinstance(value, View):
-                what = "a part of an array can only be named"
+                what = "a part of an array is named, or stored into another one"
                 self.scope.error("P103", what, target, "copy its elements in a loop")
             case cst.Name(value=name):
                 return (self.scope.assign(name, value, span, augmented),) if self.scope.takes_number(target) else ()
             case cst.Subscript() if self.scope.form(value) is not None and is_part(target, self.scope):
-                return store_row(target, value, self.scope, self.expressions.read)
+                return store_part(target, value, self.scope, self.expressions.read)
             case cst.Subscript() if is_indexed(target, self.scope) or is_array(target.value, self.scope):
                 loaded = self.expressions.read(target)
                 if not isinstance(loaded, ir.Load):

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from py2cu import ir
+from py2cu.builtins.casts import INDEX
 from py2cu.ir.visit import names_in
 
 ZERO = ir.Constant(0, type=ir.PY_INT)
@@ -120,6 +121,7 @@ class ViewNames:
     outer: frozenset[str] = frozenset()  # those that enclosing blocks define
     ended: set[str] = field(default_factory=set)  # names whose block has ended
     numbers: set[str] = field(default_factory=set)  # names that numbers were assigned to
+    ranges: set[str] = field(default_factory=set)  # names of ranges, here or in blocks that have ended
     lists: dict[str, str] = field(default_factory=dict)  # of arrays that are lists in the Python: the names
 
     @contextmanager
@@ -149,7 +151,9 @@ class ViewNames:
         return view if view is not None and self.lists.get(view.array) == name else None
 
     def kind(self, name: str) -> str:
-        """What the name of a view, here or in a block that has ended, stands for."""
+        """What the name of a view or a range, here or in a block that has ended, stands for."""
+        if name in self.ranges:
+            return "a range"
         return "a list" if name in self.lists.values() else "part of an array"
 
     def is_view(self, name: str) -> bool:
@@ -169,6 +173,8 @@ def _is_arithmetic(index: ir.Expr) -> bool:
             return True
         case ir.Binary(op="+" | "-" | "*", left=left, right=right):
             return _is_arithmetic(left) and _is_arithmetic(right)
+        case ir.Call(function=function, args=(value,)) if function == INDEX:
+            return _is_arithmetic(value)
         case _:
             return False
 

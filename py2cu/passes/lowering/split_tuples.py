@@ -107,6 +107,7 @@ class _Splitter:
         self.types: dict[str, ir.ValueType] = {}
         self.holders: dict[str, Fields] = {}  # locals that stay structs, with their fields
         self.parts: dict[str, tuple[ir.Name, ...]] = {}  # the scalars of every other local
+        self.kept: list[ir.Elided] = []  # assignments of items to themselves
         self.from_end: list[NegativeIndex] = []  # in assignments that are left out: the simulator runs them
         for name, type_ in kernel.locals:
             if not isinstance(type_, ir.TupleType):
@@ -145,7 +146,7 @@ class _Splitter:
             for stmt in statements(self.kernel.body)
             if isinstance(stmt, ir.Assign) and any(part.id in unread for part in self.parts.get(stmt.name, ()))
         )
-        elided = (*self.kernel.elided, *dropped)
+        elided = (*self.kernel.elided, *dropped, *self.kept)
         from_end = (*self.kernel.negative_indices, *self.from_end)
         return with_fields(
             self.kernel, body=body, locals=locals_, struct=struct, elided=elided, negative_indices=from_end
@@ -257,6 +258,7 @@ class _Splitter:
         assigned: set[str] = set()
         for part, item in zip(parts, items, strict=True):
             if item == part:
+                self.kept.append(ir.Elided(span, ir.Elision.KEPT))
                 continue
             if assigned & set(names_in(item)):
                 saved = self.local(f"new_{part.id}", self.types[part.id])

@@ -52,6 +52,8 @@ class CallTyper(TypeJoiner):
             case Rule.WHOLE:
                 integers = tuple(self.integer(arg, f"an argument of `{expr.function}`") for arg in args)
                 return with_fields(expr, args=integers, type=ir.PY_INT)
+            case Rule.INDEX:
+                return self.integer(args[0], "a bound of `range`")
             case Rule.BITS | Rule.WORD:
                 return self.of_bits(expr, row, args[0])
             case Rule.SAME | Rule.CHOICE | Rule.MAGNITUDE:

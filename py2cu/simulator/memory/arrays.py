@@ -16,7 +16,7 @@ from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.dims import unravel
 from py2cu.simulator.memory.rows import Rows
 from py2cu.simulator.memory.shaped import Shaped
-from py2cu.simulator.memory.views import iterate, part_at, store_tuple
+from py2cu.simulator.memory.views import iterate, part_at, store_items
 from py2cu.simulator.memory.writes import OutOfRange, Sum, Write
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import CheckedInt
@@ -103,8 +103,8 @@ class ArrayView(Shaped):
             self.store(position, value, frame)
 
     def store_part(self, index: Any, value: Any, frame: FrameType) -> None:
-        """Store a tuple into the elements that `index` selects, for the user's frame."""
-        store_tuple(part_at(self, index), value, frame)
+        """Store a tuple, a part or a number into the elements that `index` selects, for the user's frame."""
+        store_items(part_at(self, index), value, frame)
 
     def view(self, rows: int, row: int) -> Rows:
         """View a one-dimensional array in rows: `x.view(-1, 4)`.

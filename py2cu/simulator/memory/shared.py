@@ -20,7 +20,7 @@ from py2cu.simulator.findings import NOWHERE
 from py2cu.simulator.memory.arrays import ArrayView, PartialIndex, UnwrittenArray
 from py2cu.simulator.memory.races import RaceCheckedArray
 from py2cu.simulator.memory.shaped import Shaped
-from py2cu.simulator.memory.views import iterate, part_at, store_tuple
+from py2cu.simulator.memory.views import iterate, part_at, store_items
 from py2cu.simulator.memory.writes import OutOfRange, Write
 from py2cu.simulator.state import THREAD
 
@@ -179,7 +179,7 @@ class SharedView(FastReads, Shaped):
 
     def store_part(self, part: slice, value: Any, frame: FrameType) -> None:
         """Store a tuple into a slice, for the user's frame."""
-        store_tuple(self._slice(part), value, frame)
+        store_items(self._slice(part), value, frame)
 
     def locate(self, index: Any) -> tuple[ArrayView, int]:
         return self._array, self._position(index)

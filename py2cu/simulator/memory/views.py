@@ -75,10 +75,10 @@ class Part(Shaped):
         self.store(index, value, sys._getframe(1))
 
     def store(self, index: Any, value: Any, frame: FrameType) -> None:
-        """Store a number, or a tuple of as many as `index` selects, for the user's frame."""
+        """Store a number, or into a part a tuple or another part, for the user's frame."""
         part = part_at(self, index)
         if part is not None:
-            store_tuple(part, value, frame)
+            store_items(part, value, frame)
             return
         array, position = self.access(index if isinstance(index, tuple) else (index,), frame)
         array.store(position, value, frame)
@@ -133,17 +133,24 @@ def part_at(array: Any, index: Any) -> Part | None:
     return Part(array, tuple(singles), start, (max(0, stop - start), *left[1:]))
 
 
-def store_tuple(part: Any, value: Any, frame: FrameType) -> None:
-    """Store a tuple into the elements of a part, nested ones into its rows.
+def store_items(part: Any, value: Any, frame: FrameType) -> None:
+    """Store into the elements of a part: a tuple, nested ones into its rows; another part; one number into all.
 
     Raises:
-        ValueError: the tuple has another length than the part, or is no tuple.
+        ValueError: the tuple has another length than the part, or the other part another shape.
     """
     count = len(part)
-    if not isinstance(value, tuple | list) or len(value) != count:
-        raise ValueError(f"{count} elements or rows of `{part.name}` take a tuple of {count} values")
-    for at, item in enumerate(value):
-        part.store(THREAD.integer(at), item, frame)
+    if isinstance(value, tuple | list):
+        if len(value) != count:
+            raise ValueError(f"{count} elements or rows of `{part.name}` take a tuple of {count} values")
+        for at, item in enumerate(value):
+            part.store(THREAD.integer(at), item, frame)
+        return
+    is_part = hasattr(value, "extents")
+    if is_part and value.extents != part.extents:
+        raise ValueError(f"a part of shape {part.extents} takes one of this shape, not {value.extents}")
+    for at in map(THREAD.integer, range(count)):
+        part.store(at, value.get(at, frame) if is_part else value, frame)
 
 
 def _from_start(index: Any, axis: int, extent: int) -> Any:

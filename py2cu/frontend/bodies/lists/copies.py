@@ -15,7 +15,7 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences import ONE
+from py2cu.frontend.bodies.sequences.ranges import ONE
 from py2cu.frontend.bodies.views import ZERO
 from py2cu.frontend.names.syntax import is_named, nodes_in
 from py2cu.source import Span

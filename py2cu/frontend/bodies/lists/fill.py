@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from py2cu import ir
+from py2cu.builtins.casts import INDEX
 from py2cu.dtypes import F64
 from py2cu.frontend.bodies.lists.copies import (
     array_of_list,
@@ -30,7 +31,8 @@ from py2cu.frontend.bodies.loops import as_count
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences import kinds
 from py2cu.frontend.bodies.sequences.comprehensions import bound
-from py2cu.frontend.bodies.sequences.kinds import ONE, Display, Range
+from py2cu.frontend.bodies.sequences.kinds import Display
+from py2cu.frontend.bodies.sequences.ranges import ONE, Range
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.targets import TargetReader
@@ -306,11 +308,7 @@ class _Filler:
             hint = "keep all elements, and test where they are used"
             self.scope.error("P104", "with an `if`, the length of this list is not constant", test, hint)
             return None
-        before = len(self.scope.reporter.diagnostics)
-        sequence = reader.read_sequence(head.iter)
-        if sequence is None and len(self.scope.reporter.diagnostics) == before:
-            what = "a comprehension runs over `range(…)`, arrays and tuples"
-            self.scope.error("P104", what, head.iter, "write a loop")
+        sequence = reader.read_iterable(head.iter, "a comprehension")
         match None if sequence is None else as_count(sequence):
             case Range() as numbers:
                 return numbers
@@ -356,6 +354,8 @@ class _Filler:
         match value:
             case ir.Constant(value=int(number)):
                 return self._constant(number)
+            case ir.Call(function=function, args=(number,)) if function == INDEX:
+                return self._fixed(number)
             case ir.Extent(array=array, axis=axis):
                 return self._fixed(self.scope.arrays[array].dims[axis])
             case ir.Name(id=name) if name in self.scope.declarations.extents.constexprs:

@@ -14,11 +14,11 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences.kinds import Sequence
-from py2cu.frontend.bodies.sequences.unpacking import unpack
+from py2cu.frontend.bodies.sequences.kinds import Elements, Enumerate, Reversed, Sequence, Zip
+from py2cu.frontend.bodies.sequences.unpacking import known_rounds, unpack
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.items import Item, as_item
-from py2cu.frontend.bodies.tuples.values import open_tuple
+from py2cu.frontend.bodies.tuples.values import acts, open_tuple
 from py2cu.frontend.bodies.views import ZERO, View
 from py2cu.frontend.names.syntax import name_nodes
 
@@ -40,6 +40,28 @@ class Mapped:
     def item(self, at: ir.Expr) -> Item:
         with bound(self.target, self.part.item(at), self.scope):
             return as_item(open_tuple(self.read(self.elt), self.elt, self.scope))
+
+
+def is_of_arrays(sequence: Sequence, scope: Scope) -> bool:
+    """True where whole parts of arrays give the number of items, which is an extent then, or a constant."""
+    match sequence:
+        case Elements(view=view):
+            return view.start is None and view.stop is None
+        case Mapped(part=part) | Enumerate(part=part) | Reversed(part=part):
+            return is_of_arrays(part, scope)
+        case Zip(parts=parts):
+            return all(is_of_arrays(part, scope) for part in parts)
+        case _:
+            return known_rounds(sequence, scope) is not None
+
+
+def clauses(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.CompFor] | None:
+    """The expression and the loops of a generator or of a list comprehension; None for anything else."""
+    match node:
+        case cst.GeneratorExp(elt=elt, for_in=head) | cst.ListComp(elt=elt, for_in=head):
+            return elt, head
+        case _:
+            return None
 
 
 @contextmanager
@@ -65,5 +87,5 @@ def _bind(target: cst.BaseExpression, item: Item, scope: Scope) -> None:
             scope.views.views[part.value] = value
         else:
             scope.views.views.pop(part.value, None)
-            scope.bound[part.value] = value
+            scope.bound[part.value] = scope.save(value) if acts(value, scope) else value
     scope.hoisted.statements += checks

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from py2cu import ir
+from py2cu.frontend.bodies.sequences.ranges import ONE
 from py2cu.frontend.bodies.tuples.items import Item, lengths
 from py2cu.frontend.bodies.tuples.values import select_number
 from py2cu.frontend.bodies.views import View, minus, plus, smaller
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.source import Span
-
-ONE: Final = ir.Constant(1, type=ir.PY_INT)
 
 
 class Sequence(Protocol):
@@ -45,55 +44,6 @@ class Elements:
         if self.view.rank > 1:
             return self.view.at((at,))
         return ir.Load(self.view.array, self.view.indices((at,)), self.span)
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The numbers of `range(start, stop, step)`."""
-
-    start: ir.Expr
-    stop: ir.Expr
-    step: ir.Expr = ONE
-
-    @property
-    def rounds(self) -> ir.Expr:
-        match self.step:
-            case ir.Constant(value=int(step)) if step != 0:
-                start, stop = (self.start, self.stop) if step > 0 else (self.stop, self.start)
-                return _quotient(minus(stop, start), abs(step))
-            case step:
-                distance = minus(self.start, self.stop)
-                return ir.Unary("-", ir.Binary("//", distance, step, distance.span), distance.span)
-
-    def item(self, at: ir.Expr) -> Item:
-        match self.step:
-            case ir.Constant(value=1):
-                return plus(self.start, at)
-            case ir.Constant(value=-1):
-                return minus(self.start, at)
-            case ir.Constant(value=int(step)):
-                return plus(self.start, ir.Binary("*", at, ir.Constant(step, at.span, ir.PY_INT), at.span))
-            case step:
-                return plus(self.start, ir.Binary("*", at, step, at.span))
-
-    @property
-    def constant(self) -> range | None:
-        """The numbers, if all three are constants."""
-        match self.start, self.stop, self.step:
-            case ir.Constant(value=int(start)), ir.Constant(value=int(stop)), ir.Constant(value=int(step)) if step != 0:
-                return range(start, stop, step)
-            case _:
-                return None
-
-
-def _quotient(distance: ir.Expr, step: int) -> ir.Expr:
-    """How many steps of this size it takes to go `distance` or farther."""
-    if step == 1:
-        return distance
-    if isinstance(distance, ir.Constant):
-        return ir.Constant(-(-int(distance.value) // step), distance.span, ir.PY_INT)
-    divisor = ir.Constant(step, distance.span, ir.PY_INT)
-    return ir.Binary("//", plus(distance, minus(divisor, ONE)), divisor, distance.span)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +109,14 @@ def constants(value: Constants | Real, span: Span) -> Item:
 
 @dataclass(frozen=True, slots=True)
 class Zip:
+    """As many tuples as the shortest of the parts has items; `is_strict` where all have as many."""
+
     parts: tuple[Sequence, ...]
+    is_strict: bool = False
 
     @property
     def rounds(self) -> ir.Expr:
-        first, *others = [part.rounds for part in self.parts]
+        first, *others = [part.rounds for part in self.parts[: 1 if self.is_strict else None]]
         for other in others:
             first = smaller(first, other)
         return first

@@ -20,10 +20,12 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences.comprehensions import Mapped, bound
-from py2cu.frontend.bodies.sequences.kinds import ONE, Elements, Range, Sequence
+from py2cu.frontend.bodies.sequences.comprehensions import bound, clauses, is_of_arrays
+from py2cu.frontend.bodies.sequences.kinds import Sequence
+from py2cu.frontend.bodies.sequences.ranges import ONE, Range
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
 from py2cu.frontend.bodies.sequences.unpacking import known_rounds
+from py2cu.frontend.bodies.sequences.unrolling import read_unroll
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.items import Item
 from py2cu.frontend.bodies.views import ZERO, View
@@ -70,7 +72,7 @@ class ReductionReader:
                 places[0], result, initial or ir.Constant(0, result.span), lambda value: _add(result, value)
             )
         is_any = function == "builtins.any"
-        if (head := _generator(places[0])) is not None and head[1].inner_for_in is not None:
+        if (head := clauses(places[0])) is not None and head[1].inner_for_in is not None:
             what = f"`{function.removeprefix('builtins.')}` of a generator with two loops is not supported"
             self.scope.error("P104", what, places[0], f"`{_nested(function, *head)}`")
         first = ir.Constant(not is_any, result.span)
@@ -91,25 +93,27 @@ class ReductionReader:
 
     def _rounds(self, node: cst.BaseExpression, span: Span, step: Step) -> ir.Block | None:
         """The loop, or the loops of a generator, with `step` for each value; None where `node` is no sequence."""
-        if (generator := _generator(node)) is not None:
+        if (generator := clauses(node)) is not None:
             elt, head = generator
             return self._loops(head, lambda: step(self.read(elt)))
         sequence = self._sequence(node, span)
         return None if sequence is None else (self._loop(sequence, node, "k", lambda item: self._of(item, node, step)),)
 
     def _loops(self, head: cst.CompFor, innermost: Callable[[], ir.Block]) -> ir.Block:
-        sequence = self._sequence(head.iter, self.scope.span_of(head.iter))
+        node, unroll = read_unroll(head.iter, self.scope)
+        sequence = SequenceReader(self.scope, self.read, self.scope.span_of(node)).read_iterable(node, "a generator")
         if sequence is None:
-            self.scope.error("P104", "a generator runs over `range(…)`, arrays and tuples", head.iter, "write a loop")
             return ()
 
         def inside(item: Item) -> ir.Block:
             with bound(head.target, item, self.scope):
                 return self._filtered(head.ifs, lambda: self._behind(head, innermost))
 
-        counts = isinstance(sequence, Range) and isinstance(head.target, cst.Name)
-        name = source_text(head.target) if counts else "k"
-        return (self._loop(sequence, head.iter, name, inside),)
+        if not (isinstance(sequence, Range) and isinstance(head.target, cst.Name)):
+            return (self._loop(sequence, node, "k", inside, unroll=unroll),)
+        if isinstance(sequence.step, ir.Constant) and not isinstance(node, cst.Name):
+            return (self._loop(sequence, node, head.target.value, inside, unroll=unroll),)
+        return (self._count(sequence, node, head.target.value, inside, unroll),)
 
     def _filtered(self, filters: Collection[cst.CompIf], inside: Callable[[], ir.Block]) -> ir.Block:
         """`inside` under an `if` for each filter of a generator, each behind what it needs."""
@@ -125,16 +129,32 @@ class ReductionReader:
         return innermost() if head.inner_for_in is None else self._loops(head.inner_for_in, innermost)
 
     def _loop(
-        self, sequence: Sequence, node: cst.BaseExpression, name: str, inside: Callable[[Item], ir.Block],
+        self,
+        sequence: Sequence,
+        node: cst.BaseExpression,
+        name: str,
+        inside: Callable[[Item], ir.Block],
         start: ir.Expr = ZERO,
-    ) -> ir.For:  # fmt: skip
-        """A loop over `sequence`, whose body `inside` makes of an item."""
-        span, counter = self.scope.span_of(node), self.scope.fresh(name)
+        unroll: int | None = None,
+    ) -> ir.For:
+        """A loop over `sequence` from its item at `start`; `inside` makes the body of an item."""
         rounds = Range(start, sequence.rounds)
-        with self.scope.hoisted.inner(), self.scope.counting(counter, rounds.constant):
-            body = inside(sequence.item(ir.Name(counter, span)))
+        return self._count(rounds, node, name, lambda at: inside(sequence.item(at)), unroll)
+
+    def _count(
+        self,
+        numbers: Range,
+        node: cst.BaseExpression,
+        name: str,
+        inside: Callable[[ir.Name], ir.Block],
+        unroll: int | None,
+    ) -> ir.For:
+        """A loop that counts; `inside` makes the body of a number."""
+        span, counter = self.scope.span_of(node), self.scope.fresh(name)
+        with self.scope.hoisted.inner(), self.scope.counting(counter, numbers.constant):
+            body = inside(ir.Name(counter, span))
             body = (*self.scope.hoisted.take(), *body)
-        return ir.For(counter, start, rounds.stop, ONE, body, span)
+        return ir.For(counter, numbers.start, numbers.stop, numbers.step, body, span, unroll=unroll)
 
     def _of(self, item: Item, node: cst.BaseExpression, step: Step) -> ir.Block:
         """`step` of an item, which must be a number."""
@@ -163,9 +183,9 @@ class ReductionReader:
         if default is not None:
             return self._with_default(node, function, result, default)
         sequence = self._sequence(node, result.span)
-        if sequence is None and _generator(node) is None:
+        if sequence is None and clauses(node) is None:
             return None
-        if sequence is None or not self._has_items(sequence):
+        if sequence is None or not self._has_items(sequence, result.span):
             what = f"`{function.removeprefix('builtins.')}` of a generator that may be empty needs a default"
             text = (
                 source_text(node) if not isinstance(node, cst.GeneratorExp) or node.lpar else f"({source_text(node)})"
@@ -177,18 +197,15 @@ class ReductionReader:
         self.scope.hoisted.statements += (*first, loop)
         return result
 
-    def _has_items(self, sequence: Sequence) -> bool:
+    def _has_items(self, sequence: Sequence, span: Span) -> bool:
         """True where a sequence has an item; for the elements of an array, the kernel asserts it."""
         length = known_rounds(sequence, self.scope)
         if length is not None:
             return length > 0
-        part = sequence
-        while isinstance(part, Mapped):
-            part = part.part
-        if not isinstance(part, Elements) or part.view.start is not None or part.view.stop is not None:
+        if not is_of_arrays(sequence, self.scope):
             return False
-        has_items = ir.Compare(">", sequence.rounds, ZERO, part.span)
-        self.scope.hoisted.statements.append(ir.Assert(has_items, ("the array is not empty",), "", part.span))
+        has_items = ir.Compare(">", sequence.rounds, ZERO, span)
+        self.scope.hoisted.statements.append(ir.Assert(has_items, ("the array is not empty",), "", span))
         return True
 
     def _with_default(
@@ -208,15 +225,6 @@ class ReductionReader:
         if folded is not None:
             statements.insert(at, ir.Assign(flag.id, ir.Constant(False, flag.span), flag.span))
         return folded
-
-
-def _generator(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.CompFor] | None:
-    """The expression and the loops of a generator or of a list comprehension; None for anything else."""
-    match node:
-        case cst.GeneratorExp(elt=elt, for_in=head) | cst.ListComp(elt=elt, for_in=head):
-            return elt, head
-        case _:
-            return None
 
 
 def _nested(function: str, elt: cst.BaseExpression, head: cst.CompFor) -> str:

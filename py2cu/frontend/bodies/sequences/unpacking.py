@@ -10,10 +10,11 @@ from collections.abc import Callable
 import libcst as cst
 
 from py2cu import ir
+from py2cu.builtins.casts import INDEX
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences.kinds import Sequence
 from py2cu.frontend.bodies.tuples.items import Item, as_value
-from py2cu.frontend.bodies.views import View
+from py2cu.frontend.bodies.views import View, larger, minus, smaller
 from py2cu.frontend.rewrites.targets import rewrite_names, unpacked_names
 
 Bound = tuple[cst.BaseExpression, "ir.Expr | View"]  # a name or an element, and what it takes
@@ -96,16 +97,35 @@ def _items(item: Item, target: cst.Tuple | cst.List, scope: Scope, checks: list[
 
 
 def known_extent(view: View, scope: Scope) -> int | None:
-    """The number of items of a part of an array, where the annotations say it."""
-    return _known(view.extent(0), scope)
+    """The number of items of a part of an array that is no slice, where the annotations say it."""
+    extent = view.extent(0)
+    is_slice = view.start is not None or not isinstance(extent, ir.Extent | ir.Constant)
+    return None if is_slice else known_number(extent, scope)
 
 
 def known_rounds(sequence: Sequence, scope: Scope) -> int | None:
     """The number of items of a sequence, where the text or the annotations say it."""
-    return _known(sequence.rounds, scope)
+    return known_number(sequence.rounds, scope)
 
 
-def _known(extent: ir.Expr, scope: Scope) -> int | None:
-    if isinstance(extent, ir.Extent):
-        extent = scope.arrays[extent.array].dims[extent.axis]
-    return int(extent.value) if isinstance(extent, ir.Constant) else None
+def known_number(extent: ir.Expr, scope: Scope) -> int | None:
+    """The value of an extent, where the text or the annotations say it."""
+    number = dimension(extent, scope)
+    return int(number.value) if isinstance(number, ir.Constant) else None
+
+
+def dimension(extent: ir.Expr, scope: Scope) -> ir.Expr:
+    """An extent in terms of the dimensions of the annotations."""
+    match extent:
+        case ir.Extent(array=array, axis=axis):
+            return scope.arrays[array].dims[axis]
+        case ir.Call(function=function, args=(number,)) if function == INDEX:
+            return dimension(number, scope)
+        case ir.Binary(op="-", left=left, right=right):
+            return minus(dimension(left, scope), dimension(right, scope))
+        case ir.Call(function="builtins.min", args=(left, right)):
+            return smaller(dimension(left, scope), dimension(right, scope))
+        case ir.Call(function="builtins.max", args=(left, right)):
+            return larger(dimension(left, scope), dimension(right, scope))
+        case _:
+            return extent

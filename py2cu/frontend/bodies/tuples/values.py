@@ -12,6 +12,7 @@ from dataclasses import replace
 import libcst as cst
 
 from py2cu import ir
+from py2cu.builtins.casts import INDEX
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.forms import describe_form, numbers_of, shape
@@ -32,14 +33,21 @@ def open_tuple(value: ir.Expr, node: cst.BaseExpression, scope: Scope) -> ir.Exp
     return replace(scope.variable(value.id, value.span), span=value.span)
 
 
+def acts(value: ir.Expr, scope: Scope) -> bool:
+    """True for a value whose computation is atomic, or writes, prints or asserts in a function."""
+    return any(
+        isinstance(node, ir.Atomic) or (isinstance(node, ir.DeviceCall) and scope.functions.acts(node.function))
+        for node in walk(value)
+    )
+
+
 def _check_order(value: ir.Expr, node: cst.BaseExpression, scope: Scope) -> None:
     """Refuse a call that cannot be made before the statement: Python may not make it, or makes it later."""
     if scope.hoisted.barrier:
         what = f"this needs a local before the statement, but {scope.hoisted.barrier}"
         scope.error("P103", what, node, f"assign it on a line of its own: `t = {source_text(node)}`")
-    acts = isinstance(value, ir.DeviceCall) and scope.functions.acts(value.function)
     reads = any(isinstance(part, ir.Load | ir.ArrayName) for part in walk(value))
-    if acts or (reads and scope.hoisted.acted):
+    if acts(value, scope) or (reads and scope.hoisted.acted):
         what = "this call is made before the statement, and what the statement computes before it may depend on it"
         scope.error("P409", what, node, "assign its result to a local in a statement before this one")
 
@@ -50,8 +58,7 @@ def read_display(node: cst.Tuple, elements: Sequence[cst.BaseElement], scope: Sc
     for element in elements:
         before = len(scope.hoisted.statements)
         value = open_tuple(read(element.value), element.value, scope)
-        if len(scope.hoisted.statements) > before:
-            items = _keep(items, before, scope)
+        items = kept_before(items, before, scope)
         if not isinstance(element, cst.StarredElement):
             items.append(value)
         elif isinstance(value, ir.Tuple):
@@ -61,9 +68,11 @@ def read_display(node: cst.Tuple, elements: Sequence[cst.BaseElement], scope: Sc
     return ir.Tuple(tuple(items), scope.span_of(node))
 
 
-def _keep(items: list[ir.Expr], at: int, scope: Scope) -> list[ir.Expr]:
-    """`items` in locals, which Python computes before the statements from `at` on."""
+def kept_before(items: list[ir.Expr], at: int, scope: Scope) -> list[ir.Expr]:
+    """`items`, which Python computes before the hoisted statements from `at` on: in locals if there are any."""
     later = scope.hoisted.statements[at:]
+    if not later:
+        return items
     del scope.hoisted.statements[at:]
 
     def kept(item: ir.Expr) -> ir.Expr:
@@ -172,6 +181,8 @@ def _bounds(index: ir.Expr, scope: Scope) -> tuple[int, int] | None:
     match index:
         case ir.Constant(value=int(value)):
             return value, value
+        case ir.Call(function=function, args=(value,)) if function == INDEX:
+            return _bounds(value, scope)
         case ir.Name(id=name) if rounds := scope.counters.get(name):
             return min(rounds), max(rounds)
         case ir.Binary(op="%", left=left, right=ir.Constant(value=int(divisor))) if divisor > 0:

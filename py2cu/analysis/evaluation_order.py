@@ -1,0 +1,77 @@
+"""Which device functions have effects, and whose calls stand where C++ leaves the order of evaluation open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import UnionType
+
+from py2cu import ir
+from py2cu.analysis.call_graph import functions_with
+from py2cu.analysis.effects import has_collective
+from py2cu.ir.abi.parameters import Role
+from py2cu.ir.visit import children, expressions, statements, walk
+
+
+def acting_functions(kernel: ir.Kernel) -> frozenset[str]:
+    """The keys of the device functions that write, print or assert."""
+    return functions_with(kernel, lambda f: _writes(f) or _has(f, ir.Print | ir.Assert))
+
+
+def asserting_functions(kernel: ir.Kernel) -> frozenset[str]:
+    """The keys of the device functions that assert, and neither write nor print nor wait for other threads."""
+    others = functions_with(kernel, lambda f: _writes(f) or _has(f, ir.Print) or has_collective(f.body))
+    return functions_with(kernel, lambda f: _has(f, ir.Assert)) - others
+
+
+def _writes(function: ir.Kernel) -> bool:
+    return any(p.is_array and p.role is not Role.INPUT for p in function.parameters)
+
+
+def _has(function: ir.Kernel, kind: type[ir.Stmt] | UnionType) -> bool:
+    return any(isinstance(stmt, kind) for stmt in statements(function.body))
+
+
+def unordered_calls(stmt: ir.Stmt, acting: frozenset[str]) -> Iterator[ir.DeviceCall]:
+    """The calls of `acting` functions in `stmt` whose order with an operand that may observe them C++ leaves open."""
+    operands = _Operands(acting)
+    match stmt:
+        case ir.Store(indices=indices, value=value):  # C++ too evaluates the right side first
+            yield from operands.unsequenced(indices)
+            yield from operands.expression(value)
+        case ir.ExprStmt(call=call):
+            yield from operands.expression(call)
+        case _:
+            yield from operands.unsequenced(expressions(stmt))
+
+
+@dataclass(frozen=True, slots=True)
+class _Operands:
+    """Finds calls of `acting` functions among operands."""
+
+    acting: frozenset[str]
+
+    def expression(self, expr: ir.Expr) -> Iterator[ir.DeviceCall]:
+        """The calls in the operands of `expr`, recursively."""
+        if isinstance(expr, ir.BoolOp | ir.Select):
+            for child in children(expr):
+                yield from self.expression(child)
+        else:
+            yield from self.unsequenced(children(expr))
+
+    def unsequenced(self, operands: Sequence[ir.Expr]) -> Iterator[ir.DeviceCall]:
+        """The calls in operands whose evaluation order C++ leaves open."""
+        for operand in operands:
+            yield from self.expression(operand)
+            calls = (node for node in walk(operand) if isinstance(node, ir.DeviceCall) and node.function in self.acting)
+            call = next(calls, None)
+            if call is not None and any(self.may_observe(other) for other in operands if other is not operand):
+                yield call
+
+    def may_observe(self, expr: ir.Expr) -> bool:
+        """True if `expr` may observe the effects of another call: it reads an array, or has effects itself."""
+        return any(
+            isinstance(node, ir.Load | ir.ArrayName)
+            or (isinstance(node, ir.DeviceCall) and node.function in self.acting)
+            for node in walk(expr)
+        )

@@ -1,0 +1,133 @@
+"""Lifts calls that may fail an assertion out of expressions whose order C++ leaves open.
+
+    out[i] = dot(x, i) + dot(y, i)        result = dot(x, i)
+                                    →     result2 = dot(y, i)
+                                          out[i] = result + result2
+
+A function that asserts, and neither writes nor prints, changes nothing that other operands read. Its call may run
+before the statement, where C++ would otherwise read elements that the assertion guards. `check_order` refuses what
+remains: calls in operands that may stay unevaluated, and beside calls that write or print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from py2cu import ir
+from py2cu.analysis.evaluation_order import acting_functions, asserting_functions, unordered_calls
+from py2cu.diagnostics import Reporter
+from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.rewrite import map_children, rebuild_statements, with_fields
+from py2cu.ir.visit import children, expressions, walk
+from py2cu.source import Span
+
+
+def lift_assertions(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
+    """The kernel and its device functions with such calls in locals."""
+    acting, asserting = acting_functions(kernel), asserting_functions(kernel)
+    if not asserting:
+        return kernel
+
+    def lifted(caller: ir.Kernel) -> ir.Kernel:
+        lifting = _Lifting(acting, asserting, names_in_scope(caller))
+        body = rebuild_statements(caller.body, lifting.statement)
+        return with_fields(caller, body=body, locals=caller.locals + tuple(lifting.locals))
+
+    return with_fields(lifted(kernel), functions=tuple(map(lifted, kernel.functions)))
+
+
+@dataclass(slots=True)
+class _Lifting:
+    """Lifts calls out of the statements of one function."""
+
+    acting: frozenset[str]
+    asserting: frozenset[str]
+    taken: set[str]
+    locals: list[tuple[str, ir.ScalarType]] = field(default_factory=list)
+
+    def statement(self, stmt: ir.Stmt) -> ir.Block:
+        calls = self.calls(stmt)
+        if not calls or next(unordered_calls(stmt, self.acting), None) is None:
+            return (stmt,)
+        names: dict[Span, ir.Name] = {}
+        before = [self.saved(call, names) for call in calls]
+        stmt = _replaced_in(stmt, names)
+        first = replace(before[0], trivia=ir.Trivia(above=stmt.trivia.above))
+        return (first, *before[1:], replace(stmt, trivia=replace(stmt.trivia, above=())))
+
+    def calls(self, stmt: ir.Stmt) -> list[ir.DeviceCall]:
+        """The calls to lift in Python's order, each once; none where one of them must stay."""
+        if isinstance(stmt, ir.While):
+            return []
+        operands = expressions(stmt)
+        if isinstance(stmt, ir.Store) and not stmt.augmented:
+            operands = (stmt.value, *stmt.indices)
+        found = {node.span: node for operand in operands for node in _surely_evaluated(operand) if self.acts(node)}
+        every = {node.span for operand in operands for node in walk(operand) if self.acts(node)}
+        calls = [node for node in found.values() if isinstance(node, ir.DeviceCall)]
+        root = operands[0] if isinstance(stmt, ir.ExprStmt | ir.Assign | ir.Return) and operands else None
+        may_move = all(
+            call.function in self.asserting and isinstance(call.type, ir.ElementType | ir.PythonType) for call in calls
+        )
+        if every != found.keys() or not may_move:
+            return []
+        return calls[:-1] if root is not None and self.acts(root) else calls
+
+    def acts(self, node: ir.Expr) -> bool:
+        return isinstance(node, ir.DeviceCall) and node.function in self.acting
+
+    def saved(self, call: ir.DeviceCall, names: dict[Span, ir.Name]) -> ir.Assign:
+        """The assignment of a call to a new local, which joins `names`."""
+        assert isinstance(call.type, ir.ElementType | ir.PythonType)
+        name = free_name("result", self.taken)
+        self.taken.add(name)
+        self.locals.append((name, call.type))
+        assign = ir.Assign(name, map_children(call, lambda arg: _replaced(arg, names)), call.span)
+        names[call.span] = ir.Name(name, call.span, call.type)
+        return assign
+
+
+def _surely_evaluated(expr: ir.Expr) -> Iterator[ir.Expr]:
+    """The parts of `expr` that its evaluation always evaluates, in Python's order."""
+    match expr:
+        case ir.BoolOp(left=left):
+            yield from _surely_evaluated(left)
+        case ir.Select(test=test):
+            yield from _surely_evaluated(test)
+        case _:
+            for child in children(expr):
+                yield from _surely_evaluated(child)
+    yield expr
+
+
+def _replaced(expr: ir.Expr, names: dict[Span, ir.Name]) -> ir.Expr:
+    """`expr` with `names` in place of the calls at their spans."""
+    if isinstance(expr, ir.DeviceCall) and expr.span in names:
+        return names[expr.span]
+    return map_children(expr, lambda child: _replaced(child, names))
+
+
+def _replaced_in(stmt: ir.Stmt, names: dict[Span, ir.Name]) -> ir.Stmt:
+    def new(expr: ir.Expr) -> ir.Expr:
+        return _replaced(expr, names)
+
+    match stmt:
+        case ir.Assign(value=value):
+            return with_fields(stmt, value=new(value))
+        case ir.Store(indices=indices, value=value):
+            return with_fields(stmt, indices=tuple(map(new, indices)), value=new(value))
+        case ir.ExprStmt(call=call):
+            return with_fields(stmt, call=map_children(call, new))
+        case ir.Return(value=value) if value is not None:
+            return with_fields(stmt, value=new(value))
+        case ir.If(test=test):
+            return with_fields(stmt, test=new(test), chained=False)
+        case ir.For(start=start, stop=stop, step=step):
+            return with_fields(stmt, start=new(start), stop=new(stop), step=new(step))
+        case ir.Print(values=values):
+            return with_fields(stmt, values=tuple(map(new, values)))
+        case ir.Assert(test=test):
+            return with_fields(stmt, test=new(test))
+        case _:
+            raise AssertionError(f"a call of a device function in {stmt}")
