@@ -15,7 +15,7 @@ from py2cu.builtins import (
     sync,
     warp,
 )
-from py2cu.builtins.formulas import REFUSED, find_formula, find_pair_formula, way_to_unpack, ways_to_call
+from py2cu.builtins.formulas import REFUSED, find_fold, find_formula, find_pair_formula, way_to_unpack, ways_to_call
 from py2cu.builtins.public import PUBLIC
 from py2cu.builtins.registry import ROWS, Bound, Builtin, Rule, Scope, lookup, names, register, row_behind
 
@@ -36,6 +36,7 @@ __all__ = [
     "Builtin",
     "Rule",
     "Scope",
+    "find_fold",
     "find_formula",
     "find_pair_formula",
     "lookup",

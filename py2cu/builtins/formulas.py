@@ -58,6 +58,24 @@ class PairFormula:
     texts: tuple[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A function of two tuples of one length: what it makes of the items `a` and `b` of a place, and of two results."""
+
+    names: tuple[str, ...]
+    each: str
+    both: str
+
+
+FOLDS: Final = (Fold(("math.dist",), "a - b", "math.hypot(a, b)"),)
+"""The result for one place is `both` of it and 0.0."""
+
+
+def find_fold(qualified: str) -> Fold | None:
+    """The row of this name."""
+    return next((row for row in FOLDS if qualified in row.names), None)
+
+
 def _both(text: str, *names: str, parameters: tuple[str, ...] = ("a", "b")) -> Formula:
     """A formula that NumPy and torch have under the same names."""
     return Formula(tuple(f"{library}.{name}" for library in ("numpy", "torch") for name in names), parameters, text)
@@ -126,6 +144,8 @@ _ACTIVATIONS: Final = (
 )  # fmt: skip
 
 ROWS: Final = (
+    Formula(("math.hypot",), ("a", "b", "c"), "math.hypot(math.hypot(a, b), c)"),
+    Formula(("math.hypot",), ("a", "b", "c", "d"), "math.hypot(math.hypot(math.hypot(a, b), c), d)"),
     _both("a + b", "add"),
     _both("a - b", "subtract"),
     _both("a * b", "multiply"),
@@ -247,7 +267,6 @@ def ways_to_call(qualified: str) -> list[str]:
 
 # Functions of Python and of the libraries that kernels do not have, each with what to write instead.
 REFUSED: Final = {
-    "math.dist": "write it out: `math.hypot(a - c, b - d)`",
     "math.fsum": "add in a loop",
     "math.prod": "multiply in a loop",
     "math.sumprod": "add in a loop",

@@ -76,6 +76,14 @@ def tuple_of_a_sequence(w: Writer) -> None:
 
 
 @statement_of()
+def distance(w: Writer) -> None:
+    """Of two points, whose coordinates are floats of one type."""
+    type_ = w.pick([Kind.FLOAT, *(dtype for dtype in DTYPES if dtype.kind is Kind.FLOAT and dtype.variable is None)])
+    one, other = (display([assignable(w, type_, 1) for _ in range(3)]) for _ in range(2))
+    w.add(f"{w.declare(Value('', type_)).text} = math.dist({one}, {other})")
+
+
+@statement_of()
 def chosen_tuple(w: Writer) -> None:
     """One of two, kept or unpacked."""
     types = [w.pick(w.types) for _ in range(2)]

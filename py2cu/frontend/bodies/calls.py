@@ -20,6 +20,7 @@ from py2cu.frontend.bodies.lists.uses import refuses_arguments
 from py2cu.frontend.bodies.methods import read_len, read_method, read_receiver
 from py2cu.frontend.bodies.parts import is_list_part, read_part
 from py2cu.frontend.bodies.scope import ArgumentKind, ClosureCapture, Scope
+from py2cu.frontend.bodies.sequences.folds import read_fold
 from py2cu.frontend.bodies.sequences.reductions import RESULTS, ReductionReader
 from py2cu.frontend.bodies.sequences.to_tuple import TUPLE, read_tuple
 from py2cu.frontend.bodies.sequences.unrolling import is_unroll
@@ -54,6 +55,8 @@ class CallReader:
             return acting or ir.Constant(0, span)
         if qualified == TUPLE and not self.scope.is_local(node.func):
             return read_tuple(node, self.scope, self.read)
+        if (fold := builtins.find_fold(self.meaning(node.func) or "")) is not None:
+            return read_fold(node, fold, self.scope, self.read)
         if (method := read_method(node, self.scope, self.read)) is not None:
             return method
         if (receiver := read_receiver(node, self.scope, self.read)) is not None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, reduce
 from types import SimpleNamespace
 from typing import Any, Final
 
 from py2cu.builtins import ROWS, Builtin, Rule
+from py2cu.builtins.formulas import FOLDS, SPLITS, Fold, Formula, find_formula
 from py2cu.builtins.formulas import ROWS as FORMULAS
-from py2cu.builtins.formulas import SPLITS, Formula, find_formula
 from py2cu.builtins.methods import methods
 from py2cu.dtypes import DTYPES, F32
 from py2cu.simulator.state import THREAD
@@ -217,9 +217,25 @@ def _pair_functions(library: str) -> dict[str, Function]:
     }
 
 
+def _fold(row: Fold) -> Function:
+    """The function of two tuples that a row defines."""
+    each, both = (_compile_formula(("a", "b"), text) for text in (row.each, row.both))
+
+    def call(first: Any, second: Any) -> Any:
+        values = [each(a, b) for a, b in zip(first, second, strict=True)]
+        return reduce(both, values[1:] or [0.0], values[0])
+
+    return call
+
+
+def _folds(library: str) -> dict[str, Function]:
+    """The functions of two tuples of `library`."""
+    return {name: _fold(row) for row in FOLDS for home, name in _split(row.names) if home == library}
+
+
 def _functions(*libraries: str) -> dict[str, Function]:
     """The functions of `libraries`, by name."""
-    return {**_plain(*libraries), **_formulas(*libraries), **_pair_functions(libraries[0])}
+    return {**_plain(*libraries), **_formulas(*libraries), **_pair_functions(libraries[0]), **_folds(libraries[0])}
 
 
 LIBRARY: Final[dict[str, dict[str, Function]]] = {

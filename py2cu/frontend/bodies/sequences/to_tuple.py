@@ -34,7 +34,7 @@ def read_tuple(node: cst.Call, scope: Scope, read: Read) -> ir.Expr:
     errors = len(scope.reporter.diagnostics)
     match node.args:
         case [cst.Arg(value=value, keyword=None, star="")]:
-            reader = _ItemReader(scope, read, before)
+            reader = ItemReader(scope, read, before)
             reader.read_all(value)
         case _:
             scope.error("P105", "`tuple` takes one sequence in a kernel", node, "write its items in brackets")
@@ -51,12 +51,14 @@ def read_tuple(node: cst.Call, scope: Scope, read: Read) -> ir.Expr:
 
 
 @dataclass(slots=True)
-class _ItemReader:
+class ItemReader:
     """Reads items in order; those before an item that needs statements go into locals."""
 
     scope: Scope
     read: Read
     mark: int  # how many hoisted statements there were behind the last item
+    who: str = "a generator"  # that takes the items
+    hint: str = "write a loop"
     items: list[ir.Expr] = field(default_factory=list)
 
     def read_all(self, node: cst.BaseExpression) -> None:
@@ -90,7 +92,7 @@ class _ItemReader:
     def _rounds(self, node: cst.BaseExpression) -> Iterator[Item]:
         """The items of a sequence, whose number must be constant; none after a diagnostic."""
         span = self.scope.span_of(node)
-        sequence = SequenceReader(self.scope, self.read, span).read_iterable(node, "a generator")
+        sequence = SequenceReader(self.scope, self.read, span).read_iterable(node, self.who, self.hint)
         if sequence is None:
             return
         count = known_rounds(sequence, self.scope)
