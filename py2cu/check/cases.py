@@ -80,7 +80,7 @@ def _planned_cases(signature: Signature, seed: int) -> Iterator[Case]:
         plan.append((2, RANDOM, True))
     for number, (index, values, strided) in enumerate(plan):
         sizes = choose_sizes(signature, index, number)
-        left_out = _left_out(signature, number)
+        left_out = choose_left_out(signature, number)
         case = make_case(signature, sizes, values, seed + number, strided=strided, left_out=left_out)
         if case is not None:
             yield case
@@ -124,7 +124,7 @@ def make_case(
     return Case(dict(sizes), values, arguments, strided, seed, left_out)
 
 
-def _left_out(signature: Signature, number: int) -> tuple[str, ...]:
+def choose_left_out(signature: Signature, number: int) -> tuple[str, ...]:
     """The optional parameters that a case leaves out: consecutive numbers count through all choices."""
     optional = (p.name for p in signature.parameters if p.may_be_none)
     return tuple(name for place, name in enumerate(optional) if number >> place & 1)

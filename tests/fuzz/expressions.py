@@ -24,7 +24,7 @@ from py2cu.builtins.casts import METHODS
 from py2cu.builtins.formulas import ROWS as FORMULAS
 from py2cu.builtins.methods import function_behind
 from py2cu.dtypes import BOOL, C64, C128, DEFAULT_FLOAT, F32, F64, DType, Kind, promote, promote_weak
-from tests.fuzz.shapes import EXTENT_LIMIT, limit
+from tests.fuzz.shapes import EXTENT_LIMIT, grid_rank, limit
 from tests.fuzz.writer import (
     ALL,
     DTYPES,
@@ -173,6 +173,20 @@ def load(w: Writer, type_: Type, depth: int) -> Value:
     if depth > 0 and w.chance(2 if array.private else 4):
         return Value(anywhere(w, array, depth - 1), type_)
     return Value(array.element, type_)
+
+
+@makes(element, weight=1)
+def load_if_given(w: Writer, type_: Type, depth: int) -> Value:
+    """An element of an array that may be None, where it is given."""
+    assert isinstance(type_, DType)
+    if w.is_function or w.is_closure or type_ in SYMBOLS or not w.chance(3):
+        return load(w, type_, depth)
+    other, array = load(w, type_, depth - 1).text, w.may_be_none(type_)
+    choices = (
+        f"{array.element} if {array.name} is not None else {other}",
+        f"{other} if {array.name} is None else {array.element}",
+    )
+    return Value(f"({w.pick(choices)})", type_)
 
 
 def anywhere(w: Writer, array: Array, depth: int) -> str:
@@ -328,7 +342,7 @@ def _first(table: Any) -> Any:
 def launched(w: Writer) -> Value:
     """What the launch says, which CUDA has as unsigned numbers."""
     name, low = w.pick([("threadIdx", 0), ("blockIdx", 0), ("blockDim", 1), ("gridDim", 1)])
-    return Value(f"{name}.{w.pick('xyz'[: w.rank])}", Kind.INT, low, EXTENT_LIMIT)
+    return Value(f"{name}.{w.pick('xyz'[: grid_rank(w.launch)])}", Kind.INT, low, EXTENT_LIMIT)
 
 
 @makes(python(Kind.INT), weight=4, leaf=True)

@@ -22,9 +22,10 @@ import tests.support.emulator
 import tests.widths.narrow
 import tests.widths.sizes
 from py2cu.check import Case, check_kernel, make_case
+from py2cu.check.cases import choose_left_out
 from py2cu.check.draw import TAME
 from py2cu.check.sizes import choose_constexprs
-from py2cu.diagnostics import NarrowIntegerWarning, TranslationError
+from py2cu.diagnostics import NarrowIntegerWarning, Severity, TranslationError
 from py2cu.ir.abi.signature import Signature
 from py2cu.kernels import Kernel
 from py2cu.passes.manager import observing
@@ -150,8 +151,9 @@ def translate(source: str, device: Device, *, twice: bool = True) -> Translation
             first = _translation(source, device)
         second = _translation(source, device) if twice else first
     except TranslationError as error:
-        codes = sorted({item.code for item in error.diagnostics})
-        return Verdict(Outcome.REFUSED, f"{' '.join(codes)}: {error.diagnostics[0].message}")
+        errors = [item for item in error.diagnostics if item.severity is Severity.ERROR]
+        codes = sorted({item.code for item in errors})
+        return Verdict(Outcome.REFUSED, f"{' '.join(codes)}: {errors[0].message}")
     except Exception:
         return Verdict(Outcome.BREAKS, traceback.format_exc())
     is_within_reach = _REACHES.get(device)
@@ -245,10 +247,10 @@ def compare(checked: Checked, inputs: Iterable[Case], setting: Setting) -> Verdi
 
 # Extents, and the values that meet them: few threads, since CPython runs each, but over the edge of a block.
 PLAN: Final = (
-    ({"n": 5, "m": 3, "p": 2, "q": 3}, "random"),
-    ({"n": 6, "m": 2, "p": 3, "q": 1}, "extreme"),
-    ({"n": 7, "m": 3, "p": 2, "q": 2}, "non-finite"),
-    ({"n": 3, "m": 1, "p": 1, "q": 4}, TAME),
+    ({"n": 5, "m": 3, "p": 2, "h": 2, "q": 3}, "random"),
+    ({"n": 6, "m": 2, "p": 3, "h": 1, "q": 1}, "extreme"),
+    ({"n": 7, "m": 3, "p": 2, "h": 2, "q": 2}, "non-finite"),
+    ({"n": 3, "m": 1, "p": 1, "h": 1, "q": 4}, TAME),
 )  # fmt: skip
 WIDE: Final = (2**31, -(2**40), 5, -(2**31) - 1, 2**40, -1, 0)
 FLOATS: Final = (0.5, -1.25, 0.1, 3e7, -0.0, 1e-3)
@@ -261,10 +263,14 @@ def cases(signature: Signature) -> Iterator[Case]:
 
 
 def _cases(signature: Signature) -> Iterator[Case]:
-    names = {dim.name for dim in signature.dims} | {name for name in PLAN[0][0] if _reads(signature, name)}
+    dims = [dim.name for dim in signature.dims]
+    names = {*dims} | {name for name in PLAN[0][0] if _reads(signature, name)}
     for seed, (sizes, values) in enumerate(PLAN):
-        chosen_sizes = {name: sizes[name] for name in sizes if name in names} | choose_constexprs(signature, seed)
-        case = make_case(signature, chosen_sizes, values, seed)
+        chosen_sizes = {name: sizes[name] for name in sizes if name in names}
+        chosen_sizes |= {name: sizes["n"] for name in dims if name not in sizes}  # of `...`
+        chosen_sizes |= choose_constexprs(signature, seed)
+        left_out = choose_left_out(signature, seed)
+        case = make_case(signature, chosen_sizes, values, seed, left_out=left_out)
         assert case is not None
         chosen = {"wide": WIDE[seed % len(WIDE)], "a": FLOATS[seed % len(FLOATS)]}
         given = {name: chosen.get(name, argument) for name, argument in case.arguments.items()}

@@ -1,4 +1,4 @@
-"""The strategy: whole kernels, index and block kernels in one to three dimensions.
+"""The strategy: whole kernels, block kernels in one to three dimensions and index kernels of up to four indices.
 
 Out: `kernels()`, which draws Python source without its imports (`PRELUDE`).
 """
@@ -20,17 +20,18 @@ from py2cu.dtypes import Kind
 from tests.fuzz.expressions import CLASSES, CONSTANTS, TABLES, convertible, value
 from tests.fuzz.redefinitions import later_cell
 from tests.fuzz.remarks import remarked
-from tests.fuzz.shapes import AXES, PRODUCTS, names_in, spaced
+from tests.fuzz.shapes import AXES, GRID_AXES, LEADING, PRODUCTS, names_in, spaced
 from tests.fuzz.statements import body
-from tests.fuzz.writer import DTYPES, SYMBOLS, TILES, Value, Writer
+from tests.fuzz.writer import DTYPES, SYMBOLS, TILES, Array, Value, Writer
 
-BLOCKS: Final = {1: (4,), 2: (4, 2), 3: (4, 2, 2)}
+BLOCKS: Final = {1: (4,), 2: (4, 2), 3: (4, 2, 2), 4: (4,)}
 NAME: Final = "f"  # of every kernel
 VALUES: Final = {"tile": TILES}  # of template arguments
 PRELUDE: Final = "\n".join([
     "from __future__ import annotations",
     "import cmath",
     "import math",
+    "from typing import Optional",
     "import numpy as np",
     "import py2cu",
     "import torch",
@@ -50,11 +51,11 @@ PRELUDE: Final = "\n".join([
 def kernels(draw: Callable[[Any], Any]) -> str:
     """The source of one kernel, and of a later cell here and there."""
     w = Writer(draw)
-    w.launch = launches(w)
     is_index = not w.chance(3)
+    w.launch = launches(w, is_index)
     w.symbol = w.pick([None, None, None, None, *SYMBOLS])
     w.redefines = w.chance(8)
-    meets = is_index and w.chance(5)
+    meets = is_index and len(w.launch) <= GRID_AXES and w.chance(5)
     if meets:
         exchange(w)
     body(w, most=7)
@@ -73,10 +74,14 @@ def kernels(draw: Callable[[Any], Any]) -> str:
     return "\n".join([*(remarked(w, lines) if w.chance(3) else lines), *later])
 
 
-def launches(w: Writer) -> tuple[tuple[str, str], ...]:
-    """One to three axes, the fastest first; the extent of one of them may be a product or a quotient."""
+def launches(w: Writer, is_index: bool) -> tuple[tuple[str, str], ...]:
+    """One to three axes, the fastest first, or four indices; one extent may be a product, a quotient or `...`."""
     axes = list(AXES[: w.pick([1, 1, 2, 3])])
-    if w.chance(4):
+    if is_index and w.chance(10):
+        return AXES
+    if is_index and w.chance(10):
+        axes[-1] = LEADING, axes[-1][1]
+    elif w.chance(4):
         place = w.pick(range(min(len(axes), len(PRODUCTS))))
         axes[place] = w.pick(PRODUCTS[place]), axes[place][1]
     return tuple(axes)
@@ -106,8 +111,14 @@ def _head(w: Writer, is_index: bool) -> list[str]:
     middle = len(arrays) // 2
     required = [text for text in scalars if not text.endswith("= None")]
     optional = [text for text in scalars if text.endswith("= None")]
+    optional += [w.pick([f"{array.annotation} | None = None", _optional(array)]) for array in w.optional]
     parameters = [*(indices if is_index else []), *arrays[:middle], *required, *arrays[middle:], *optional]
     return [f"@kernel({size}{block})", f"def {NAME}({', '.join(parameters)}):"]
+
+
+def _optional(array: Array) -> str:
+    name, _, type_ = array.annotation.partition(": ")
+    return f"{name}: Optional[{type_}] = None"
 
 
 def _written(w: Writer, extent: str) -> str:
@@ -118,7 +129,7 @@ def _give_dimensions(w: Writer) -> None:
     """A number for each name that no shape says, and for `n` here and there."""
     extents = {extent for array in w.inputs + w.outputs for extent in array.extents}
     needed = {name for extent in (*extents, *(extent for extent, _ in w.launch)) for name in names_in(extent)}
-    told = {name for name in needed if name in extents or f"2*{name}" in extents}
+    told = {name for name in needed if name in extents or {f"2*{name}", f"{name}+1"} & extents}
     for name in sorted(needed - told | {"n"} if w.chance(4) else needed - told):
         if name not in w.scalars:
             w.scalar("int", Value(name, Kind.INT))

@@ -14,7 +14,9 @@ Axes = tuple[tuple[str, str], ...]  # extents and indices, fastest last
 
 EXTENT_LIMIT: Final = 64  # of the launch's extents, and of the indices that run over them
 SUBSCRIPT_LIMIT: Final = 2**20  # of any extent of an array
-AXES: Final = (("n", "i"), ("m", "j"), ("p", "l"))  # the plainest launch, fastest first
+AXES: Final = (("n", "i"), ("m", "j"), ("p", "l"), ("h", "u"))  # the plainest launch, fastest first
+GRID_AXES: Final = 3  # more indices than that come from one flat index, of x
+LEADING: Final = "..."  # the product of any number of extents: only the first one of an array
 # What the two fastest extents of a launch may be instead; the judge's sizes keep each below EXTENT_LIMIT.
 PRODUCTS: Final = (
     ("n*m", "n*n", "2*n", "n+1", "(n+3)//4", "n//2", "n*m-1", "n*q//2"),
@@ -53,13 +55,14 @@ def input_shapes(axes: Axes) -> tuple[Shape, ...]:
     """Shapes of arrays that are only read, the simplest first."""
     whole, (extent, index) = Shape.whole(axes), axes[-1]
     row = Shape((extent,), (index,))
-    return (
+    shapes = (
         row,
         whole,
         Shape(("3", extent), ("-1", index)),
         Shape(("tile", extent), ("tile - 1", index)),
         Shape((extent, "q"), (index, "0")),
         Shape((times(2, extent),), (f"2 * {index} + 1",)),
+        Shape((f"{extent}+1",), (f"{index} + 1",)),
         Shape(("q",), ("-1",)),
         *(row.with_inner(inner, _last(inner)) for inner in _INNER),
         whole.with_inner(("16",), ("5",)),
@@ -68,17 +71,18 @@ def input_shapes(axes: Axes) -> tuple[Shape, ...]:
         Shape(("2", "160", extent), ("1", "-1", index)),
         row.with_inner(("tile",), ("tile - 1",)),
         row.with_inner(("tile*tile*16",), ("-1",)),
-        Shape(("8", "64", "tile"), ("blockIdx.x", index, "-1")),
+        *((Shape(("8", "64", "tile"), ("blockIdx.x", index, "-1")),) if len(axes) <= GRID_AXES else ()),
         Shape((times(64, extent),), (f"{index} * 64 + 63",)),
         Shape((times(320, extent),), (f"320 * {index} + 319",)),
     )
+    return tuple(filter(_may_lead, shapes))
 
 
 def output_shapes(axes: Axes) -> tuple[Shape, ...]:
     """Shapes of arrays of which each thread has elements of its own."""
-    whole = Shape.whole(axes)
-    blocks, threads = _flat("blockIdx", "gridDim", len(axes)), _flat("threadIdx", "blockDim", len(axes))
-    return (
+    whole, rank = Shape.whole(axes), grid_rank(axes)
+    blocks, threads = _flat("blockIdx", "gridDim", rank), _flat("threadIdx", "blockDim", rank)
+    shapes = (
         whole.with_inner(("2",), ("-1",)),
         *(whole.with_inner(inner, _last(inner)) for inner in (_INNER if len(axes) == 1 else _INNER[:2])),
         Shape(("64", "40"), (blocks, threads)),
@@ -87,7 +91,20 @@ def output_shapes(axes: Axes) -> tuple[Shape, ...]:
         *((whole.with_inner(("tile*tile*16",), ("-1",)),) if len(axes) == 1 else ()),
         Shape(("64*40",), (f"({blocks}) * 40 + {threads}",)),
         *[Shape(("2", *whole.extents), ("1", *whole.own), still=True)] * 3,  # few kernels read the row
-        Shape((*["16"] * (len(axes) - 1), "64"), whole.own),
+        *((Shape((*["16"] * (len(axes) - 1), "64"), whole.own),) if len(axes) <= GRID_AXES else ()),
+    )
+    return tuple(filter(_may_lead, shapes))
+
+
+def grid_rank(axes: Axes) -> int:
+    """The number of axes that the grid has."""
+    return len(axes) if len(axes) <= GRID_AXES else 1
+
+
+def _may_lead(shape: Shape) -> bool:
+    """True for a shape in which `LEADING` is the first extent, and no part of another one."""
+    return not any(LEADING in extent for extent in shape.extents[1:]) and (
+        shape.extents[0] == LEADING or LEADING not in shape.extents[0]
     )
 
 

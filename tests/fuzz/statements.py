@@ -273,7 +273,9 @@ def function_of_what_is_around(w: Writer) -> None:
     """A function in the kernel that takes nothing, called before and after what it reads may have changed."""
     if w.indent > 1 or w.is_function:
         return tuple_assignment(w)
+    w.is_closure = True
     number, function = assignable(w, w.pick(w.types), 3), w.fresh("around")
+    w.is_closure = False
     w.add(f"def {function}():")
     w.add(f"    return {number.text}")
     w.add(f"{w.declare(number).text} = {function}()")

@@ -128,12 +128,14 @@ class Writer:
     symbol: DType | None = None  # the type variable of a generic kernel
     redefines: bool = False  # a later cell changes what the kernel was translated from
     is_function: bool = False  # a device function, which has no arrays or scalars but its parameters
+    is_closure: bool = False  # what is written here goes into a function of the kernel, which tests no array for None
     result: Type | None = None  # of a device function
     indices: list[Value] = field(default_factory=list)  # of elements that a device function is told
     functions: list[Function] = field(default_factory=list)  # that may be called
     lines: list[str] = field(default_factory=list)
     inputs: list[Array] = field(default_factory=list)
     outputs: list[Array] = field(default_factory=list)
+    optional: list[Array] = field(default_factory=list)  # that a call may leave out
     buffers: list[Array] = field(default_factory=list)  # that `local` made
     lists: list[List] = field(default_factory=list)  # in scope here
     scalars: dict[str, str] = field(default_factory=dict)  # annotations by name
@@ -259,6 +261,16 @@ class Writer:
         array = Array(f"out_{_label(dtype)}", dtype, shape.extents, shape.own, free=shape.free, still=shape.still)
         self.outputs.append(array)
         return array
+
+    def may_be_none(self, dtype: DType) -> Array:
+        """An input of `dtype` that a call may leave out."""
+        name = f"given_{_label(dtype)}"
+        known = next((array for array in self.optional if array.name == name), None)
+        if known is None:
+            shape = self.pick([Shape.whole(self.axes[-1:]), Shape.whole(self.axes)])
+            known = Array(name, dtype, shape.extents, shape.own)
+            self.optional.append(known)
+        return known
 
     def scalar(self, annotation: str, value: Value) -> Value:
         """A scalar parameter, which goes by the text of `value`."""
