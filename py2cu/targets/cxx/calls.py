@@ -13,6 +13,7 @@ from py2cu.passes.lowering.widen_halves import ROUND_TO
 from py2cu.targets.cxx.c_types import FLOATS, arithmetic_type
 from py2cu.targets.cxx.cxx_text import PRIMARY, CxxText
 from py2cu.targets.cxx.expressions import ExpressionEmitter
+from py2cu.targets.cxx.helpers.bits import BIT_HELPERS
 from py2cu.targets.cxx.helpers.catalogue import takes_one_type
 from py2cu.targets.cxx.includes import MATH
 from py2cu.targets.cxx.literals import generic_literal
@@ -34,7 +35,9 @@ class CallEmitter(ExpressionEmitter):
             return self.collective(expr, row)
         if expr.function == ROUND_TO:
             return CxxText(f"{ROUND_TO}<{self.type_text(expr.type)}>({self.expr(expr.args[0]).text})", PRIMARY, c_type)
-        if row is None and not takes_one_type(expr.function):
+        if row is None and expr.function in BIT_HELPERS:  # the type of a constant is its width
+            name, args = expr.function, [self.bits_of(arg) for arg in expr.args]
+        elif row is None and not takes_one_type(expr.function):
             name, args = expr.function, [self.expr(arg).text for arg in expr.args]
         elif row is None or row.rule is Rule.CHOICE:
             name = row.name if row else expr.function
@@ -61,6 +64,10 @@ class CallEmitter(ExpressionEmitter):
                 c_type = self.expr(expr.args[0]).c_type
             c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
         return CxxText(f"{self.function(name)}({', '.join(args)})", PRIMARY, c_type)
+
+    def bits_of(self, arg: ir.Expr) -> str:
+        """The argument of a function of bits; an element keeps its width, which the literal `1` lacks."""
+        return self.as_type(arg, arg.type) if isinstance(arg.type, ir.ElementType) else self.expr(arg).text
 
     def function(self, name: str) -> str:
         """A C function as the target calls it."""
