@@ -20,7 +20,6 @@ from py2cu.diagnostics import TranslationError
 FILES: Final = sorted((Path(__file__).parent / "first_attempts").glob("*.py"))
 REFUSED: Final = {
     "gated_activation": "`match`",
-    "ray_spheres": "tuples as arguments",
 }
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of torch, about sparse tensors
 RIGHT: Final = [path for path in FILES if path.stem not in REFUSED]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from py2cu.dtypes import BOOL, F64, DType, Kind
+from py2cu.dtypes import BOOL, F32, F64, DType, Kind
 from tests.fuzz.expressions import (
     FLOAT_DTYPES,
     INT_DTYPES,
@@ -181,6 +181,22 @@ def assignment(w: Writer) -> None:
         return new_local(w)
     local = w.pick(w.scope)
     w.add(f"{local.text} = {assignable(w, local.type).text}")
+    return None
+
+
+@statement_of()
+def rounded_at_first(w: Writer) -> None:
+    """A local that starts as a number that float32 rounds, and uses that round it."""
+    if w.is_function:
+        return new_local(w)
+    name, other = w.fresh("r"), value(w, F32, 1).text
+    w.add(f"{name} = {w.pick(['0.1', '0.7', '1e30', '-0.3', '1e-42'])}")
+    with w.block(f"if {condition(w, 1)}:"):
+        w.add(f"{name} = {value(w, F32, 2).text}")
+    uses = [f"{name} * {other}", f"{other} - {name}", f"max({name}, {other})", f"({name} if {other} > 0 else {other})"]
+    w.add(f"{w.output(F32).element} = {w.pick([name, *uses])}")
+    if w.chance(2):
+        w.add(f"{w.declare(Value('', Kind.BOOL)).text} = {name} {w.pick(['<', '>=', '=='])} {other}")
     return None
 
 

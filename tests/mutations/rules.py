@@ -320,8 +320,12 @@ MUTATIONS: Final = (
         (
             "inexact = [c for c in local.constants if not represents(dtype, c.value)]",
             "inexact = []",
-            "refused:local_rounded_early",
+            "refused:lists",
         ),
+        ("if joins(ir.PY_FLOAT, types) != {joined_type}:", "if False:", "refused:local_rounded_early"),
+        ('self.check_paths("value", args[0])', "pass", "refused:local_rounded_early"),
+        ('self.check_paths("value", value)', "pass", "refused:local_rounded_early"),
+        ("isinstance(path, float) and dtype == F32 and not", "isinstance(path, float) and not", "refused:lists"),
         ("if local.computed or (is_result", "if (is_result", "refused:local_of_two_types"),
         ("joined = join(local.type, type_)", "joined = local.type", "cpu:locals"),
         ("if local.clash is not None:", "if False:", "refused:unsigned_meets_signed"),

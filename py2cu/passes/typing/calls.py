@@ -133,6 +133,7 @@ class CallTyper(TypeJoiner):
 
     def to_integer(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
         """A rounding function: those of `math` return a Python integer, those of NumPy and torch keep the type."""
+        self.check_paths("value", args[0])
         is_float = ir.kind_of(scalar(args[0])) is Kind.FLOAT
         if row.helper:
             return with_fields(expr, args=(self.convert(args[0], self.float_type(args)),), type=ir.PY_INT)
@@ -206,6 +207,7 @@ class CallTyper(TypeJoiner):
         if row.rule is Rule.REDUCE:
             return self.reduction(expr, self.mask(mask), value)
         value = self.promote_bool(value)
+        self.check_paths("value", value)
         if row.rule is Rule.SHUFFLE:
             at = (self.integer(lane, f"a lane of `{expr.function}`") for lane in lanes)
             return with_fields(expr, args=(self.mask(mask), value, *at), type=value.type)

@@ -22,7 +22,7 @@ from py2cu.ir.names import list_elements
 from py2cu.ir.visit import names_in, statements
 from py2cu.passes.typing.expressions import ExpressionTyper
 from py2cu.passes.typing.join import Called
-from py2cu.passes.typing.path_sensitive_types import holds, known_types, reaching_types
+from py2cu.passes.typing.path_sensitive_types import holds, is_rounded, known_types, reaching_types
 from py2cu.source import Span
 
 RETURN = "return"  # the result of a device function, as if it were a local: it is joined over all returns
@@ -224,7 +224,7 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
     elements = [path for path in types if isinstance(path, ir.ElementType)]
     rounded = [path for path in elements if not holds(dtype, path.dtype)]
     inexact = [c for c in local.constants if not represents(dtype, c.value)]
-    if inexact:
+    if inexact and (is_result or not all(is_rounded(c.value, dtype) for c in inexact)):
         rounds = dtype.kind >= Kind.FLOAT
         message = f"`{name}` starts as the Python number {inexact[0].value} and becomes {dtype}, "
         message += f"which {'rounds' if rounds else 'cannot hold'} it"

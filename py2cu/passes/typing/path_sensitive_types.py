@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from py2cu import ir
 from py2cu.analysis.promotion import as_float, constant_as, constant_type, join, represents, rounded
-from py2cu.dtypes import DType, Kind
+from py2cu.dtypes import F32, DType, Kind
 from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.names import list_elements
 from py2cu.ir.operators import ARITHMETIC, EXACT
@@ -87,7 +87,10 @@ def holds(wide: DType, narrow: DType) -> bool:
 def ambiguous_operand(
     op: str, operand: ir.Expr, others: Iterable[ir.Expr], names: Mapping[str, ir.ReachingTypes]
 ) -> ir.ScalarType | Number | None:
-    """A reaching type of `operand` with which `op` and `others` give another result than with its C++ type."""
+    """A reaching type of `operand` with which `op` and `others` give another result than with its C++ type.
+
+    `op` is an operator, or "compare", "truth", "call", "print", or "value" for a use of the value in any type.
+    """
     type_, others = operand.type, tuple(others)
     if not isinstance(type_, ir.ElementType):
         return None
@@ -99,7 +102,12 @@ def ambiguous_operand(
     )
     types = [_types(other, names) for other in others]
     for path in sorted(paths, key=str):
-        if not isinstance(path, ir.ElementType | ir.PythonType):
+        if is_rounded(path, type_.dtype) and op != "truth":
+            if joins(ir.PY_FLOAT, types) != {joined_type}:  # Python does not round it here, or to another type
+                return path
+        elif op == "value":
+            continue
+        elif not isinstance(path, ir.ElementType | ir.PythonType):
             if _constant_differs(op, path, type_, others):
                 return path
         elif op == "truth":
@@ -110,6 +118,13 @@ def ambiguous_operand(
         elif not all(_is_same(each, joined_type) for each in joins(path, types)):
             return path
     return None
+
+
+def is_rounded(path: ir.ScalarType | Number, dtype: DType) -> bool:
+    """True for a constant that a float32 local holds rounded: each use must round it in Python, too."""
+    return (
+        isinstance(path, float) and dtype == F32 and not represents(dtype, path) and math.isfinite(as_float(F32, path))
+    )
 
 
 def is_lossy(path: ir.ScalarType | Number, narrow: ir.ElementType, type_: ir.ScalarType) -> bool:
