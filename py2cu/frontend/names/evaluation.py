@@ -105,10 +105,9 @@ class Evaluator:
     def _value_of_definition(self, name: str, depth: int) -> Value | None:
         if name not in self.values:
             self.values[name] = None  # ends the recursion of a name that its own definition mentions
-            computed, live = replace(self, inside={}).value(self.definitions[name], depth + 1), self.live.get(name)
-            if computed is None and isinstance(live, tuple):  # `TABLE = tuple(f(k) for k in range(256))`
-                computed = as_constants(live)
-            self.values[name] = computed
+            computed = replace(self, inside={}).value(self.definitions[name], depth + 1)
+            # `TABLE = tuple(f(k) for k in range(256))`, `PAD = ord("=")`: the module has computed it.
+            self.values[name] = self.live.get(name) if computed is None else computed
         return _as_value(self.values[name])
 
     def limit(self, node: cst.Attribute) -> tuple[str, DType, Real] | None:

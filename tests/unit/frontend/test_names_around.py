@@ -67,6 +67,8 @@ def read(text: str, value: str) -> str:
         ("A = 1\nK = A + 1\nA = 5\n", "K * x[i]", "2 * x[i]"),
         (f"{DECORATOR}@deco\ndef g(v):\n    return v\n", "g(x[i])", "return g(v) + 4;"),
         ("def square(k):\n    return k * k\nK = tuple(square(k) for k in range(3))\n", "K[2] * x[i]", "4 * x[i]"),
+        ('K = ord("=")\n', "K * x[i]", "61 * x[i]"),
+        ("def square(k):\n    return k * k\nK = square(1.5)\n", "K * x[i]", "2.25f * x[i]"),
         # A function of the file reads a name that the kernel does not.
         (f"K = 5\nif {FALSE}:\n    K = 6\ndef g(v):\n    return K * v\n", "g(x[i])", "return 5 * v;"),
     ],
