@@ -115,7 +115,7 @@ def runs() -> list[Run]:
         Run(
             "rows",
             "softmax_backward",
-            {"y": softmax, "grad_out": upstream, "grad_x": zeros(2, 133)},
+            {"out": softmax, "grad_out": upstream, "grad_x": zeros(2, 133)},
             {"grad_x": softmax * (upstream - (softmax * upstream).sum(1, keepdim=True))},
         ),
         Run(

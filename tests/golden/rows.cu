@@ -84,40 +84,40 @@ cudaError_t softmax_launch(const float* x, float* out, int64_t n, int64_t rows, 
     return softmax_launch(x, out, n, rows, grid, block, stream);
 }
 
-// `y` is what the forward kernel returned.
+// `out` is what the forward kernel returned.
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void softmax_backward_kernel(
-    const float* __restrict__ y, const float* __restrict__ grad_out, float* __restrict__ grad_x, index_t n)
+    const float* __restrict__ out, const float* __restrict__ grad_out, float* __restrict__ grad_x, index_t n)
 {
     __shared__ float part[128];
     index_t r = blockIdx.x;
     int t = threadIdx.x;
     float dot = 0.0f;
     for (index_t i = t; i < n; i += 128)
-        dot += y[r * n + i] * grad_out[r * n + i];
+        dot += out[r * n + i] * grad_out[r * n + i];
     dot = block_sum(part, t, dot);
     for (index_t i = t; i < n; i += 128)
-        grad_x[r * n + i] = y[r * n + i] * (grad_out[r * n + i] - dot);
+        grad_x[r * n + i] = out[r * n + i] * (grad_out[r * n + i] - dot);
 }
 
 cudaError_t softmax_backward_launch(
-    const float* y, const float* grad_out, float* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    const float* out, const float* grad_out, float* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x), n + 128, n * rows}) <= INT32_MAX)
-        softmax_backward_kernel<int><<<grid, block, 0, stream>>>(y, grad_out, grad_x, n);
+        softmax_backward_kernel<int><<<grid, block, 0, stream>>>(out, grad_out, grad_x, n);
     else
-        softmax_backward_kernel<int64_t><<<grid, block, 0, stream>>>(y, grad_out, grad_x, n);
+        softmax_backward_kernel<int64_t><<<grid, block, 0, stream>>>(out, grad_out, grad_x, n);
     return cudaGetLastError();
 }
 
 cudaError_t softmax_backward_launch(
-    const float* y, const float* grad_out, float* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
+    const float* out, const float* grad_out, float* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
 {
     if (128 * rows == 0) return cudaSuccess;
     const dim3 block(128);
     const dim3 grid(covering_blocks(128 * rows, block.x));
-    return softmax_backward_launch(y, grad_out, grad_x, n, rows, grid, block, stream);
+    return softmax_backward_launch(out, grad_out, grad_x, n, rows, grid, block, stream);
 }
 
 // Rows of mean 0 and variance 1, times the weights, plus the bias; `mean` and `scale` are kept for the backward.

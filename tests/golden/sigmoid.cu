@@ -35,31 +35,31 @@ cudaError_t sigmoid_launch(const float* x, float* out, int64_t n, cudaStream_t s
     return sigmoid_launch(x, out, n, grid, block, stream);
 }
 
-// `y` is what the forward kernel returned.
+// `out` is what the forward kernel returned.
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void sigmoid_backward_kernel(
-    const float* __restrict__ y, const float* __restrict__ grad_out, float* __restrict__ grad_x, index_t n)
+    const float* __restrict__ out, const float* __restrict__ grad_out, float* __restrict__ grad_x, index_t n)
 {
     index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (i >= n) return;
-    grad_x[i] = grad_out[i] * y[i] * (1 - y[i]);
+    grad_x[i] = grad_out[i] * out[i] * (1 - out[i]);
 }
 
 cudaError_t sigmoid_backward_launch(
-    const float* y, const float* grad_out, float* grad_x, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
+    const float* out, const float* grad_out, float* grad_x, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x) * block.x, n}) <= INT32_MAX)
-        sigmoid_backward_kernel<int><<<grid, block, 0, stream>>>(y, grad_out, grad_x, n);
+        sigmoid_backward_kernel<int><<<grid, block, 0, stream>>>(out, grad_out, grad_x, n);
     else
-        sigmoid_backward_kernel<int64_t><<<grid, block, 0, stream>>>(y, grad_out, grad_x, n);
+        sigmoid_backward_kernel<int64_t><<<grid, block, 0, stream>>>(out, grad_out, grad_x, n);
     return cudaGetLastError();
 }
 
 cudaError_t sigmoid_backward_launch(
-    const float* y, const float* grad_out, float* grad_x, int64_t n, cudaStream_t stream)
+    const float* out, const float* grad_out, float* grad_x, int64_t n, cudaStream_t stream)
 {
     if (n == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((n + block.x - 1) / block.x);
-    return sigmoid_backward_launch(y, grad_out, grad_x, n, grid, block, stream);
+    return sigmoid_backward_launch(out, grad_out, grad_x, n, grid, block, stream);
 }
