@@ -4,6 +4,7 @@ import gc
 import pickle
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -280,6 +281,23 @@ def test_forward_mode_is_refused() -> None:
             with pytest.raises(RuntimeError, match=message):
                 call(dual, w)
         assert scaled(x, w).shape == (4,)
+
+
+def test_threads() -> None:
+    results: list[torch.Tensor] = []
+
+    def train() -> None:
+        x, w = torch.ones(100, dtype=torch.float64, requires_grad=True), leaf(100)
+        for _ in range(20):
+            scaled(x, w).sum().backward()
+        results.append(x.grad / w.detach())
+
+    threads = [threading.Thread(target=train) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    torch.testing.assert_close(torch.stack(results), torch.full((4, 100), 40.0, dtype=torch.float64))
 
 
 @pytest.mark.slow

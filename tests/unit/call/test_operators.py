@@ -1,6 +1,7 @@
 """`k.op`: one torch operator a kernel, with version counters, fake tensors, and a name that an edit changes."""
 
 import gc
+import runpy
 import subprocess
 import sys
 import threading
@@ -270,3 +271,29 @@ def test_names_are_those_of_the_text(tmp_path: Path) -> None:
     changed = [name != names[0] for name in names]
     assert dict(zip(EDITS, changed, strict=True)) == {what: differs for what, (differs, _, _) in EDITS.items()}
     assert len(set(names)) == len(EDITS) - 1
+
+
+LOADS = """
+import runpy, sys, torch
+kernel = runpy.run_path(sys.argv[1])["f"]
+kernel.op  # defines the operator
+print(torch.export.load(sys.argv[2]).module()(torch.arange(5.0)).tolist())
+"""
+
+
+@pytest.mark.slow
+def test_an_exported_program_runs_in_another_process(tmp_path: Path) -> None:
+    file, program = tmp_path / "file.py", tmp_path / "program.pt2"
+    file.write_text(TEXT)
+    k = runpy.run_path(str(file))["f"]
+
+    class Doubled(torch.nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return k(x) + 1
+
+    exported = torch.export.export(Doubled(), (X,), dynamic_shapes=({0: torch.export.Dim("n")},))
+    assert f"torch.ops.py2cu.{k.op._opname}.default" in exported.graph_module.code
+    torch.export.save(exported, program)
+    run = [sys.executable, "-c", LOADS, str(file), str(program)]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str([1.0, 3.0, 5.0, 7.0, 9.0])
