@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from py2cu.ir.abi.parameters import Role
+from py2cu.dtypes import DType, Kind
+from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature, evaluate
-from py2cu.ir.types import ArrayType, Name
+from py2cu.ir.types import ArrayType, ElementType, Name, PythonType
 
 
 def bind_dims(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, int]:
@@ -22,7 +23,9 @@ def bind_dims(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, i
     Raises:
         ValueError: a shape that contradicts another, or an argument that is missing.
     """
-    dims = {p.name: int(arguments[p.name]) for p in signature.parameters if isinstance(arguments.get(p.name), int)}
+    numbers = ((p.name, arguments.get(p.name)) for p in signature.parameters if _is_whole(p))
+    # A number of a traced call is symbolic, and stays so.
+    dims = {name: int(value) if isinstance(value, int) else value for name, value in numbers if value is not None}
     for parameter in signature.arrays:
         if parameter.name not in arguments and parameter.role is not Role.OUTPUT and not parameter.may_be_none:
             raise ValueError(f"`{signature.name}` needs the array `{parameter.name}`")
@@ -35,6 +38,14 @@ def bind_dims(signature: Signature, arguments: Mapping[str, Any]) -> dict[str, i
     for parameter in (p for p in signature.arrays if p.name in arguments):
         _check_shape(parameter.name, parameter.type, signature.flat_shape(parameter.name, arguments), dims)
     return dims
+
+
+def _is_whole(parameter: Parameter) -> bool:
+    match parameter.type:
+        case ElementType(dtype=DType(kind=Kind.BOOL | Kind.INT)) | PythonType(kind=Kind.BOOL | Kind.INT):
+            return True
+        case _:
+            return False
 
 
 def _check_shape(name: str, type_: object, shape: tuple[int, ...], dims: dict[str, int]) -> None:

@@ -283,6 +283,16 @@ def test_forward_mode_is_refused() -> None:
         assert scaled(x, w).shape == (4,)
 
 
+@pytest.mark.slow
+def test_opcheck() -> None:
+    x, w = leaf(5), leaf(5)
+    torch.library.opcheck(scaled.op, (x, w, 3.0))
+    torch.library.opcheck(both.op, (x,))
+    torch.library.opcheck(row_sums.op, (leaf(2, 3),))
+    torch.library.opcheck(row_sums_x.op, (leaf(2).detach(), 2, 3))
+    torch.library.opcheck(plus_.op, (torch.rand(5, dtype=torch.float64), w))
+
+
 def test_threads() -> None:
     results: list[torch.Tensor] = []
 
