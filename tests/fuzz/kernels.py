@@ -81,7 +81,7 @@ def launches(w: Writer, is_index: bool) -> tuple[tuple[str, str], ...]:
         return AXES
     if is_index and w.chance(10):
         axes[-1] = LEADING, axes[-1][1]
-    elif w.chance(4):
+    elif w.chance(2):
         place = w.pick(range(min(len(axes), len(PRODUCTS))))
         axes[place] = w.pick(PRODUCTS[place]), axes[place][1]
     return tuple(axes)

@@ -90,7 +90,7 @@ def another_list(w: Writer) -> None:
     return None
 
 
-@statement_of(2)
+@statement_of(4)
 def copied_lists(w: Writer) -> None:
     """A list like another one, which takes its place or exchanges names with it."""
     if not w.lists:

@@ -37,7 +37,7 @@ def starred(w: Writer) -> None:
     return unpack(w, [numbers[1], numbers[2], numbers[0]], f"(*{rest}, {first})")
 
 
-@statement_of()
+@statement_of(2)
 def nested_tuple(w: Writer) -> None:
     """Indexed by constants, and by the counters of loops over constants."""
     numbers, whole = numbers_of_one_type(w, 4), w.fresh()
