@@ -17,6 +17,7 @@ PACKAGE = Path(py2cu.__file__).parent
 UNSHOWN = {
     "P100": "no text to show",
     "P102": "the example would fill a page",
+    "P413": "of the copy whose gradients are checked, not of the kernel",
     "P601": "the compiler's, not the translator's",
 }
 NOTES = {code for code in CODES if code.startswith("P7")}  # only with `--notes`
