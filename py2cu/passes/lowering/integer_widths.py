@@ -166,11 +166,7 @@ class _Chooser:
             case ir.LaunchIndex():
                 return with_fields(expr, type=ir.INT)
         # Never narrower than the operands: C computes in their type.
-        operands = (
-            _width(child)
-            for child in children(expr)
-            if not isinstance(expr, ir.Load | ir.Convert | ir.DeviceCall | ir.TupleItem)
-        )
+        operands = map(_width, () if _has_own_width(expr) else children(expr))
         width = max(self.width(self.ranges.of(expr)), *operands, ir.Width.INT)
         if isinstance(expr, ir.Binary) and expr.op in ("<<", ">>") and self.ranges.of(expr.right).high >= I32.bits:
             width = ir.Width.LONG  # C leaves such a shift of an `int` undefined
@@ -237,6 +233,15 @@ def widen_operands(expr: ir.Expr) -> ir.Expr:
             even = tuple(arg if _width(arg) is widest.width else ir.Convert(arg, widest, arg.span) for arg in args)
             return with_fields(expr, type=widest, args=even)
     return expr
+
+
+def _has_own_width(expr: ir.Expr) -> bool:
+    """True if the type of the result does not depend on the operands."""
+    match expr:
+        case ir.Call(function=function):
+            return function in ROWS and ROWS[function].result == "int"  # `popc`
+        case _:
+            return isinstance(expr, ir.Load | ir.Convert | ir.DeviceCall | ir.TupleItem)
 
 
 def _is_template(function: str) -> bool:
