@@ -13,6 +13,7 @@ from py2cu.frontend.bodies.assignments import Unpacker
 from py2cu.frontend.bodies.comments import comment_beside, comment_of, comments_above, head_comment
 from py2cu.frontend.bodies.expressions import ExpressionReader
 from py2cu.frontend.bodies.lists.fill import ListReader, is_list
+from py2cu.frontend.bodies.lists.uses import refuse_changed_items
 from py2cu.frontend.bodies.loops import LoopHead, make_while, read_loop_head, read_tests
 from py2cu.frontend.bodies.printing import read_assert, read_print
 from py2cu.frontend.bodies.scope import Scope
@@ -352,6 +353,7 @@ class StatementReader:
                 )
                 start = (*head.computed, *bound)
             body = self._read_rounds(statement, head)
+        refuse_changed_items(statement.iter, start, body, self.scope)
         orelse = self._read_else(statement.orelse)
         if head is None or (head.name is not None and not self.scope.takes_number(head.name)):
             return ()

@@ -6,9 +6,12 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from py2cu import ir
 from py2cu.frontend.bodies.parts import is_list_part
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.views import View
+from py2cu.frontend.names.syntax import nodes_in, source_text
+from py2cu.ir.visit import all_expressions, assigned_names, statements
 
 
 def refuses_arguments(call: cst.Call, arguments: Iterable[object], scope: Scope) -> bool:
@@ -32,3 +35,24 @@ def refuses_exchange(part: View, node: cst.BaseExpression, assigned: frozenset[s
         what = f"the loop runs over the list that `{name}` is before it, and the loop assigns another one"
         scope.error("P203", what, node, "use another name for the new list")
     return name in assigned
+
+
+def refuse_changed_items(node: cst.BaseExpression, start: ir.Block, body: ir.Block, scope: Scope) -> None:
+    """Report a loop over a list comprehension whose body changes what the comprehension reads.
+
+    Python makes the list before the loop. `start`, which begins each round, computes the item of the round.
+    """
+    comprehension = next((each for each in nodes_in(node) if isinstance(each, cst.ListComp)), None)
+    if comprehension is None:
+        return
+    written = {stmt.array for stmt in statements(body) if isinstance(stmt, ir.Store)}
+    written |= {each.array for each in all_expressions(body) if isinstance(each, ir.Atomic)}
+    written |= {each.id for each in all_expressions(body) if isinstance(each, ir.ArrayName)}  # by a function
+    changed = {*map(scope.base_array, written), *assigned_names(body)}
+    for each in all_expressions(start):
+        match each:
+            case ir.Load(array=name) | ir.ArrayName(id=name) | ir.Name(id=name) if scope.base_array(name) in changed:
+                what = f"Python makes this list before the loop, which changes `{scope.base_array(name)}`"
+                hint = f"name the list before the loop: `items = {source_text(comprehension)}`"
+                scope.error("P203", what, comprehension, hint)
+                return
