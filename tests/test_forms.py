@@ -37,7 +37,7 @@ TARGETS = {
     "local": "v", "number": "k", "array": "x", "index": "i", "constant": "NUMBER", "table": "TABLE", "builtin": "abs",
     "element": "out[i]", "shape": "x.shape", "extent": "x.shape[0]", "attribute": "x.data", "of a number": "k.real",
     "of a local": "v.real", "item of a local": "v[0]", "item of a table": "TABLE[0]", "row": "m[i]",
-    "item of a row": "m[i][0]", "slice": "out[0:1]", "all": "out[...]", "call": "helper(v)", "module": "math.pi",
+    "item of a row": "m[i][0]", "slice": "out[i:i + 1]", "all": "out[...]", "call": "helper(v)", "module": "math.pi",
     "brackets": "(v)", "tuple": "v, w", "list": "[v, w]", "star": "v, *w", "lone star": "*v,", "one of a tuple": "v,",
     "tuple of elements": "out[i], v", "tuple of attributes": "v, x.data",
 }  # fmt: skip

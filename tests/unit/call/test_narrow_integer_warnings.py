@@ -30,6 +30,7 @@ COUNTER = itertools.count()
 
 def f_of(value: str, **names: object) -> tuple[str, Kernel]:
     """The file's name and the kernel."""
+    pytest.importorskip("torch")
     text, name = TEXT.format(value=value), f"<narrow {next(COUNTER)}>"
     linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
     module: dict[str, object] = {"__name__": "__main__", **names}

@@ -4,11 +4,11 @@ import math
 from pathlib import Path
 from types import FunctionType
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
+import numpy as np  # noqa: E402
 from click.testing import CliRunner  # noqa: E402
 from jaxtyping import Float, Float32, Int64  # noqa: E402
 from torch import Tensor  # noqa: E402
