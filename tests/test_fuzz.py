@@ -44,7 +44,7 @@ def test_compiled_code_matches_python(device):
 def test_a_planted_bug_is_found(monkeypatch):
     gxx()
     monkeypatch.setitem(HELPERS, "floor_mod", HELPERS["floor_mod"].replace("(rest < 0) != (b < 0)", "false"))
-    sources = [source for source in (generate(SEED, number) for number in range(60)) if " % " in source]
+    sources = [source for source in (generate(SEED, number) for number in range(120)) if " % " in source]
     assert Outcome.DIFFERS in {verdict.outcome for verdict in judge(sources, Setting(Device.CPU), Seconds())}
 
 
@@ -98,6 +98,7 @@ def test_each_production_is_reached():
 
 
 @pytest.mark.builds
+@pytest.mark.filterwarnings("ignore::py2cu.NarrowIntegerWarning")
 def test_calls_see_what_a_later_cell_redefines():
     gxx()
     sources = [source for source in (generate(SEED, number) for number in range(120)) if CELL in source]

@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.builds
+pytestmark = [pytest.mark.builds, pytest.mark.filterwarnings("ignore::py2cu.NarrowIntegerWarning")]
 
 from jaxtyping import Float32, Float64, Int32, UInt8  # noqa: E402
 from torch import Tensor  # noqa: E402

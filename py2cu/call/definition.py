@@ -48,10 +48,17 @@ class Operator:
         self.native = definition.native
         self.name = definition.name
         setattr(torch.ops.py2cu, self.name, definition.packet)
-        weakref.finalize(self, vars(torch.ops.py2cu).pop, self.name, None).atexit = False
+        weakref.finalize(self, _forget, self.name).atexit = False
 
     def __getitem__(self, overload: str) -> Any:
         return self.definition.overloads[overload]
+
+
+def _forget(name: str) -> None:
+    """Take an op out of `torch.ops.py2cu`, and out of the names that iterating over it gives, as in `torch.export`."""
+    namespace = torch.ops.py2cu
+    vars(namespace).pop(name, None)
+    namespace._dir[:] = [each for each in namespace._dir if each != name]
 
 
 _operators: Final[weakref.WeakValueDictionary[str, Operator]] = weakref.WeakValueDictionary()
