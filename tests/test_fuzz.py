@@ -44,7 +44,8 @@ def test_compiled_code_matches_python(device):
 def test_a_planted_bug_is_found(monkeypatch):
     gxx()
     monkeypatch.setitem(HELPERS, "floor_mod", HELPERS["floor_mod"].replace("(rest < 0) != (b < 0)", "false"))
-    sources = [source for source in (generate(SEED, number) for number in range(120)) if " % " in source]
+    # Kernels before these have indices that the bug sends out of bounds, which may end the process.
+    sources = [source for source in (generate(SEED, number) for number in range(90, 120)) if " % " in source]
     assert Outcome.DIFFERS in {verdict.outcome for verdict in judge(sources, Setting(Device.CPU), Seconds())}
 
 
