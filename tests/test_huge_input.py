@@ -128,6 +128,7 @@ def test_deep_nesting(what: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("what", HUGE)
 def test_huge_files(what: str, tmp_path: Path) -> None:
     source, expected = HUGE[what]
