@@ -116,7 +116,6 @@ def is_judged(translation: Translation) -> bool:
 
 @pytest.mark.builds
 @pytest.mark.slow
-@pytest.mark.proof
 @pytest.mark.parametrize("names", BATCHES, ids=lambda names: f"{names[0]}-{names[-1]}")
 def test_no_integer_overflows(names, tmp_path):
     gxx()

@@ -55,7 +55,7 @@ class Operator:
 
 
 def _forget(name: str) -> None:
-    """Take an op out of `torch.ops.py2cu`, and out of the names that iterating over it gives, as in `torch.export`."""
+    """Remove an op from `torch.ops.py2cu` and its list of names, each of which `torch.export` looks up."""
     namespace = torch.ops.py2cu
     vars(namespace).pop(name, None)
     namespace._dir[:] = [each for each in namespace._dir if each != name]

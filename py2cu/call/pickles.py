@@ -25,7 +25,7 @@ from py2cu.live import bindings, contents, is_integer_member, is_library, live_a
 from py2cu.source import SourceFile
 
 _MISSING: Final = object()
-_CONSTANTS: Final = (bool, int, float, complex, str, tuple, type)  # what kernels read of classes
+_CONSTANTS: Final = (bool, int, float, complex, str, tuple, type)  # types of class attributes that kernels read
 
 
 def is_found_by_name(value: object) -> bool:
@@ -202,7 +202,7 @@ class _Parts:
                 return _MISSING
 
     def _constants_of(self, class_: type) -> Iterator[tuple[str, object]]:
-        """The constants of a class with those that it inherits, and the classes in it; of an enum the values."""
+        """The attributes that kernels can read, inherited ones and nested classes included; for an enum, its values."""
         if issubclass(class_, enum.Enum):
             yield from ((name, member.value) for name, member in class_.__members__.items())
             return

@@ -102,7 +102,7 @@ def check(
 
 
 def _require_backwards(kernels: Sequence[Kernel]) -> None:
-    """List the kernels without a backward, except those that are backwards; refuse files without any backward."""
+    """Refuse files in which no kernel has a backward; print the kernels that neither have nor are one."""
     attached = {backward.python for kernel in kernels for backward in kernel.backwards}
     without = [f"`{each.__name__}`" for each in kernels if not each.backwards and each.python not in attached]
     if not any(each.backwards for each in kernels):

@@ -26,7 +26,7 @@ def report_ambiguous_name(
     span_of: Callable[[cst.CSTNode], Span],
     hint: str | None = None,
 ) -> bool:
-    """Report the first ambiguous name in `node`; False if there is none. The hint names its bindings by default."""
+    """Report the first ambiguous name in `node`; False if there is none. `hint` replaces the usual one."""
     name = environment.first_ambiguous(node)
     if name is None:
         return False

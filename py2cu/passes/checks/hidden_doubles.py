@@ -23,7 +23,7 @@ _SPEED: Final = "at 1/2 to 1/64 of the speed of float32"
 
 
 def narrow_precision(kernel: ir.Kernel) -> DType | None:
-    """The widest float dtype of the kernel's array parameters; None if that is float64, or there is none."""
+    """The widest float dtype of the kernel's array parameters; None if it is float64, or no array holds floats."""
     dtypes = [p.type.dtype.part.plain for p in kernel.arrays if isinstance(p.type, ir.ArrayType)]
     floats = [dtype for dtype in dtypes if dtype.kind is Kind.FLOAT]
     widest = max(floats, key=lambda dtype: dtype.bits, default=F64)

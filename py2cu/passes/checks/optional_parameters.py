@@ -25,7 +25,7 @@ MAX_OPTIONAL: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What holds on every path to a place: the parameters that are not None, and those that nothing has assigned."""
+    """Facts that hold on every path to a statement: which parameters are not None, and which are not assigned yet."""
 
     given: frozenset[str]
     original: frozenset[str]
@@ -61,9 +61,9 @@ def check_optional_parameters(kernel: ir.Kernel, reporter: Reporter) -> ir.Kerne
 
 @dataclass(frozen=True, slots=True)
 class _Flow:
-    """Follows which parameters are given; `tested` are those that the kernel compares with None.
+    """Tracks through a body which parameters are not None; the kernel compares those in `tested` with None.
 
-    `once` has the values of locals that are assigned in one place.
+    `once` maps each local that is assigned in only one statement to its value.
     """
 
     kernel: ir.Kernel

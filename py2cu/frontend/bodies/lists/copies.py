@@ -24,9 +24,9 @@ _Indices = tuple[ir.Expr, ...]
 
 
 def copied_list(node: cst.BaseExpression, scope: Scope) -> str | None:
-    """The array that is the list which `node` copies: `v[:]`, `v.copy()` or `list(v)`; None for anything else.
+    """The array of the list that `node` copies: `v[:]`, `v.copy()` or `list(v)`; None for anything else.
 
-    None for a list of lists, too: both lists would have the same rows.
+    None for a list of lists, too: in Python the copy has the rows of the original.
     """
     match node:
         case cst.Subscript(
@@ -47,7 +47,10 @@ def copied_list(node: cst.BaseExpression, scope: Scope) -> str | None:
 
 
 def moved_list(node: cst.BaseExpression, following: Sequence[cst.BaseStatement], scope: Scope) -> str | None:
-    """The array that is the list `node`, a name that nothing reads after the first of `following`; None otherwise."""
+    """The array of the list that the name `node` stands for, if no statement after this one reads the name; else None.
+
+    `following` are this statement and those behind it in its block.
+    """
     if not isinstance(node, cst.Name) or node.value in scope.views.outer:
         return None
     array = array_of_list(node.value, scope)
