@@ -102,10 +102,14 @@ class _Chooser:
 
     def of_list(self, buffer: ir.ArrayDecl) -> ir.ArrayDecl:
         """A list of Python integers that `int` holds takes `int` elements, else 64 bits."""
-        if buffer.type.element != ir.PY_INT or list_elements(buffer.name) not in self.ranges.names:
+        if buffer.type.element != ir.PY_INT:
             return buffer
-        width = self.width(self.ranges.names[list_elements(buffer.name)])
-        return replace(buffer, type=replace(buffer.type, dtype=I32 if width is ir.Width.INT else I64))
+        return replace(buffer, type=replace(buffer.type, dtype=I32 if self.has_int_elements(buffer.name) else I64))
+
+    def has_int_elements(self, array: str) -> bool:
+        """True for a list of Python integers that `int` holds whatever the launch is."""
+        elements = self.ranges.names.get(list_elements(array))
+        return elements is not None and self.width(elements) is ir.Width.INT
 
     def _bound_arrays(self) -> None:
         """Record the size of every array as a bound, since a flat index may reach it."""
@@ -165,6 +169,8 @@ class _Chooser:
                 return with_fields(expr, type=extent_type(self.kernel, name))
             case ir.LaunchIndex():
                 return with_fields(expr, type=ir.INT)
+            case ir.Load(array=array) if self.kernel.is_list(array):
+                return with_fields(expr, type=ir.INT if self.has_int_elements(array) else ir.LONG)
         # Never narrower than the operands: C computes in their type.
         operands = map(_width, () if _has_own_width(expr) else children(expr))
         width = max(self.width(self.ranges.of(expr)), *operands, ir.Width.INT)
