@@ -55,6 +55,8 @@ def places(i: Index["n"], x: Float32[Tensor, "n"], table: Float32[Tensor, "m"], 
     out[i] = table[int(fdim(min(x[i], 2.0), 0.0)) % len(table)]
 """
 USE: Final = """\
+from itertools import islice
+
 import row
 import torch
 import case
@@ -67,7 +69,8 @@ print("simulated", case.differences.simulate(x, y).tolist())
 print("compiled", case.differences(x, y).tolist())
 print("checked", *(bool(kernel.check()) for kernel in (case.differences, case.of_any, case.places)))
 print(case.differences.cuda_source)
-sources = [source for source in (generate(0, number) for number in range(1500)) if "py2cu.fdim(" in source][:4]
+drawn = (source for source in (generate(0, number) for number in range(1500)) if "py2cu.fdim(" in source)
+sources = list(islice(drawn, 4))
 print("drawn", len(sources))
 print("judged", {verdict.outcome for verdict in judge(sources, Setting(Device.CPU), Seconds())} <= {
     Outcome.AGREES, Outcome.REFUSED, Outcome.UNCHECKED,

@@ -34,7 +34,8 @@ def verify_step(step: Step, before: ir.Kernel | None, after: ir.Kernel, reporter
 
 def _dropped(before: ir.Kernel | None, after: ir.Kernel, reporter: Reporter) -> Iterator[tuple[str, Span]]:
     if before is not None:
-        yield from lost(before, after)
+        if before is not after:
+            yield from lost(before, after)
         return
     for function in (after, *after.functions):
         file = function.origin.file if function.origin is not None else reporter.file

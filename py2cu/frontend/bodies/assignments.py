@@ -91,14 +91,15 @@ class Unpacker:
 
         Its bounds are evaluated here: those that may change later are saved.
         """
-        assigned = self.scope.named.union(assigned_names(self.following))
 
         def keep(bound: ir.Expr, what: str) -> ir.Expr:
+            assigned = self.scope.named.union(assigned_names(self.following))
             return as_index(bound) if is_fixed(bound, assigned) else self.scope.save(as_index(bound), f"{name}_{what}")
 
         value = self.statement.value
-        reader = SequenceReader(self.scope, self.expressions.read, self.span)
-        return reader.read_range(value, keep) if isinstance(value, cst.Call) else None
+        if not isinstance(value, cst.Call):
+            return None
+        return SequenceReader(self.scope, self.expressions.read, self.span).read_range(value, keep)
 
     def _define_range(self, target: cst.Name, numbers: Range) -> None:
         """`members = range(a, b)`: a name from here to the end of the block, which has no code."""

@@ -221,8 +221,9 @@ class StatementReader:
                 return self._read_chosen(name, value, statement)
         unpacker = Unpacker(self.scope, self.expressions, statement, self.following)
         pairs = unpacker.read()
-        if not self.scope.broken.isdisjoint(name.value for name in name_nodes(statement.value)):
-            self.scope.broken.update(assigned_names((statement,)))
+        broken = self.scope.broken
+        if broken and not broken.isdisjoint(name.value for name in name_nodes(statement.value)):
+            broken.update(assigned_names((statement,)))
         return (
             *unpacker.saved,
             *(stmt for target, value in pairs for stmt in self.targets.assign(target, value, statement)),

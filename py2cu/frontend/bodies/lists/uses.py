@@ -42,8 +42,7 @@ def refuse_changed_items(node: cst.BaseExpression, start: ir.Block, body: ir.Blo
 
     Python makes the list before the loop. `start`, which begins each round, computes the item of the round.
     """
-    comprehension = next((each for each in nodes_in(node) if isinstance(each, cst.ListComp)), None)
-    if comprehension is None:
+    if not start or (comprehension := _comprehension(node)) is None:
         return
     written = {stmt.array for stmt in statements(body) if isinstance(stmt, ir.Store)}
     written |= {each.array for each in all_expressions(body) if isinstance(each, ir.Atomic)}
@@ -56,3 +55,8 @@ def refuse_changed_items(node: cst.BaseExpression, start: ir.Block, body: ir.Blo
                 hint = f"name the list before the loop: `items = {source_text(comprehension)}`"
                 scope.error("P203", what, comprehension, hint)
                 return
+
+
+def _comprehension(node: cst.BaseExpression) -> cst.ListComp | None:
+    """The first list comprehension in `node`."""
+    return next((each for each in nodes_in(node) if isinstance(each, cst.ListComp)), None)
