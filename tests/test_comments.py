@@ -19,7 +19,7 @@ import pytest
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from py2cu.translation import Text, Translation
-from tests.test_kernel_cases import CASES, Case, read_case, values_of
+from tests.test_kernel_cases import CASES, Case, read_case, translate, values_of
 
 HARMLESS: Final = "as it is"
 WORDS: Final = (
@@ -94,7 +94,7 @@ def test_what_comments_say_changes_no_code(path):
     hostile = codes(translation)
     for name, text in harmless.items():
         assert hostile[name] == text, name
-    plain = {text.name: words(text.text) for a in translated(case, case.python).texts.values() for text in a.files}
+    plain = {text.name: words(text.text) for a in translate(case).texts.values() for text in a.files}
     assert {name: re.sub(r"[\s{}]", "", text) for name, text in harmless.items()} == plain
 
 

@@ -9,6 +9,7 @@ what the translator says; the diff is the review. `=== constexpr` has the values
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.util
 import re
 import subprocess
@@ -93,14 +94,21 @@ def said(translation: Translation) -> str:
 
 
 def translate(case: Case, **values: tuple[int, ...]) -> Translation:
-    return translate_file(SourceFile(f"{case.path.stem}.py", case.python), values={**values_of(case), **values})
+    """Its translation, which many tests of a process share."""
+    return translate_once(case.path.stem, case.python, tuple({**values_of(case), **values}.items()))
+
+
+@functools.cache
+def translate_once(stem: str, python: str, values: tuple[tuple[str, tuple[int, ...]], ...]) -> Translation:
+    return translate_file(SourceFile(f"{stem}.py", python), values=dict(values))
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_translation_is_as_kept(path, request):
     case = read_case(path)
     translation = translate(case)
-    assert translate(case) == translation, "two translations of one text differ"
+    again = translate_file(SourceFile(f"{case.path.stem}.py", case.python), values=values_of(case))
+    assert again == translation, "two translations of one text differ"
 
     emitted = {"cuda": device_functions(translation.cuda.kernel.text), "notes": said(translation)}
     if request.config.getoption("--update-golden") or "cuda" not in case.sections:

@@ -273,7 +273,8 @@ def _compiler(setting: Setting) -> list[str]:
         flags = [*toolchain.gencode_flags(toolchain.gpu_architectures()), f"--fmad={str(setting.fma).lower()}"]
         return [str(toolchain.find_nvcc()), "-std=c++17", "-O1", *flags, "-shared", "-Xcompiler=-fPIC", "-w"]
     contraction = ["-march=native", "-ffp-contract=fast"] if setting.fma else ["-ffp-contract=off"]
-    level = "-O0" if setting.device is Device.WIDTHS else "-O1"  # compilers take long to inline checked integers
+    is_checked = setting.device is Device.WIDTHS or setting.checks
+    level = "-O0" if is_checked else "-O1"  # compilers take long to inline checks
     flags = ["-std=c++17", level, *contraction, "-fvisibility=hidden", "-w", "-shared", "-fPIC"]
     return [str(toolchain.find_cxx()), *torch_headers(), "-x", "c++", *flags, *setting.checks]
 

@@ -162,7 +162,8 @@ class ExpressionReader:
         if (launched := self.scope.launch_object(node)) is not None:
             return self._read_launch(node, launched, "x")
         if name in self.scope.bound:
-            return replace(self.scope.bound[name], span=span)
+            value = self.scope.bound[name]
+            return value if isinstance(value, ir.Load) else replace(value, span=span)  # iteration reads the element
         if name in self.scope.arrays or name in self.scope.views.views:
             tested = f", or test `{name} is not None`" if name in self.scope.optional_parameters else ""
             what = f"`{name}` is an array; a kernel works on its elements"

@@ -5,7 +5,7 @@ In: a LibCST expression in a scope. Out: a `View`, the array and indices of an e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -138,7 +138,9 @@ def read_subscript(node: cst.Subscript, scope: Scope, read: Read) -> View | Elem
     if len(indices) == base.rank:
         return Element(base.array, base.indices(indices))
     part = base.at(tuple(_from_start(index, base, axis, scope) for axis, index in enumerate(indices)))
-    return _sliced(part, ranges[0], scope, read) if ranges and isinstance(ranges[0], cst.Slice) else part
+    if ranges and isinstance(ranges[0], cst.Slice):
+        part = _sliced(part, ranges[0], scope, read)
+    return replace(part, origin=scope.span_of(node))
 
 
 def _from_start(index: ir.Expr, base: View, axis: int, scope: Scope) -> ir.Expr:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from py2cu import ir
 from py2cu.builtins.casts import INDEX
 from py2cu.ir.visit import names_in
+from py2cu.source import Span
 
 ZERO = ir.Constant(0, type=ir.PY_INT)
 
@@ -20,7 +21,8 @@ ZERO = ir.Constant(0, type=ir.PY_INT)
 class View:
     """The part of `array` under the indices `prefix`; on its first axis, the elements from `start` to `stop`.
 
-    `rank` counts the axes that are left. `start` is None at the first element, `stop` None at the last.
+    `rank` counts the axes that are left. `start` is None at the first element, `stop` None at the last. `origin` is the
+    span of the expression that makes the part: accesses of it that have no expression of their own take that span.
     """
 
     array: str
@@ -28,6 +30,7 @@ class View:
     prefix: tuple[ir.Expr, ...] = ()
     start: ir.Expr | None = None
     stop: ir.Expr | None = None
+    origin: Span | None = field(default=None, compare=False)
 
     def indices(self, indices: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
         """Convert indices in the view to indices in the array."""
@@ -37,7 +40,13 @@ class View:
 
     def at(self, indices: tuple[ir.Expr, ...]) -> View:
         """The part of the array that these leading indices select; they are fewer than `rank`."""
-        return View(self.array, self.rank - len(indices), self.indices(indices)) if indices else self
+        return (
+            View(self.array, self.rank - len(indices), self.indices(indices), origin=self.origin) if indices else self
+        )
+
+    def load(self, indices: tuple[ir.Expr, ...], span: Span) -> ir.Load:
+        """The element at `indices`, which iteration reads; `span` stands for a whole array, which nothing makes."""
+        return ir.Load(self.array, self.indices(indices), self.origin or span)
 
     def extent(self, axis: int) -> ir.Expr:
         """The number of elements on an axis of the view."""

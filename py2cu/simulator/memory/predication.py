@@ -21,7 +21,7 @@ from py2cu.simulator.launch import AXES, Triple
 from py2cu.simulator.memory.arrays import ArrayView
 from py2cu.simulator.memory.rows import Rows
 from py2cu.simulator.memory.shared import SharedView
-from py2cu.simulator.memory.views import is_partial, iterate, part_at
+from py2cu.simulator.memory.views import Part, is_partial, iterate, part_at
 from py2cu.simulator.state import THREAD, LaunchState
 from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.family import PyComplex, PyFloat, element_class
@@ -84,7 +84,7 @@ class PredicatedArray:
     def get(self, index: Any, frame: FrameType, /) -> Any:
         """The element or the part at `index`, for the user's frame."""
         if is_partial(self._array, index):
-            return part_at(self, index)
+            return part_at(_Skipped(self._array) if is_predicated_off(frame) else self, index, PredicatedPart)
         array, position = self.access(index, frame)
         return array.load(position, frame)
 
@@ -103,6 +103,27 @@ class PredicatedArray:
     def view(self, rows: int, row: int) -> PredicatedRows:
         assert isinstance(self._array, ArrayView)
         return PredicatedRows(self._array.view(rows, row))
+
+
+class PredicatedPart(Part):
+    """A part of a `PredicatedArray`. Iteration has no expressions of its own: it reads zeros where the expression that
+    makes the part is predicated off.
+    """
+
+    __slots__ = ()
+
+    def part(self, index: Any, frame: FrameType) -> Part | None:
+        return part_at(_Skipped(self) if is_predicated_off(frame) else self, index, PredicatedPart)
+
+
+class _Skipped:
+    """An array, or a part of one, every access of which is predicated off."""
+
+    def __init__(self, array: Any) -> None:
+        self.name, self.dtype, self.extents = array.name, array.dtype, array.extents
+
+    def access(self, *_: object) -> tuple[ArrayView, int]:
+        return scratch_element(self)
 
 
 class PredicatedRows:

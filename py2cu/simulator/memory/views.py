@@ -65,11 +65,15 @@ class Part(Shaped):
 
     def get(self, index: Any, frame: FrameType, /) -> Any:
         """The element or the part at `index`, for the user's frame."""
-        part = part_at(self, index)
+        part = self.part(index, frame)
         if part is not None:
             return part
         array, position = self.access(index if isinstance(index, tuple) else (index,), frame)
         return array.load(position, frame)
+
+    def part(self, index: Any, _: FrameType) -> Part | None:
+        """The part of this part at `index`, which the user's frame makes; None where that is one element."""
+        return part_at(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.store(index, value, sys._getframe(1))
@@ -109,8 +113,8 @@ def is_partial(array: Any, index: Any) -> bool:
     return len(indices) < len(array.extents) or any(isinstance(each, slice) for each in indices)
 
 
-def part_at(array: Any, index: Any) -> Part | None:
-    """The part of `array` that `index` selects; None where it selects one element.
+def part_at(array: Any, index: Any, kind: type[Part] = Part) -> Part | None:
+    """The part of `array` that `index` selects, as an object of class `kind`; None where it selects one element.
 
     Raises:
         IndexError: it takes more indices than there are dimensions, or slices another axis than the first one left.
@@ -130,7 +134,7 @@ def part_at(array: Any, index: Any) -> Part | None:
     start, stop, step = (ranges[0] if ranges else slice(None)).indices(left[0])
     if step != 1:
         raise IndexError(f"a part of `{array.name}` takes neighbouring elements: `[a:b]`")
-    return Part(array, tuple(singles), start, (max(0, stop - start), *left[1:]))
+    return kind(array, tuple(singles), start, (max(0, stop - start), *left[1:]))
 
 
 def store_items(part: Any, value: Any, frame: FrameType) -> None:

@@ -43,7 +43,7 @@ class Elements:
     def item(self, at: ir.Expr) -> Item:
         if self.view.rank > 1:
             return self.view.at((at,))
-        return ir.Load(self.view.array, self.view.indices((at,)), self.span)
+        return self.view.load((at,), self.span)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,10 +86,7 @@ def _items(item: Item, target: cst.Tuple | cst.List, scope: Scope, checks: list[
             if length is None:
                 has_count = ir.Compare("==", item.extent(0), ir.Constant(count, span, ir.PY_INT), span)
                 checks.append(ir.Assert(has_count, (f"{count} values are unpacked",), "", span))
-            return tuple(
-                item.at((place,)) if item.rank > 1 else ir.Load(item.array, item.indices((place,)), span)
-                for place in places
-            )
+            return tuple(item.at((place,)) if item.rank > 1 else item.load((place,), span) for place in places)
         case _:
             names = [element.value for element in target.elements]
             scope.error("P103", "a number cannot be unpacked", target, rewrite_names(names, 1))
