@@ -45,6 +45,7 @@ from py2cu.passes.checks.optional_parameters import check_optional_parameters
 from py2cu.passes.checks.performance import note_performance
 from py2cu.passes.checks.powers import check_powers
 from py2cu.passes.checks.row_width import check_row_widths
+from py2cu.passes.find_independent_dims import find_independent_dims
 from py2cu.passes.guards.early_return import add_guards
 from py2cu.passes.infer_roles import infer_roles
 from py2cu.passes.lowering.evaluate_once import evaluate_once
@@ -119,6 +120,7 @@ EFFECTS: Final = passes(
     everywhere(check_endless_loops),
     check_powers,
     warn_narrow_integers,
+    find_independent_dims,
 )
 # Notes on performance, on request.
 NOTES: Final = passes(Stage.TYPED, note_performance)

@@ -22,7 +22,11 @@ from py2cu.ir.visit import names_in, statements
 def signature_of(family: ir.Instances) -> Signature:
     """The calling side of a kernel."""
     first = _signature(family[0])
-    return replace(first, instances=tuple(_signature(k.plain) for k in family)) if family[0].variables else first
+    if not family[0].variables:
+        return first
+    instances = tuple(_signature(k.plain) for k in family)
+    independent = (dim for dim in first.independent_dims if all(dim in each.independent_dims for each in instances))
+    return replace(first, instances=instances, independent_dims=tuple(independent))
 
 
 def _signature(kernel: ir.Kernel) -> Signature:
@@ -35,6 +39,7 @@ def _signature(kernel: ir.Kernel) -> Signature:
         dims=dims,
         measured=find_measured(kernel, dims),
         indices=kernel.indices,
+        independent_dims=kernel.independent_dims,
         flat_indices=kernel.flat_indices,
         launch=kernel.launch,
         size=kernel.size,

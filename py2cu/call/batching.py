@@ -1,19 +1,32 @@
-"""Run a kernel's op under `torch.func.vmap`: once for each element of the batch.
+"""Run a kernel's op under `torch.func.vmap`: once where this is exact, else once for each element of the batch.
 
 In: the arguments of a call, some of them batched. Out: batched outputs. Errors: `RuntimeError` for an array that the
 kernel writes and that has no batch dimension, as for torch's own in-place operations.
+
+    x of n elements, out of n elements, a batch of b        one call with b * n elements
+
+The kernel has to compute independently along a dimension (`Signature.independent_dims`) that every batched array has:
+the batch is merged into this dimension.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import torch
 from torch._C import _functorch
 from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 
+from py2cu.ir.abi.parameters import Parameter
+from py2cu.ir.abi.schemas import ON_GRID
+from py2cu.ir.abi.signature import Signature
+from py2cu.ir.types import ArrayType, Constant, DimExpr, Name
+
 _BATCHED: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.FuncTorchBatched)
+_AXES: Final = "xyz"
+_MAX_BLOCKS: Final = 65_535  # of a grid in y and in z
 
 
 class _Argument(NamedTuple):
@@ -23,18 +36,63 @@ class _Argument(NamedTuple):
     axis: int | None
     is_written: bool
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape in each call."""
+        return tuple(size for axis, size in enumerate(self.value.shape) if axis != self.axis)
+
     def slice(self, number: int) -> Any:
         return self.value if self.axis is None else self.value.select(self.axis, number).contiguous()
 
-    def put_back(self, number: int, updated: torch.Tensor) -> None:
-        """Store what a call wrote into the copy of a slice that is not contiguous."""
-        original = self.value.select(self.axis, number)
-        if not original.is_contiguous():
-            original.copy_(updated)
+
+class _Place(NamedTuple):
+    """The dimension of an array into which the batch is merged."""
+
+    type: ArrayType
+    axis: int
+
+    @property
+    def is_leading(self) -> bool:
+        """True for the product of leading extents: the batch is one extent more."""
+        return bool(self.type.leading) and self.axis == 0
+
+    def extents(self, shape: Sequence[int]) -> tuple[int, ...] | None:
+        """The extents of the dimension in an array of this shape; None if it has too few or too many."""
+        leading, others = self.type.split(shape)
+        if len(others) != self.type.trailing:
+            return None
+        return leading if self.is_leading else (others[self.axis - bool(self.type.leading)],)
+
+    def batch_axis(self, rank: int) -> int:
+        """The batch dimension, before the dimension that it is merged into, in an array of one dimension more."""
+        return 0 if self.is_leading else rank - len(self.type.dims) + self.axis
+
+    def separate(self, argument: _Argument, size: int) -> torch.Tensor:
+        """The array with the batch dimension in its place."""
+        value: torch.Tensor = argument.value
+        axis = self.batch_axis(len(argument.shape))
+        if argument.axis is not None:
+            return value.movedim(argument.axis, axis)
+        return value.unsqueeze(axis).expand(*value.shape[:axis], size, *value.shape[axis:])
+
+    def merge(self, separate: torch.Tensor) -> torch.Tensor:
+        """The array that one launch takes: a view where memory has this order, else a copy."""
+        axis = self.batch_axis(separate.ndim - 1)
+        contiguous = separate.contiguous()
+        return contiguous if self.is_leading else contiguous.flatten(axis, axis + 1)
+
+    def split(self, merged: torch.Tensor, size: int, extent: int) -> torch.Tensor:
+        """The opposite of `merge`."""
+        if self.is_leading:
+            return merged
+        axis = self.batch_axis(merged.ndim)
+        return merged.reshape(*merged.shape[:axis], size, extent, *merged.shape[axis + 1 :])
 
 
-def run_batched(name: str, op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Call `op`, of the kernel `name`, for each element of the batch of the innermost `vmap`."""
+def run_batched(
+    signature: Signature, arrays: Mapping[str, Parameter], op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """Call `op` for each element of the batch of the innermost `vmap`; `arrays` are its array arguments, by name."""
     level = retrieve_current_functorch_interpreter().level()
     written = {argument.name for argument in op._schema.arguments if argument.alias_info is not None}
     given = {**dict(zip((each.name for each in op._schema.arguments), args, strict=False)), **kwargs}
@@ -44,15 +102,14 @@ def run_batched(name: str, op: Any, args: Sequence[Any], kwargs: Mapping[str, An
         if not sizes:
             return op(*args, **kwargs)
         for key, argument in arguments.items():
-            if argument.is_written and argument.axis is None:
-                what = f"under `vmap`, {name} writes `{key}`, which has no batch dimension"
+            if argument.is_written and argument.axis is None and argument.value is not None:
+                what = f"under `vmap`, {signature.name} writes `{key}`, which has no batch dimension"
                 raise RuntimeError(f"{what}; pass an array with one")
-        results = [_call(op, arguments, number) for number in range(sizes[0])]
-        if results[0] is None:
-            return None
-        if isinstance(results[0], torch.Tensor):
-            return _functorch._add_batch_dim(torch.stack(results), 0, level)
-        return tuple(_functorch._add_batch_dim(torch.stack(each), 0, level) for each in zip(*results, strict=True))
+        batch = _Batch(signature, {key: arrays[key] for key in arguments if key in arrays}, op, arguments, sizes[0])
+        merged = None if op._overloadname == ON_GRID else batch.find_merged_dimension()
+        outputs = batch.call_each() if merged is None else batch.call_once(merged)
+    batched = tuple(_functorch._add_batch_dim(array, axis, level) for array, axis in outputs)
+    return batched[0] if len(batched) == 1 else batched or None
 
 
 def _argument(value: Any, level: int, is_written: bool) -> _Argument:
@@ -62,10 +119,96 @@ def _argument(value: Any, level: int, is_written: bool) -> _Argument:
     return _Argument(plain, axis, is_written)
 
 
-def _call(op: Callable[..., Any], arguments: Mapping[str, _Argument], number: int) -> Any:
-    slices = {name: argument.slice(number) for name, argument in arguments.items()}
-    result = op(**slices)
-    for name, argument in arguments.items():
-        if argument.is_written:
-            argument.put_back(number, slices[name])
-    return result
+class _Merged(NamedTuple):
+    """An independent dimension: its extent, and its place in the arrays that have it, the outputs included."""
+
+    extent: int
+    places: Mapping[str, _Place]
+
+
+class _Batch(NamedTuple):
+    """A call of `op` for a batch of `size` elements; `arrays` has the parameters of the array arguments."""
+
+    signature: Signature
+    arrays: Mapping[str, Parameter]
+    op: Any
+    arguments: Mapping[str, _Argument]
+    size: int
+
+    def find_merged_dimension(self) -> _Merged | None:
+        """The dimension into which the batch is merged; None where one launch cannot compute the whole batch.
+
+        Arrays whose extents contradict each other are left to `call_each`, which refuses them with their shapes.
+        """
+        for dim in self.signature.independent_dims:
+            places = {
+                p.name: _Place(p.type, axis)
+                for p in self.signature.parameters
+                if isinstance(p.type, ArrayType)
+                for axis, extent in enumerate(p.type.dims)
+                if _is_named(extent, dim)
+            }
+            names = {key: p.name for key, p in self.arrays.items() if self.arguments[key].value is not None}
+            batched = {name for key, name in names.items() if self.arguments[key].axis is not None}
+            if not places.keys() >= batched.union(p.name for p in self.signature.outputs):
+                continue
+            extents = [places[n].extents(self.arguments[key].shape) for key, n in names.items() if n in places]
+            first = extents[0]
+            if first is not None and all(each == first for each in extents):
+                extent = math.prod(first)
+                if self._fits_grid(dim, extent * self.size):
+                    return _Merged(extent, places)
+        return None
+
+    def _fits_grid(self, dim: str, extent: int) -> bool:
+        """Whether a launch may have so many threads along `dim`: a grid has fewer blocks in y and z than in x."""
+        axis = next((_AXES.index(index.axis) for index in self.signature.indices if _is_named(index.extent, dim)), 0)
+        block = self.signature.block[axis : axis + 1]
+        threads = int(block[0].value) if block and isinstance(block[0], Constant) else 1
+        return axis == 0 or extent <= _MAX_BLOCKS * threads
+
+    def call_once(self, merged: _Merged) -> list[tuple[torch.Tensor, int]]:
+        """The outputs with their batch dimensions, computed by one call with longer arrays."""
+        values = {key: argument.value for key, argument in self.arguments.items()}
+        updated = []
+        for key, parameter in self.arrays.items():
+            argument, place = self.arguments[key], merged.places.get(parameter.name)
+            if place is not None and argument.value is not None:
+                separate = place.separate(argument, self.size)
+                values[key] = place.merge(separate)
+                if argument.is_written and not separate.is_contiguous():
+                    updated.append((place, separate, values[key]))
+        results = _as_tuple(self.op(**values))
+        for place, separate, copy in updated:
+            separate.copy_(place.split(copy, self.size, merged.extent))
+        places = [merged.places[p.name] for p in self.signature.outputs][: len(results)]
+        return [
+            (place.split(result, self.size, merged.extent), place.batch_axis(result.ndim - place.is_leading))
+            for place, result in zip(places, results, strict=True)
+        ]
+
+    def call_each(self) -> list[tuple[torch.Tensor, int]]:
+        """The outputs with their batch dimensions, computed by a call for each element."""
+        if self.size == 0:
+            what = f"under `vmap`, {self.signature.name} is called once for each element, and the batch has none"
+            raise RuntimeError(f"{what}; pass a batch of at least one")
+        results = [self._call(number) for number in range(self.size)]
+        return [(torch.stack(each), 0) for each in zip(*results, strict=True)]
+
+    def _call(self, number: int) -> tuple[torch.Tensor, ...]:
+        slices = {key: argument.slice(number) for key, argument in self.arguments.items()}
+        results = _as_tuple(self.op(**slices))
+        for key, argument in self.arguments.items():
+            if argument.is_written and argument.axis is not None:
+                original = argument.value.select(argument.axis, number)
+                if not original.is_contiguous():  # the call updated a copy
+                    original.copy_(slices[key])
+        return results
+
+
+def _as_tuple(result: Any) -> tuple[torch.Tensor, ...]:
+    return () if result is None else result if isinstance(result, tuple) else (result,)
+
+
+def _is_named(extent: DimExpr, dim: str) -> bool:
+    return isinstance(extent, Name) and extent.id == dim

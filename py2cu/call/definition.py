@@ -184,7 +184,8 @@ class _Overload:
         return outputs[0] if len(outputs) == 1 else outputs or None
 
     def batched(self, *args: Any, **kwargs: Any) -> Any:
-        return run_batched(self.signature.name, self.op(), args, kwargs)
+        arrays = {names[0]: parameter for parameter, names in self.parameters if parameter.is_array}
+        return run_batched(self.signature, arrays, self.op(), args, kwargs)
 
     def bump_versions(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         """Tell autograd that the arrays which the kernel writes change."""

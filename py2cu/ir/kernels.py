@@ -160,6 +160,7 @@ class Kernel:
     locals: tuple[tuple[str, ValueType], ...] = ()  # set by infer_types
     guards: tuple[Guard, ...] = ()  # set by add_guards
     predicated: tuple[PredicatedSite, ...] = ()  # set by add_guards: skipped by threads past the end
+    independent_dims: tuple[str, ...] = ()  # set by find_independent_dims
     negative_indices: tuple[NegativeIndex, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
     bounds: tuple[
         IndexBound, ...

@@ -68,6 +68,8 @@ def _print_launch(kernel: Kernel) -> Iterator[str]:
         yield f"  size {_print_all(kernel.size)}"
     yield f"  block {_print_all(kernel.block)}"
     yield from (f"  guard {guard.index} >= {print_expr(guard.extent)} on {guard.axis}" for guard in kernel.guards)
+    if kernel.independent_dims:
+        yield f"  independent: {', '.join(kernel.independent_dims)}"
     for site in kernel.predicated:
         yield f"  predicated at line {site.line}: {', '.join(guard.index for guard in site.guards)}"
     for bound in kernel.bounds:
