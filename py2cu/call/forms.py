@@ -1,7 +1,8 @@
 """Call a kernel's op `py2cu::…`: from Python where autograd, a mode or a transform takes part, and under Dynamo.
 
 In: a call's arguments. Out: the outputs. Dynamo traces the functions here in place of those of `Kernel`, and takes the
-`CallForm` as a constant: the graph holds the op alone, and a call costs no guard besides the kernel's identity.
+`CallForm` as a constant: the graph holds the op alone, and the guards are the identities of the kernel and its
+backwards.
 """
 
 from __future__ import annotations

@@ -168,7 +168,8 @@ class _Backward:
     ) -> dict[str, torch.Tensor]:
         """The gradients that the kernel computes, by the name of the input.
 
-        An incoming gradient that the kernel overwrites is copied, since autograd may use it elsewhere.
+        An incoming gradient that the kernel overwrites is copied, since autograd may use it elsewhere. The gradient of
+        an optional array that is None is left out.
         """
         results = dict(self.form.results)
         arguments = {name: values[name] for name in (*self.form.values, *self.form.dims) if name in values}
@@ -180,13 +181,15 @@ class _Backward:
             else:
                 arguments[name] = gradient if self.call.signature.strided else gradient.contiguous()
         for name in self.form.accumulated:
+            if results[name] not in shapes:
+                continue
             shape, dtype = shapes[results[name]]
             arguments[name] = next(iter(incoming.values())).new_zeros(shape, dtype=dtype)
         returned = self.call((), arguments)
         outputs = [p.name for p in self.call.signature.outputs]
         allocated = returned if isinstance(returned, tuple) else (returned,)
         arguments |= zip(outputs, allocated if outputs else (), strict=True)
-        return {target: arguments[name] for name, target in results.items()}
+        return {target: arguments[name] for name, target in results.items() if name in arguments}
 
 
 def _matched(signature: Signature, calls: Sequence[BackwardCall]) -> list[_Backward]:

@@ -2,12 +2,13 @@
 
 Dynamo reads two attributes of functions, and nothing else has to know that it is at work: a function is replaced by its
 `_torchdynamo_inline`, and one that is `_dynamo_marked_constant` (`torch.compiler.assume_constant_result`) is called
-while Dynamo traces. Importing this module does not import torch, which Dynamo's users have imported.
+while Dynamo traces. A compiled function is compiled again once another backward is attached. Importing this module does
+not import torch, which Dynamo's users have imported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from py2cu.options import Extent
@@ -24,6 +25,7 @@ class Traced(Protocol):
     """What is known here of a `Kernel`."""
 
     __name__: str
+    backwards: Sequence[Traced]
 
     def _prepare(self) -> KernelCall: ...
 
@@ -54,6 +56,7 @@ def traced_op(kernel: Traced) -> Any:
     """The getter of `Kernel.op`."""
     import torch
 
+    _guard_backwards(kernel)
     name, overload = _op_name(kernel)
     return getattr(getattr(torch.ops.py2cu, name), overload)
 
@@ -61,6 +64,7 @@ def traced_op(kernel: Traced) -> Any:
 def _call(kernel: Traced, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
     from py2cu.call.forms import call_op
 
+    _guard_backwards(kernel)
     named = tuple([(name, type(value)) for name, value in kwargs.items()])
     form = _form(kernel, tuple([type(each) for each in args]), named, bool(launch))
     if form.missing:
@@ -75,10 +79,25 @@ def _form(kernel: Traced, types: tuple[type, ...], named: tuple[tuple[str, type]
     return form_of(kernel._prepare().operator, types, dict(named), on_grid=on_grid)
 
 
+def _guard_backwards(kernel: Traced) -> None:
+    """Make Dynamo trace again once a backward is attached to the kernel or to one of its backwards.
+
+    Iterating over a list guards its length, and the call of a constant function the identity of its argument.
+    """
+    for backward in kernel.backwards:
+        _guard_identity(backward)
+        _guard_backwards(backward)
+
+
+def _guard_identity(_: Traced) -> None:
+    pass
+
+
 def _op_name(kernel: Traced) -> tuple[str, str]:
     op = kernel._prepare().op
     return op._opname, op._overloadname
 
 
+_guard_identity._dynamo_marked_constant = True  # type: ignore[attr-defined]
 _form._dynamo_marked_constant = True  # type: ignore[attr-defined]
 _op_name._dynamo_marked_constant = True  # type: ignore[attr-defined]

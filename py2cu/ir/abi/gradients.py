@@ -141,6 +141,8 @@ class _Pair:
         elif parameter.role is not Role.INPUT:
             what = f"`{name}` is a value of `{self.forward.name}`, and its backward may not write it"
             yield self._misfit(parameter, what, f"write gradients: {_listed(self._results)}")
+        elif own.may_be_none and not self.backward.is_optional(parameter):
+            yield self._never_none(parameter, own)
 
     def _misfits_of_gradient(self, target: Parameter, parameter: Parameter) -> Iterator[Misfit]:
         name, forward = parameter.name, self.forward.name
@@ -156,6 +158,13 @@ class _Pair:
         elif parameter.role is not Role.INPUT and target.role is Role.OUTPUT:
             what = f"`{name}` is the gradient of an output of `{forward}`, and its backward may only read it"
             yield self._misfit(parameter, what, f"write gradients of inputs: {_listed(self._results)}")
+        elif parameter.role is Role.INOUT and target.may_be_none and not parameter.may_be_none:
+            yield self._never_none(parameter, target)
+
+    def _never_none(self, parameter: Parameter, own: Parameter) -> Misfit:
+        """Refuses a parameter that has no value in a call of the forward without `own`."""
+        what = f"`{own.name}` of `{self.forward.name}` may be None, and `{parameter.name}` here may not"
+        return self._misfit(parameter, what, f"annotate `{parameter.name}` with `| None = None`")
 
     def _misfit(self, parameter: Parameter, message: str, hint: str) -> Misfit:
         return Misfit(self.place, parameter, message, hint)

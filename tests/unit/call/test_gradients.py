@@ -395,6 +395,75 @@ def test_an_edit_of_a_backward_is_another_op() -> None:
     assert not hasattr(torch.ops.py2cu, name)
 
 
+@pytest.mark.slow
+def test_a_compiled_function_sees_backwards_that_are_attached_later() -> None:
+    @kernel
+    def same(i: Index["n"], x: Float32[Tensor, "n"], y: Float32[Tensor, "n"], z: Float32[Tensor, "n"]):
+        y[i] = x[i]
+        z[i] = x[i]
+
+    def first(i: Index["n"], grad_y: Float32[Tensor, "n"], grad_x: Float32[Tensor, "n"]):
+        grad_x[i] = grad_y[i]
+
+    def all_of_it(
+        i: Index["n"], grad_y: Float32[Tensor, "n"], grad_z: Float32[Tensor, "n"], grad_x: Float32[Tensor, "n"]
+    ):
+        grad_x[i] = grad_y[i] + grad_z[i]
+
+    def second(i: Index["n"], grad_grad_x: Float32[Tensor, "n"], grad_grad_y: Float32[Tensor, "n"]):
+        grad_grad_y[i] = grad_grad_x[i]
+
+    backward = same.backward(first)
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x: same(x), fullgraph=True, backend="aot_eager")
+    x = leaf(2, dtype=torch.float32)
+    assert [each.requires_grad for each in compiled(x)] == [True, False]
+    name = same.op._opname
+    backward.backward(second)
+    compiled(x)
+    assert same.op._opname != name
+    same.backwards[:] = []
+    same.backward(all_of_it)
+    assert [each.requires_grad for each in compiled(x)] == [True, True]
+    assert torch.autograd.grad(sum(compiled(x)).sum(), x)[0].tolist() == [2, 2]
+
+
+def test_optional_parameters() -> None:
+    @kernel
+    def scaled_at(
+        i: Index["n"],
+        x: Float[Tensor, "n"],
+        out: Float[Tensor, "n"],
+        bias: Float[Tensor, "m"] | None = None,
+        by: float | None = None,
+    ):
+        out[i] = (x[i] if by is None else x[i] * by) + (0 if bias is None else bias[0])
+
+    @scaled_at.backward
+    def scaled_at_all(
+        i: Index["n"],
+        grad_out: Float[Tensor, "n"],
+        grad_x: Float[Tensor, "n"],
+        by: float | None = None,
+        grad_bias: Float[Tensor, "m"] | None = None,
+    ):
+        grad_x[i] = grad_out[i] if by is None else grad_out[i] * by
+        if grad_bias is not None:
+            atomic.add(grad_bias, 0, grad_out[i])
+
+    x, bias = leaf(3), leaf(2)
+    for by in (None, 3.0):
+        assert gradcheck(lambda x, by=by: scaled_at(x, by=by), (x,))
+        assert gradcheck(lambda x, bias, by=by: scaled_at(x, bias=bias, by=by), (x, bias))
+
+    @scaled_at.backward
+    def never_none(i: Index["n"], by: float, grad_out: Float[Tensor, "n"], grad_x: Float[Tensor, "n"]):
+        grad_x[i] = grad_out[i] * by
+
+    with pytest.raises(TranslationError, match="`by` of `scaled_at` may be None, and `by` here may not"):
+        scaled_at(x)
+
+
 TEXT = """
 import torch
 from jaxtyping import Float32
