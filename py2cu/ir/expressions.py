@@ -119,12 +119,16 @@ class IsGiven:
 
 @record(frozen=True, slots=True)
 class Load:
-    """`array[indices]` as a value; one flat index after `flatten_subscripts`."""
+    """`array[indices]` as a value; one flat index after `flatten_subscripts`.
+
+    `origin` is the span of the expression that makes the part of the array which iteration reads from.
+    """
 
     array: str
     indices: tuple[Expr, ...]
     span: Span = span_field()
     type: Type = UNKNOWN
+    origin: Span | None = field(default=None, compare=False, repr=False)
 
 
 @record(frozen=True, slots=True)

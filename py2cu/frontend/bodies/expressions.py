@@ -162,8 +162,7 @@ class ExpressionReader:
         if (launched := self.scope.launch_object(node)) is not None:
             return self._read_launch(node, launched, "x")
         if name in self.scope.bound:
-            value = self.scope.bound[name]
-            return value if isinstance(value, ir.Load) else replace(value, span=span)  # iteration reads the element
+            return replace(self.scope.bound[name], span=span)
         if name in self.scope.arrays or name in self.scope.views.views:
             tested = f", or test `{name} is not None`" if name in self.scope.optional_parameters else ""
             what = f"`{name}` is an array; a kernel works on its elements"

@@ -22,7 +22,7 @@ class View:
     """The part of `array` under the indices `prefix`; on its first axis, the elements from `start` to `stop`.
 
     `rank` counts the axes that are left. `start` is None at the first element, `stop` None at the last. `origin` is the
-    span of the expression that makes the part: accesses of it that have no expression of their own take that span.
+    span of the expression that makes the part.
     """
 
     array: str
@@ -45,8 +45,8 @@ class View:
         )
 
     def load(self, indices: tuple[ir.Expr, ...], span: Span) -> ir.Load:
-        """The element at `indices`, which iteration reads; `span` stands for a whole array, which nothing makes."""
-        return ir.Load(self.array, self.indices(indices), self.origin or span)
+        """The element at `indices`, which iteration reads."""
+        return ir.Load(self.array, self.indices(indices), span, origin=self.origin)
 
     def extent(self, axis: int) -> ir.Expr:
         """The number of elements on an axis of the view."""

@@ -48,13 +48,17 @@ def _predicated_sites(kernel: ir.Kernel, needed: Needed) -> tuple[PredicatedSite
     """The predicated accesses, which the simulator skips past the end as well."""
     guards: dict[tuple[str, ir.Expr], Guard] = {(guard.index, guard.extent): guard for guard in kernel.guards}
     calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, ir.DeviceCall)}
-    sites = []
+    origins: dict[Span, list[Span]] = {}
+    for node in all_expressions(kernel.body):
+        if isinstance(node, ir.Load) and node.origin is not None:
+            origins.setdefault(node.span, []).append(node.origin)
+    sites: dict[PredicatedSite, None] = {}
     for span, limits in needed.items():
         guards_of_access = tuple(guards[print_expr(limit.index), limit.bound] for limit in limits if limit.bound)
         type_ = calls[span].type if span in calls else None
         result = type_ if isinstance(type_, ir.ElementType | ir.PythonType | ir.TupleType) else None
-        if guards_of_access:
-            sites.append(PredicatedSite(span.end_line, span.end_column, guards_of_access, result))
+        for each in (span, *origins.get(span, ())) if guards_of_access else ():
+            sites[PredicatedSite(each.end_line, each.end_column, guards_of_access, result)] = None
     return tuple(sites)
 
 

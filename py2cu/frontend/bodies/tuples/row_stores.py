@@ -79,7 +79,7 @@ class _PartStore:
                     is_same = ir.Compare("==", one, two, self.span)
                     self.before.append(ir.Assert(is_same, ("the parts have one shape",), "", self.span))
         part, other = self.kept(part), self.kept(other)
-        return self.loops(part, lambda places: other.load(places, self.span))
+        return self.loops(part, lambda places: other.load(places, other.origin or self.span))
 
     def may_overlap(self, part: View, other: View) -> bool:
         """True for slices of one array: whole rows are the same one, or two that share no element."""
