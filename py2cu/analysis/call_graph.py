@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from py2cu import ir
-from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.visit import all_expressions, cached_by_block, statements
 
 
 def callees(block: ir.Block) -> tuple[str, ...]:
     """The keys of the device functions that `block` calls, each once."""
-    return tuple(dict.fromkeys(node.function for node in all_expressions(block) if isinstance(node, ir.DeviceCall)))
+    return tuple(_callees(block))
+
+
+@cached_by_block
+def _callees(block: ir.Block) -> Iterator[str]:
+    calls = (node.function for node in all_expressions(block) if isinstance(node, ir.DeviceCall))
+    return iter(dict.fromkeys(calls))
 
 
 def reachable_functions(kernel: ir.Kernel) -> tuple[ir.Kernel, ...]:

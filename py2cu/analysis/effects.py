@@ -70,8 +70,8 @@ def has_collective(block: ir.Block) -> bool:
 
 @cached_by_block
 def _collectives(block: ir.Block) -> Iterator[ir.Stmt | ir.Expr]:
-    yield from filter(is_wait, statements(block))
-    yield from filter(is_wait, all_expressions(block))
+    yield from (stmt for stmt in statements(block) if isinstance(stmt, ir.Sync) and is_wait(stmt))
+    yield from (node for node in all_expressions(block) if isinstance(node, ir.Call) and is_wait(node))
 
 
 def waiting_functions(kernel: ir.Kernel) -> frozenset[str]:

@@ -249,7 +249,10 @@ class Kernel:
         return next((p for p in self.parameters if p.name == name), None)
 
     def array_decl(self, name: str) -> ArrayDecl | None:
-        return next((buffer for buffer in self.array_decls if buffer.name == name), None)
+        for buffer in self.array_decls:
+            if buffer.name == name:
+                return buffer
+        return None
 
     def vector_width(self, name: str) -> int:
         """The number of elements in a row of `name`, accessed at once; 0 if `name` is no view in rows."""

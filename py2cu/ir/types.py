@@ -26,10 +26,12 @@ class Width(enum.Enum):
     INDEX = "index_t"  # fits 32 bits where the launcher finds that it does, else 64
     LONG = "int64_t"
 
+    def __init__(self, _: str) -> None:
+        self.rank = len(type(self).__members__)
+
     def __lt__(self, other: Width) -> bool:
         """A wider type holds all values of a narrower one; the order is that of the lines above."""
-        order = tuple(Width)
-        return order.index(self) < order.index(other)
+        return self.rank < other.rank
 
 
 @record(frozen=True, slots=True)

@@ -154,7 +154,8 @@ class Scope:
         """True for a scalar or an array of the function, and for a variable of a comprehension."""
         if not isinstance(node, cst.Name):
             return False
-        return any(node.value in names for names in (self.values, self.arrays, self.bound, self.views.views))
+        name = node.value
+        return name in self.values or name in self.arrays or name in self.bound or name in self.views.views
 
     def fresh(self, name: str) -> str:
         """A new name for a temporary, which no local, dimension, table or other temporary has."""

@@ -37,7 +37,9 @@ def comment_text(text: str) -> str:
 
     A backslash at its end, or before C++17 the trigraph of one, would join the next line to the comment.
     """
-    text = "".join(char if char.isprintable() else " " for char in text).rstrip()
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else " " for char in text)
+    text = text.rstrip()
     return f"{text} (backslash)" if text.endswith(("\\", "??/")) else text
 
 
