@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any, Unpack, overload
 
 from py2cu.kernels import Kernel
-from py2cu.options import Block, KernelKeywords, KernelOptions, Size
+from py2cu.options import Block, KernelKeywords, KernelOptions, Size, Strided
 
 
 @overload
@@ -28,7 +28,7 @@ def kernel(
     block: Block | None = None,
     init: Mapping[str, int | float] | None = None,
     name: str | None = None,
-    strided: bool = False,
+    strided: Strided = False,
     coarsen: int | None = None,
     launch_bounds: int | tuple[int, int] | None = None,
 ) -> Kernel | Callable[[Callable[..., Any]], Kernel]:
@@ -40,7 +40,8 @@ def kernel(
         block: the number of threads of a block in x, y, z, extents as in `size`; 256, 16×16 or 8×8×8 by default.
         init: by name, the value with which an allocated output is filled before the launch.
         name: the kernel's name in C++ and as an op; the function's name by default.
-        strided: accept inputs of any memory layout; otherwise an input that is not contiguous is an error.
+        strided: the arrays that may have any strides, `"x"` or `("x", "out")`, or True for all arrays. They are not
+            copied; any other array must be contiguous.
         coarsen: elements for each thread; only 1 is supported.
         launch_bounds: the largest number of threads of a block, or a pair of that and the smallest number of blocks on
             a multiprocessor: CUDA's `__launch_bounds__`, from which the compiler derives the registers of a thread.

@@ -30,7 +30,7 @@ class Kernel:
     """A kernel that can be called, launched, simulated, checked and read as CUDA C++.
 
     A call takes tensors of one device, CUDA or CPU, with the dtypes and shapes of the annotations, contiguous unless
-    the kernel is `strided`, and numbers. It returns the outputs: one array, a tuple of several, or None. Outputs that
+    `strided` names them, and numbers. It returns the outputs: one array, a tuple of several, or None. Outputs that
     the call leaves out are allocated on the device of the inputs.
 
     Raises:

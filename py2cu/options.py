@@ -15,6 +15,7 @@ from typing import Any, Final, TypedDict
 
 Size = str | int | tuple[str | int, ...]
 Block = int | str | tuple[int | str, ...]
+Strided = bool | str | tuple[str, ...]
 Values = Mapping[str, tuple[int, ...]]
 """Values of `Constexpr[int]` parameters, by name."""
 
@@ -40,7 +41,7 @@ class KernelOptions:
     block: Block | None = None
     init: Mapping[str, int | float] = field(default_factory=dict)
     name: str | None = None
-    strided: bool = False
+    strided: Strided = False
     coarsen: int | None = None
     launch_bounds: int | tuple[int, ...] | None = None
     float64: bool = False
@@ -53,13 +54,13 @@ class KernelOptions:
         block: Block | None = None,
         init: Mapping[str, int | float] | None = None,
         name: str | None = None,
-        strided: bool = False,
+        strided: Strided = False,
         coarsen: int | None = None,
         launch_bounds: int | tuple[int, int] | None = None,
     ) -> KernelOptions:
         """The options that these keywords give; lists become tuples."""
         bounds = _as_tuple(launch_bounds)
-        return cls(_as_tuple(size), _as_tuple(block), dict(init or {}), name, strided, coarsen, bounds)
+        return cls(_as_tuple(size), _as_tuple(block), dict(init or {}), name, _as_tuple(strided), coarsen, bounds)
 
     @property
     def bounds(self) -> tuple[int, ...]:
@@ -79,7 +80,7 @@ class KernelKeywords(TypedDict, total=False):
     block: Block | None
     init: Mapping[str, int | float] | None
     name: str | None
-    strided: bool
+    strided: Strided
     coarsen: int | None
     launch_bounds: int | tuple[int, int] | None
 

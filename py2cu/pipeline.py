@@ -30,6 +30,7 @@ from py2cu.ir.verify import Stage, verify
 from py2cu.options import NO_VALUES, KernelOptions, Values
 from py2cu.passes.canonical.lift_assertions import lift_assertions
 from py2cu.passes.canonical.lift_atomics import lift_atomics
+from py2cu.passes.canonical.name_strides import name_strides
 from py2cu.passes.canonical.resolve_extents import resolve_extents
 from py2cu.passes.canonical.uniquify_dimensions import uniquify_dimensions
 from py2cu.passes.canonical.widen_floats import widen_floats
@@ -38,6 +39,7 @@ from py2cu.passes.checks.definite_assignment import check_definite_assignment
 from py2cu.passes.checks.dimensions import check_dimensions
 from py2cu.passes.checks.endless_loops import check_endless_loops
 from py2cu.passes.checks.evaluation_order import check_once, check_order
+from py2cu.passes.checks.layouts import check_layouts
 from py2cu.passes.checks.narrow_floats import check_narrow_floats, is_narrow
 from py2cu.passes.checks.narrow_integers import warn_narrow_integers
 from py2cu.passes.checks.operator_limits import check_operator_limits
@@ -115,6 +117,7 @@ EFFECTS: Final = passes(
     infer_roles,
     check_operator_limits,
     check_dimensions,
+    check_layouts,
     lift_assertions,
     check_order,
     everywhere(check_endless_loops),
@@ -135,6 +138,7 @@ LOWERINGS: Final = (
         everywhere(make_complex),
         check_once,
         everywhere(divide_integers),
+        name_strides,
         choose_integer_widths,
         everywhere(flatten_subscripts),
         pass_extents,

@@ -54,11 +54,17 @@ def _signature(kernel: ir.Kernel) -> Signature:
         barrier=next((p.name for p in kernel.block_parameters if p.type is None), None),
         has_barrier=has_barrier(kernel),
         predicated=kernel.predicated,
-        bounds=tuple(bound.terms for bound in kernel.bounds) if kernel.all_integers_bounded else None,
+        bounds=_python_bounds(kernel) if kernel.all_integers_bounded else None,
         vector_widths=tuple(sorted(kernel.vector_widths.items())),
         aligned=arrays_of_row_pointers(kernel),
         asserts=bool(assertions(kernel)),
     )
+
+
+def _python_bounds(kernel: ir.Kernel) -> tuple[tuple[tuple[tuple[str, ...], int], ...], ...]:
+    """The bounds of the integers that Python computes, too: all but offsets by strides."""
+    strides = {stride.name for stride in kernel.strides}
+    return tuple(b.terms for b in kernel.bounds if all(strides.isdisjoint(names) for names, _ in b.terms))
 
 
 def find_dims(kernel: ir.Kernel) -> tuple[Dim, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from py2cu import devices
+from py2cu.call.memory import overlap, overlaps_itself
 from py2cu.dtypes import I64, DType, Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature, divisors, evaluate
@@ -63,7 +64,7 @@ def _check(signature: Signature, values: Mapping[str, Any]) -> Tensors:
     present = [p for p in signature.arrays if p.name in values]
     for parameter in present:
         _check_storage(parameter, values[parameter.name])
-    tensors = {p.name: _as_read(signature, p, values[p.name]) for p in present}
+    tensors = {p.name: values[p.name].resolve_conj().resolve_neg() for p in present}
     if not all(tensor.is_meta for tensor in tensors.values()):
         _common_device(tensors)
     for parameter in signature.parameters:
@@ -72,7 +73,7 @@ def _check(signature: Signature, values: Mapping[str, Any]) -> Tensors:
     ordered = _ordered(signature, tensors)
     _check_dtypes(signature, ordered, tensors)
     for parameter in ordered:
-        _check_layout(parameter, tensors[parameter.name])
+        _check_layout(parameter, tensors[parameter.name], parameter.name in signature.strided)
     _check_shapes(signature.instance(tensors), ordered, tensors, values)
     return tensors
 
@@ -99,12 +100,6 @@ def _check_storage(parameter: Parameter, tensor: torch.Tensor) -> None:
         raise _Misfit(f"`{name}` is written, and is a conjugate or negative view; pass a tensor of its own")
     if needs_grad(tensor):
         raise _Misfit(leaf_message(name))
-
-
-def _as_read(signature: Signature, parameter: Parameter, tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor that the launcher gets: conjugate views resolved, and for a strided kernel contiguous."""
-    resolved = tensor.resolve_conj().resolve_neg()
-    return resolved.contiguous() if signature.strided and parameter.role is Role.INPUT else resolved
 
 
 def check_launch_gradients(signature: Signature, values: Mapping[str, Any]) -> None:
@@ -147,14 +142,14 @@ def _check_dtypes(signature: Signature, ordered: Sequence[Parameter], tensors: T
             raise _Misfit(f"`{name}` must be {one_of}{', '.join(admitted)}, got {dtype}")
 
 
-def _check_layout(parameter: Parameter, tensor: torch.Tensor) -> None:
+def _check_layout(parameter: Parameter, tensor: torch.Tensor, is_strided: bool) -> None:
     assert isinstance(parameter.type, ArrayType)
     name, rank = parameter.name, len(parameter.type.dims)
     if parameter.type.leading and tensor.dim() < parameter.type.trailing:
         raise _Misfit(f"`{name}` must have at least {parameter.type.trailing} dimensions, got {tensor.dim()}")
     if not parameter.type.leading and tensor.dim() != rank:
         raise _Misfit(f"`{name}` must have {rank} dimensions, got {tensor.dim()}")
-    if not tensor.is_contiguous():
+    if not is_strided and not tensor.is_contiguous():
         raise _Misfit(f"`{name}` must be contiguous; pass `{name}.contiguous()`")
 
 
@@ -264,8 +259,13 @@ def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> 
 
 
 def _check_memory(signature: Signature, tensors: Tensors) -> None:
-    """Check where the arrays begin, and that written ones overlap no other: kernels take `__restrict__` pointers."""
+    """Check where the arrays begin, and that written ones overlap neither themselves nor others: kernels take
+    `__restrict__` pointers.
+    """
     ordered = _ordered(signature, tensors)
+    for name in (p.name for p in ordered if p.role is not Role.INPUT):
+        if overlaps_itself(tensors[name]):
+            raise _Misfit(f"`{name}` is written, and its elements overlap in memory; pass a tensor of its own")
     widths = dict(signature.vector_widths)
     for name in (p.name for p in ordered if p.name in signature.aligned):
         size = widths[name] * tensors[name].element_size()
@@ -280,10 +280,5 @@ def _check_overlaps(arrays: Sequence[Parameter], others: Sequence[Parameter], te
     """Refuse an array that is written and overlaps another."""
     for written in (p.name for p in arrays if p.role is not Role.INPUT):
         for other in (p.name for p in others if p.name != written):
-            if _overlap(tensors[written], tensors[other]):
+            if overlap(tensors[written], tensors[other]):
                 raise _Misfit(f"`{written}` is written and overlaps `{other}` in memory")
-
-
-def _overlap(array: torch.Tensor, other: torch.Tensor) -> bool:
-    a, b = array.data_ptr(), other.data_ptr()
-    return a < b + other.numel() * other.element_size() and b < a + array.numel() * array.element_size()

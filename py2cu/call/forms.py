@@ -25,6 +25,7 @@ class OpArgument(NamedTuple):
     parameter: str
     part: str  # of a complex number: "real" or "imag"; else empty
     default: Any
+    by_keyword: bool
 
 
 class CallForm(NamedTuple):
@@ -52,29 +53,40 @@ def form_of(operator: Operator, types: tuple[type, ...], named: Mapping[str, typ
     allocates = signature.are_allocated(passed)
     parameters = signature.inputs if allocates else signature.parameters
     style = style_of(signature)
+    overload = (
+        ON_GRID if on_grid else FILLS if signature.outputs and signature.op_allocates and not allocates else ALLOCATES
+    )
+    by_keyword = {argument.name for argument in operator[overload]._schema.arguments if argument.kwarg_only}
     arguments = []
     for parameter in parameters:
         default = None if parameter.default is None else parameter.default.value
         parts = ("real", "imag") if is_complex(parameter.type) else ("",)
         names = style.arguments(parameter)
-        arguments += [OpArgument(name, parameter.name, part, default) for name, part in zip(names, parts, strict=True)]
-    overload = (
-        ON_GRID if on_grid else FILLS if signature.outputs and signature.op_allocates and not allocates else ALLOCATES
-    )
+        arguments += [
+            OpArgument(name, parameter.name, part, default, name in by_keyword)
+            for name, part in zip(names, parts, strict=True)
+        ]
     kept = () if on_grid or allocates else tuple(p.name for p in signature.outputs)
     return CallForm(operator.name, overload, positional, tuple(arguments), kept, () if allocates else missing)
 
 
 def call_op(form: CallForm, args: tuple[Any, ...], kwargs: Mapping[str, Any], launch: Launch) -> Any:
-    """Call the op with the arguments of a call of this form."""
+    """Call the op with the arguments of a call of this form.
+
+    They are passed by position where the schema allows it: Dynamo refuses a keyword `out` that is not contiguous.
+    """
     values = {**dict(zip(form.positional, args, strict=True)), **kwargs}
-    named = {}
-    for name, parameter, part, default in form.arguments:
+    in_order, named = [], {}
+    for name, parameter, part, default, by_keyword in form.arguments:
         value = values.get(parameter, default)
-        named[name] = value.real if part == "real" else value.imag if part == "imag" else value
+        value = value.real if part == "real" else value.imag if part == "imag" else value
+        if by_keyword:
+            named[name] = value
+        else:
+            in_order.append(value)
     if launch:
         named["grid"], named["block"] = launch
-    result = getattr(getattr(torch.ops.py2cu, form.op), form.overload)(**named)
+    result = getattr(getattr(torch.ops.py2cu, form.op), form.overload)(*in_order, **named)
     if not form.outputs:
         return result
     outputs = tuple([values[name] for name in form.outputs])

@@ -179,7 +179,7 @@ class _Backward:
                 plain = gradient.resolve_conj().resolve_neg()
                 arguments[name] = plain.clone(memory_format=torch.contiguous_format)
             else:
-                arguments[name] = gradient if self.call.signature.strided else gradient.contiguous()
+                arguments[name] = gradient if name in self.call.signature.strided else gradient.contiguous()
         for name in self.form.accumulated:
             if results[name] not in shapes:
                 continue

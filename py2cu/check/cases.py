@@ -16,7 +16,7 @@ import torch
 from py2cu.call.outputs import allocate_outputs
 from py2cu.check import draw
 from py2cu.check.draw import EXTREME, NON_FINITE, RANDOM, TAME, ValueGenerator
-from py2cu.check.redzones import poison
+from py2cu.check.redzones import CONTIGUOUS, EXPANDED, SLICED, TRANSPOSED, poison
 from py2cu.check.sizes import axis_by_dimension, choose_sizes, dimension_names, row_lengths, shrink, work_of
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.dims import bind_dims
@@ -39,7 +39,7 @@ Argument = torch.Tensor | int | float | bool | complex
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One call: every argument by name, arrays on the CPU. `strided`: the compiled kernel gets inputs with gaps.
+    """One call: every argument by name, arrays on the CPU. `layout` is that of the compiled kernel's strided arrays.
 
     `left_out` are the optional parameters that are None, which `arguments` lacks. `sizes` are the values of dimensions
     and template arguments; `values` is the flavour of the other values, which are drawn from `seed`.
@@ -48,7 +48,7 @@ class Case:
     sizes: Mapping[str, int]
     values: str
     arguments: Mapping[str, Argument]
-    strided: bool = False
+    layout: str = CONTIGUOUS
     seed: int = 0
     left_out: tuple[str, ...] = ()
 
@@ -56,8 +56,15 @@ class Case:
         scalars = {name: value for name, value in self.arguments.items() if not isinstance(value, torch.Tensor)}
         shown: dict[str, object] = {**self.sizes, **scalars, **dict.fromkeys(self.left_out)}
         named = ", ".join(f"{name}={value}" for name, value in shown.items())
-        layout = ", strided inputs" if self.strided else ""
+        layout = f", {self.layout} arrays" if self.layout else ""
         return f"{named or 'no sizes'}, {self.values} values{layout}"
+
+    def layout_of(self, name: str, signature: Signature) -> str:
+        """The layout of an array; one that is written is sliced where others are expanded."""
+        if name not in signature.strided:
+            return CONTIGUOUS
+        is_read = signature.parameter(name).role is Role.INPUT
+        return SLICED if self.layout == EXPANDED and not is_read else self.layout
 
 
 def invent_cases(signature: Signature, seed: int = 0) -> Iterator[Case]:
@@ -75,13 +82,13 @@ def _tensors(case: Case) -> list[torch.Tensor]:
 
 
 def _planned_cases(signature: Signature, seed: int) -> Iterator[Case]:
-    plan = [(index, values, False) for index, values in PLAN if values != NON_FINITE or _has_floats(signature)]
+    plan = [(index, values, CONTIGUOUS) for index, values in PLAN if values != NON_FINITE or _has_floats(signature)]
     if signature.strided:
-        plan.append((2, RANDOM, True))
-    for number, (index, values, strided) in enumerate(plan):
+        plan += [(2, RANDOM, SLICED), (3, RANDOM, TRANSPOSED), (4, RANDOM, EXPANDED)]
+    for number, (index, values, layout) in enumerate(plan):
         sizes = choose_sizes(signature, index, number)
         left_out = choose_left_out(signature, number)
-        case = make_case(signature, sizes, values, seed + number, strided=strided, left_out=left_out)
+        case = make_case(signature, sizes, values, seed + number, layout=layout, left_out=left_out)
         if case is not None:
             yield case
 
@@ -96,7 +103,7 @@ def make_case(
     values: str,
     seed: int,
     *,
-    strided: bool = False,
+    layout: str = CONTIGUOUS,
     left_out: tuple[str, ...] = (),
 ) -> Case | None:
     """One case; None where an extent is negative or divided by zero, or an array has more than `MAX_ELEMENTS`."""
@@ -116,12 +123,15 @@ def make_case(
             shape = _shape(type_, dims, seed)
             if shape is None:
                 return None
-            arguments[parameter.name] = _fill(signature, parameter, generator.array(type_.dtype, shape))
+            drawn = generator.array(type_.dtype, shape)
+            if layout == EXPANDED and parameter.name in signature.strided and shape:
+                drawn = drawn[:1].expand(drawn.shape).clone(memory_format=torch.contiguous_format)
+            arguments[parameter.name] = _fill(signature, parameter, drawn)
         elif isinstance(type_, ElementType) and parameter.name not in {**sizes, **defaults}:
             arguments[parameter.name] = generator.array(type_.dtype, [1]).item()
         else:
             arguments[parameter.name] = free[parameter.name] if parameter.name in free else sizes[parameter.name]
-    return Case(dict(sizes), values, arguments, strided, seed, left_out)
+    return Case(dict(sizes), values, arguments, layout, seed, left_out)
 
 
 def choose_left_out(signature: Signature, number: int) -> tuple[str, ...]:
@@ -192,7 +202,7 @@ def enlarge(signature: Signature, case: Case, error: BaseException | None, seed:
     if not isinstance(dim, Name) or dim.id in {**axis_by_dimension(signature), **signature.constexprs}:
         return None
     sizes = {**case.sizes, dim.id: max(error.index + 1, 2 * case.sizes[dim.id])}
-    return make_case(signature, sizes, case.values, seed, strided=case.strided, left_out=case.left_out)
+    return make_case(signature, sizes, case.values, seed, layout=case.layout, left_out=case.left_out)
 
 
 def scale_down(signature: Signature, case: Case, fits: Callable[[int], bool]) -> Case | None:
@@ -204,7 +214,7 @@ def scale_down(signature: Signature, case: Case, fits: Callable[[int], bool]) ->
     scaled = {**case.sizes, **shrink(signature, sizes, kept, fits)}
     if scaled == case.sizes:
         return case if fits(work_of(signature, scaled)) else None
-    return make_case(signature, scaled, case.values, case.seed, strided=case.strided, left_out=case.left_out)
+    return make_case(signature, scaled, case.values, case.seed, layout=case.layout, left_out=case.left_out)
 
 
 def _has_floats(signature: Signature) -> bool:

@@ -14,6 +14,10 @@ import torch
 from py2cu.tensor_bits import as_bits
 
 MARGIN: Final = 4096  # elements on each side, and never less than the array itself
+CONTIGUOUS: Final = ""
+SLICED: Final = "sliced"  # a gap after every element
+TRANSPOSED: Final = "transposed"  # the first axis runs fastest
+EXPANDED: Final = "expanded"  # the first axis has one element, which repeats
 _BYTE: Final = 0xA5
 _BYTE_AROUND_INPUTS: Final = 0xC3
 
@@ -78,22 +82,28 @@ def is_poisoned(tensor: torch.Tensor) -> bool:
 class Redzone:
     """A copy of `tensor` on `device` between two redzones.
 
-    `step` 2 leaves a gap with the pattern after every element. `is_read`: the kernel only reads the array.
+    The elements lie in one of the layouts above; gaps hold the pattern, too. The elements of an expanded tensor repeat
+    along its first axis. `is_read`: the kernel only reads the array.
     """
 
-    def __init__(self, tensor: torch.Tensor, device: str, step: int = 1, is_read: bool = False) -> None:
+    def __init__(self, tensor: torch.Tensor, device: str, layout: str = CONTIGUOUS, is_read: bool = False) -> None:
         self._margin = max(MARGIN, tensor.numel())
-        length = tensor.numel() * step + 2 * self._margin
+        length = tensor.numel() * 2 + 2 * self._margin
         self._pattern = redzone_bits(tensor.dtype, is_read)
         self._elements = torch.empty(length, dtype=tensor.dtype, device=device)
         self._buffer = as_bits(self._elements).fill_(self._pattern)
-        self.view = self._window(tensor, step)
-        self.view.copy_(tensor)
+        is_expanded = layout == EXPANDED and tensor.dim() > 0
+        self._distinct = self._window(tensor[:1] if is_expanded else tensor, layout)
+        self._distinct.copy_(tensor[:1] if is_expanded else tensor)
+        self.view = self._distinct.expand(tensor.shape) if is_expanded and len(tensor) else self._distinct
 
-    def _window(self, tensor: torch.Tensor, step: int) -> torch.Tensor:
+    def _window(self, tensor: torch.Tensor, layout: str) -> torch.Tensor:
+        step = 2 if layout == SLICED and tensor.dim() else 1
         inside = self._elements[self._margin : self._margin + tensor.numel() * step]
-        if step == 1 or tensor.dim() == 0:
-            return inside[: tensor.numel()].view(tensor.shape)
+        if layout == TRANSPOSED:
+            return inside.view(tensor.shape[::-1]).permute([*reversed(range(tensor.dim()))])
+        if step == 1:
+            return inside.view(tensor.shape)
         *outer, last = tensor.shape
         return inside.view(*outer, last * step)[..., ::step]
 
@@ -104,6 +114,6 @@ class Redzone:
     def first_write_outside(self) -> int | None:
         """The position of the first changed element outside the array, from the array's start. Overwrites the array."""
         if self.view.numel():
-            as_bits(self.view).fill_(self._pattern)
+            as_bits(self._distinct).fill_(self._pattern)
         touched = (self._buffer != self._pattern).nonzero()
         return int(touched[0][0]) - self._margin if len(touched) else None

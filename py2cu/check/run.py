@@ -206,7 +206,7 @@ class _Check:
         if calmer is not None and self.budget is not None:
             signature = self.kernel.signature.instance(case.arguments)
             replacement = make_case(
-                signature, case.sizes, calmer, self.seed, strided=case.strided, left_out=case.left_out
+                signature, case.sizes, calmer, self.seed, layout=case.layout, left_out=case.left_out
             )
             if replacement is not None:
                 self._run(replacement)

@@ -119,7 +119,7 @@ class Comparison:
     def _redzones(self, case: Case) -> dict[str, Redzone]:
         inputs = {p.name for p in self.kernel.signature.arrays if p.role is Role.INPUT}
         return {
-            name: Redzone(value, self.device, step=2 if case.strided and name in inputs else 1, is_read=name in inputs)
+            name: Redzone(value, self.device, case.layout_of(name, self.kernel.signature), is_read=name in inputs)
             for name, value in case.arguments.items()
             if isinstance(value, torch.Tensor)
         }

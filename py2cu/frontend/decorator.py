@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,8 +77,8 @@ def find_problems(options: KernelOptions, arrays: Mapping[str, DType], is_index_
         yield f"`block` is one to three whole numbers, at most {MAX_THREADS} threads and 64 in z"
     if options.name is not None and not (isinstance(options.name, str) and options.name.isidentifier()):
         yield "`name` is an identifier"
-    if not isinstance(options.strided, bool):
-        yield "`strided` is True or False"
+    if not isinstance(options.strided, bool) and not all(isinstance(name, str) for name in _names(options.strided)):
+        yield '`strided` is True, False, the name of an array, or several names: `("x", "out")`'
     if options.coarsen not in (None, 1):
         yield "`coarsen` can only be 1 (one element for each thread)"
     if options.launch_bounds is not None and not _are_bounds(options.bounds):
@@ -98,6 +98,16 @@ def _init_problems(init: object, arrays: Mapping[str, DType]) -> Iterator[str]:
             yield f"`init` names `{name}`, which is no array"
         elif not isinstance(value, int | float) or not arrays[name].holds(value):
             yield f"`init` gives `{name}` the value {value!r}, which {arrays[name]} cannot hold"
+
+
+def strided_arrays(options: KernelOptions, arrays: Iterable[str]) -> tuple[str, ...]:
+    """The arrays that `strided` names, which may be none of `arrays`."""
+    strided = options.strided
+    return (tuple(arrays) if strided else ()) if isinstance(strided, bool) else _names(strided)
+
+
+def _names(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _all_in(value: object, kinds: object) -> bool:

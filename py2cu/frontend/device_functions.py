@@ -217,7 +217,7 @@ class FunctionReader:
             size=None,
             block=(),
             inits=(),
-            strided=False,
+            strided=(),
             body=(*start, *reader.read_suite(function.body)),
             annotated=tuple(reader.annotated),
             array_decls=tuple(scope.array_decls.values()),

@@ -25,7 +25,7 @@ from py2cu.frontend.bodies.statements import StatementReader
 from py2cu.frontend.declarations.annotations import AnnotationReader
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
 from py2cu.frontend.declarations.array_extents import ExtentReader
-from py2cu.frontend.decorator import OptionReader, find_problems
+from py2cu.frontend.decorator import OptionReader, find_problems, strided_arrays
 from py2cu.frontend.device_functions import FunctionReader
 from py2cu.frontend.names.closures import environment_in
 from py2cu.frontend.names.syntax import all_parameters
@@ -35,6 +35,7 @@ from py2cu.frontend.source.reader import KernelSource, Module
 from py2cu.ir.visit import all_expressions, names_in
 from py2cu.options import DEFAULT_BLOCKS, MAX_THREADS, KernelOptions, Values, is_launchable
 from py2cu.source import Span
+from py2cu.suggestions import did_you_mean
 
 
 def read_kernel(
@@ -99,7 +100,7 @@ class _KernelReader:
             block=self._block(options, rank, parameters, annotations),
             launch_bounds=options.bounds,
             inits=tuple(_inits(options, parameters)),
-            strided=options.strided,
+            strided=self._strided(options, parameters),
             body=block,
             annotated=tuple(reader.annotated),
             span=self.module.span(function.name),
@@ -125,6 +126,17 @@ class _KernelReader:
         for problem in problems:
             self.reporter.error("P403", problem, self._decorator_span(), "`py2cu explain P403` shows what is right")
         return KernelOptions() if problems else options
+
+    def _strided(self, options: KernelOptions, parameters: Parameters) -> tuple[str, ...]:
+        """The arrays with strides of their own, in the order of the parameters."""
+        arrays = [p.name for p in parameters.arguments if isinstance(p.type, ir.ArrayType)]
+        names = strided_arrays(options, arrays)
+        for name in dict.fromkeys(names):
+            if name not in (*arrays, *parameters.broken):
+                what = f"`strided` names `{name}`, which is no array of the kernel"
+                hint = did_you_mean(name, arrays, f"its arrays are {', '.join(arrays)}" if arrays else "it has none")
+                self.reporter.error("P403", what, self._decorator_span(), hint)
+        return tuple(array for array in arrays if array in names)
 
     def _size(
         self, options: KernelOptions, parameters: Parameters, annotations: AnnotationReader

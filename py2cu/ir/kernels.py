@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -20,20 +20,23 @@ from py2cu.ir.abi.parameters import (
     NegativeIndex,
     Parameter,
     PredicatedSite,
+    Stride,
 )
 from py2cu.ir.elisions import Elided
 from py2cu.ir.expressions import ArrayName, DeviceCall, Expr
+from py2cu.ir.extents import contiguous_strides, lower_bounds
 from py2cu.ir.header_names import is_declared
 from py2cu.ir.intervals import Range
 from py2cu.ir.statements import Block
-from py2cu.ir.types import ArrayType, Binary, Constant, DimExpr, ElementType, Name, ScalarType, ValueType, span_field
+from py2cu.ir.types import INDEX, ArrayType, Constant, DimExpr, ElementType, Name, ScalarType, ValueType, span_field
 from py2cu.ir.visit import names_in
 from py2cu.source import Span
 
 MAX_AXES: Final = 3
 """The axes of a launch."""
-_SMALL: Final = 64  # the largest divisor with which a quotient counts as large as the dividend
-_OF_EXTENTS: Final = frozenset(["parameters", "indices", "size", "block", "array_decls", "former_index_extents"])
+_OF_EXTENTS: Final = frozenset(
+    ["parameters", "indices", "size", "block", "array_decls", "former_index_extents", "strides"]
+)
 """The fields from which `dims`, `naturals` and `sizes` are computed."""
 
 
@@ -150,9 +153,10 @@ class Kernel:
     size: tuple[DimExpr, ...] | None
     block: tuple[DimExpr, ...]
     inits: tuple[tuple[str, int | float], ...]
-    strided: bool
+    strided: tuple[str, ...]  # the parameters with strides of their own; other arrays are contiguous
     body: Block
     span: Span = span_field()
+    strides: tuple[Stride, ...] = ()  # set by name_strides: of the arrays of `strided`, by array and axis
     former_index_extents: tuple[DimExpr, ...] = ()  # of the indices that the body now computes itself
     launch_bounds: tuple[int, ...] = ()  # at most so many threads a block, at least so many blocks a multiprocessor
     annotated: tuple[Annotation, ...] = ()
@@ -303,7 +307,13 @@ class Kernel:
                 for dim, extent in zip(parameter.type.dims, self.array_type(arg.id).dims, strict=True):
                     if isinstance(dim, Name):
                         bound[dim.id] = extent
+                strides = self.strides_of(arg.id) or contiguous_strides(self.array_type(arg.id).dims)
+                bound |= zip((each.id for each in function.strides_of(parameter.name)), strides, strict=False)
         return bound
+
+    def strides_of(self, array: str) -> tuple[Name, ...]:
+        """The strides of an array, by axis; none for a contiguous one."""
+        return tuple(Name(stride.name, type=INDEX) for stride in self.strides if stride.array == array)
 
     def c_name(self, name: str) -> str:
         """`name` as the C++ text spells it: C++ keywords, macros and non-ASCII names are renamed."""
@@ -339,13 +349,14 @@ class Kernel:
 
     @cached_property
     def dims(self) -> tuple[str, ...]:
-        """Dimension names in order of first appearance in the parameters and indices."""
+        """Dimension names in order of first appearance in the parameters and indices, and then the strides."""
         sources = [*self.former_index_extents, *(index.extent for index in self.indices)]
         sources += [dim for p in self.parameters if isinstance(p.type, ArrayType) for dim in p.type.dims]
         sources += self.size or ()
         constexprs = self.constexprs.keys()
         sources += (extent for extent in self.block if not constexprs >= set(names_in(extent)))
-        return tuple(dict.fromkeys(name for source in sources for name in names_in(source)))
+        names = (name for source in sources for name in names_in(source))
+        return tuple(dict.fromkeys((*names, *(stride.name for stride in self.strides))))
 
     @cached_property
     def naturals(self) -> frozenset[str]:
@@ -359,35 +370,11 @@ class Kernel:
     @cached_property
     def sizes(self) -> tuple[Counter[str], ...]:
         """Products of dimensions that are no greater than the size of an array that is never None, give or take a
-        small factor.
+        small factor; and products of an extent and a stride, which are no greater than the memory that an array spans.
         """
-        types = [p.type for p in self.arrays if isinstance(p.type, ArrayType) and not p.may_be_none]
-        return tuple(chain.from_iterable(self._products(type_.dims) for type_ in types))
-
-    def _products(self, factors: Iterable[Expr]) -> list[Counter[str]]:
-        products: list[Counter[str]] = [Counter()]
-        for factor in factors:
-            products = [one + other for one in products for other in self._addends(factor)]
-        return products
-
-    def _addends(self, extent: Expr) -> list[Counter[str]]:
-        """Products of names, each a lower bound of `extent` (up to a small factor).
-
-        `h + w` gives `h` and `w`, `h * w` gives `h*w`, `n + 1` gives `n`.
-        """
-        match extent:
-            case Name(id=name):
-                return [Counter([name])]
-            case Binary(op="*", left=left, right=right):
-                return self._products((left, right))
-            case Binary(op="+", left=Name(id=left), right=Name(id=right)) if {left, right} <= self.naturals:
-                return [Counter([left]), Counter([right])]
-            case Binary(op="+" | "-", left=left, right=Constant()) | Binary(op="+", left=Constant(), right=left):
-                return self._addends(left)
-            case Binary(op="//", left=left, right=Constant(value=by)) if by <= _SMALL:
-                return self._addends(left)
-            case _:
-                return [Counter()]
+        shapes = [p.type.dims for p in self.arrays if isinstance(p.type, ArrayType) and not p.may_be_none]
+        shapes += [(self.array_type(s.array).dims[s.axis], Name(s.name)) for s in self.strides]
+        return tuple(chain.from_iterable(lower_bounds(dims, self.naturals) for dims in shapes))
 
 
 Instances = tuple[Kernel, ...]

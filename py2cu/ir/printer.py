@@ -82,6 +82,8 @@ def _print_function(function: Kernel) -> Iterator[str]:
     """What a kernel and a device function have: parameters, arrays, locals, and the body."""
     for p in function.parameters:
         yield f"  {p.role.value} {p.name}: {_show(p.type)}"
+    for array in dict.fromkeys(stride.array for stride in function.strides):
+        yield f"  strides of {array}: {_print_all(function.strides_of(array))}"
     for b in function.array_decls:
         what = f"{'dynamic ' if b.is_dynamic else ''}{b.space.value} {b.name}: {_show(b.type)}"
         yield f"  {what}{f' of {b.base}' if b.base else ''}{f' = {b.values}' if b.values else ''}"

@@ -163,6 +163,10 @@ def _binding_text(
         "uses_null": any(array.test for view in views for array in view.passed),
         "solves_extents": any(dim.is_solved for view in views for dim in view.dims),
         "uses_leading": any(array.has_leading for view in views for array in (*view.passed, *view.allocated)),
+        "uses_strides": any(array.is_strided for view in views for array in (*view.passed, *view.allocated)),
+        "uses_distinct": any(
+            array.is_strided and array.is_written for view in views for array in (*view.passed, *view.allocated)
+        ),
         "uses_overlap": any(view.passed_overlaps or view.allocated_overlaps for view in views),
     }
     return _text(file, "binding/binding.cpp.j2", {**common, **facts})

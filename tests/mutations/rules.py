@@ -249,7 +249,7 @@ MUTATIONS: Final = (
             "tests/test_emulated_cuda.py::test_numbers_of_a_call_may_be_any",
         ),
         ("if 0 < by <= INT_MAX:", "if 0 < by:", "cpu:far_numbers.far_shares"),
-        ("if {left, right} <= self.naturals:", "if True:", "kept:far_numbers"),
+        ("if {left, right} <= naturals:", "if True:", "kept:far_numbers"),
         (
             "return values if (low, high) == (values.low, values.high) else Range(low, high, values.reach)",
             "return values",
@@ -935,7 +935,7 @@ MUTATIONS: Final = (
         ("if tensor.is_nested or tensor.layout is not torch.strided:", "if False:", "tests/test_odd_arguments.py"),
         ("    if tensor.is_conj() or tensor.is_neg():", "    if False:", "tests/test_odd_arguments.py"),
         ("is_fit, limit = I64.holds(int(value)), I64.c", "return", "tests/test_odd_arguments.py"),
-        ("if _overlap(tensors[written], tensors[other]):", "if False:", "tests/test_odd_arguments.py"),
+        ("if overlap(tensors[written], tensors[other]):", "if False:", "tests/test_odd_arguments.py"),
         ("complete[name] = int(complete[name])", "pass", "tests/test_odd_arguments.py"),
     ),
     *_rule(
@@ -1692,7 +1692,26 @@ MUTATIONS: Final = (
         ("shape[:1] = leading", "pass", "tests/unit/call/test_leading_dimensions.py"),
         ("if leading != expected:", "if False:", "tests/unit/call/test_leading_dimensions.py"),
         ("if (sizes != expected)", "if (false)", "tests/unit/call/test_leading_dimensions.py"),
-        ("if type_.leading and kernel.strided:", "if False:", "refused:variadic_dimension"),
+        ("if leading and array.name in kernel.strided:", "if False:", "refused:variadic_dimension"),
+    ),
+    *_rule(
+        "a strided array is indexed by strides, which count in the widths, and a written one does not overlap itself",
+        ("if strides := kernel.strides_of(array):", "if strides := ():", "cpu:strided"),
+        ("strided[call.function] |= {name for", "strided[call.function] &= {name for", "cpu:strided"),
+        (
+            "self.bounds += [reach for reach in (size, farthest) if reach]",
+            "self.bounds += [size] if size else []",
+            "tests/unit/call/test_layouts.py",
+        ),
+        ("        if overlaps_itself(tensors[name]):", "        if False:", "tests/unit/call/test_layouts.py"),
+        ("        if (stride < span)", "        if (false)", "tests/unit/call/test_layouts.py"),
+        (
+            "gradient if name in self.call.signature.strided else gradient.contiguous()",
+            "gradient.contiguous()",
+            "tests/unit/call/test_layouts.py",
+        ),
+        ("view.vector_width and kernel.base_array(view.name) in kernel.strided", "False", "refused:strided_arrays"),
+        ("if name not in (*arrays, *parameters.broken):", "if False:", "refused:strided_arrays"),
     ),
     *_rule(
         "what a text needs is what its code names",

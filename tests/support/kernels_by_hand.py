@@ -30,7 +30,7 @@ def element(name: str, dtype: str) -> Parameter:
 
 
 def signature(
-    parameters, *, indices="", launch=(), size=None, block=(256,), guards=(), inits=(), strided=False
+    parameters, *, indices="", launch=(), size=None, block=(256,), guards=(), inits=(), strided=()
 ) -> Signature:
     """A signature; `indices` such as "r=h c=w", the last one on x; `guards` such as ("i", "n", "x")."""
     pairs = [index.split("=") for index in indices.split()]
@@ -53,7 +53,7 @@ def signature(
         block=tuple(map(constant_extent, block)),
         guards=tuple(Guard(index, extent(n), axis) for index, n, axis in guards),
         inits=tuple(inits),
-        strided=strided,
+        strided=tuple(strided),
     )
 
 

@@ -287,19 +287,28 @@ def _dimensions(signature: Signature) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for extent in extents for name in names_in(extent)))
 
 
+def _strides(type_: ArrayType, tensor: torch.Tensor | None) -> list[int]:
+    """The strides as a binding passes them: 0 on an axis without neighbours, and for an array that is None."""
+    if tensor is None or not tensor.numel():
+        return [0] * len(type_.dims)
+    return [0 if extent == 1 else stride for extent, stride in zip(tensor.shape, tensor.stride(), strict=True)]
+
+
 def _runner(signature: Signature, functions: Mapping[Launcher, Any], library: ctypes.CDLL, is_cuda: bool) -> Run:
-    """What finds the launcher for some arguments, and calls it. An input with gaps is copied, as the binding does."""
+    """What finds the launcher for some arguments, and calls it."""
     raised = ctypes.create_string_buffer(1) if is_cuda else (ctypes.c_char * 256).in_dll(library, "raised")
     own = {launcher: function for launcher, function in functions.items() if launcher.is_of(signature.op)}
     names = [parameter.name for parameter in signature.parameters]
     taken = [name for name in names if name not in signature.constexprs]
+    strided = [name for name in names if name in signature.strided]
     found = {dim.name for dim in signature.dims}
     taken += [name for name in _dimensions(signature) if name in found and name not in names]
 
     def run(arguments: Mapping[str, Any]) -> None:
         left_out = dict.fromkeys(p.name for p in signature.parameters if p.may_be_none)
         known = {**left_out, **bind_dims(signature, arguments), **arguments}
-        values = [known[name].contiguous() if isinstance(known[name], torch.Tensor) else known[name] for name in taken]
+        values = [known[name] for name in taken]
+        values += [stride for name in strided for stride in _strides(signature.array_type(name), known[name])]
         constexprs = [known[name] for name in signature.constexprs]
         launcher, function = next(row for row in own.items() if row[0].takes(values, constexprs))
         packed = launcher.pack(values)

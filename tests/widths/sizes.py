@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from py2cu.check import Case, make_case
+from py2cu.check.cases import Argument
 from py2cu.check.draw import SMALL
+from py2cu.check.redzones import SLICED, TRANSPOSED, Redzone
 from py2cu.check.sizes import choose_sizes, dimension_names
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType
@@ -31,7 +34,14 @@ def cases(signature: Signature, bits: int, threads: int = MOST_THREADS) -> Itera
             made.add(tuple(sizes.values()))
             case = make_case(instance, sizes, SMALL, seed)
             if case is not None:
-                yield case
+                yield replace(case, arguments=laid_out(instance, case, (SLICED, TRANSPOSED)[seed % 2]))
+
+
+def laid_out(signature: Signature, case: Case, layout: str) -> dict[str, Argument]:
+    """The arguments of a case, with the arrays that may have any strides in this layout."""
+    strided = {name: case.arguments[name] for name in signature.strided if name in case.arguments}
+    views = {name: Redzone(tensor, "cpu", layout).view for name, tensor in strided.items()}
+    return {**case.arguments, **views}
 
 
 def grown(signature: Signature, sizes: Mapping[str, int], least: int, lean: int, threads: int) -> dict[str, int] | None:

@@ -70,6 +70,15 @@ class Parameter:
 
 
 @record(frozen=True, slots=True)
+class Stride:
+    """The distance in elements between neighbours on an axis of an array, which the launcher takes as `name`."""
+
+    name: str
+    array: str
+    axis: int
+
+
+@record(frozen=True, slots=True)
 class IndexParameter:
     """`i: Index["n"]`: the thread's place along one axis, in an index kernel."""
 

@@ -70,7 +70,7 @@ class Signature:
     block: tuple[DimExpr, ...]
     guards: tuple[Guard, ...]
     inits: tuple[tuple[str, int | float], ...]
-    strided: bool
+    strided: tuple[str, ...]  # the arrays that may have any strides; other arrays are contiguous
     flat_indices: tuple[IndexParameter, ...] = ()  # what the one flat index over x is split into
     independent_dims: tuple[str, ...] = ()  # one launch for arrays that are concatenated along one of these is exact
     launch_bounds: tuple[int, ...] = ()  # the first of them is the most threads that a block may have

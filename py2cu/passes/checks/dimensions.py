@@ -62,13 +62,10 @@ def _check_optional(kernel: ir.Kernel, arrays: dict[str, str | None], reporter: 
 
 
 def _check_leading(kernel: ir.Kernel, reporter: Reporter) -> None:
-    """Report leading dimensions of a strided kernel, and those whose name is also that of one extent."""
+    """Report leading dimensions whose name is also that of one extent."""
     types = [(p, p.type) for p in kernel.arrays if isinstance(p.type, ir.ArrayType)]
     leading = {name: type_.leading for _, type_ in types if type_.leading for name in names_in(type_.dims[0])}
     for array, type_ in types:
-        if type_.leading and kernel.strided:
-            what = f"`{type_.leading}` of `{array.name}` are flattened, which `strided=True` does not allow"
-            reporter.error("P304", what, array.span, "leave `strided` out, or name every dimension")
         single = {name for dim in type_.dims[bool(type_.leading) :] for name in names_in(dim)}
         for name in sorted(single & leading.keys()):
             what = f"`{leading[name]}` are several dimensions, and `{name}` of `{array.name}` is one"

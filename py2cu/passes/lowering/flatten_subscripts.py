@@ -1,4 +1,4 @@
-"""Flattens subscripts of array arguments into one index: arrays are contiguous, and the last index runs fastest.
+"""Flattens subscripts of array arguments into one index: the last index of a contiguous array runs fastest.
 Arrays that the kernel declares keep their subscripts where C++ knows their extents.
 
 x[2, i]     # 3 n       →    x[2 * n + i]
@@ -6,6 +6,10 @@ m[r, k - 1] # h w       →    m[r * w + k - 1]
 x[-1]       # n         →    x[n - 1]
 acc[-1, k]  # 4 4       →    acc[3, k]
 v[k - 1]    # a list    →    v[list_index(k - 1, 4)], where k may be 0
+
+A strided array adds up the distances on its axes.
+
+x[r, c]           →    x[r * x_stride_0 + c * x_stride_1]
 
 An element of a view in rows becomes an element of the viewed array; a whole row stays a row of the view.
 
@@ -53,6 +57,8 @@ def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
             return array, tuple(map(arithmetic.from_start, indices, dims))
         if kernel.vector_width(array) and len(indices) == 1:
             return array, (arithmetic.from_start(indices[0], dims[0]),)
+        if strides := kernel.strides_of(array):
+            return array, (arithmetic.offset(indices, dims, strides),)
         return kernel.base_array(array) if kernel.vector_width(array) else array, (
             arithmetic.flat_index(indices, dims),
         )
@@ -111,6 +117,16 @@ class _IndexArithmetic:
             flat = self._widened(add(self._widened(multiply(flat, dim), most), self.from_start(index, dim)), most)
         return flat
 
+    def offset(self, indices: tuple[ir.Expr, ...], dims: tuple[ir.Expr, ...], strides: tuple[ir.Name, ...]) -> ir.Expr:
+        """The sum over the axes of index times stride."""
+        most = self._width_of_offset(dims, strides)
+        flat: ir.Expr = ir.Constant(0, type=ir.INT)
+        for index, dim, stride in zip(indices, dims, strides, strict=True):
+            typed = typed_extent(self._kernel, stride, lambda: self.ranges)
+            distance = self._widened(multiply(self.from_start(index, dim), typed), most)
+            flat = self._widened(add(flat, distance), most)
+        return flat
+
     def from_start(self, index: ir.Expr, dim: ir.Expr) -> ir.Expr:
         """`index` counted from the start: a negative constant counts from the end."""
         if isinstance(index, ir.Constant) and index.value < 0:
@@ -135,6 +151,15 @@ class _IndexArithmetic:
         if known - 1 > INT_MAX:
             return ir.Width.LONG
         return ir.Width.INT if all(isinstance(dim, ir.Constant) for dim in dims) else ir.Width.INDEX
+
+    def _width_of_offset(self, dims: tuple[ir.Expr, ...], strides: tuple[ir.Name, ...]) -> ir.Width:
+        """The type that holds every offset: the launcher decides, but for constants that callers pass to a function."""
+        if not self._kernel.key:
+            return ir.Width.INDEX
+        pairs = zip(dims, strides, strict=True)
+        farthest = (times(self.ranges.of(dim).reach, self.ranges.of(stride).reach) for dim, stride in pairs)
+        known = sum(reach.get((), 0) for reach in farthest if reach is not None)
+        return ir.Width.LONG if known - 1 > INT_MAX else ir.Width.INDEX
 
     def _constant_size(self, dims: tuple[ir.Expr, ...]) -> int:
         """The greatest size that callers give the array by constants; 0 without one."""

@@ -22,7 +22,7 @@ from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I32, I64, Kind
 from py2cu.ir.abi.parameters import Constexpr
-from py2cu.ir.intervals import Range, SymbolicBound, times
+from py2cu.ir.intervals import Range, SymbolicBound, plus, times
 from py2cu.ir.names import list_elements
 from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
 from py2cu.ir.visit import children, walk
@@ -112,14 +112,16 @@ class _Chooser:
         return elements is not None and self.width(elements) is ir.Width.INT
 
     def _bound_arrays(self) -> None:
-        """Record the size of every array as a bound, since a flat index may reach it."""
+        """Record the size of every array, and the farthest offset in a strided one: a flat index may reach them."""
         for array in self.kernel.arrays:
             assert isinstance(array.type, ir.ArrayType)
-            reach: SymbolicBound | None = {(): 1}
+            size: SymbolicBound | None = {(): 1}
+            farthest: SymbolicBound | None = {}
             for dim in array.type.dims:
-                reach = times(reach, self.ranges.of(dim).reach)
-            if reach is not None:
-                self.bounds.append(reach)
+                size = times(size, self.ranges.of(dim).reach)
+            for dim, stride in zip(array.type.dims, self.kernel.strides_of(array.name), strict=False):
+                farthest = plus(farthest, times(self.ranges.of(dim).reach, {(stride.id,): 1}))
+            self.bounds += [reach for reach in (size, farthest) if reach]
 
     def size_bounds(self) -> tuple[ir.IndexBound, ...]:
         """The bounds of all intermediate results in the extents of the launch."""

@@ -81,6 +81,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         tables=tables,
         kernel_arguments=kernel_args,
         launch_arguments=launch_args,
+        takes_strides=bool(kernel.strides),
         optional=tuple((kernel.c_name(p.name), kernel.flag(p.name)) for p in kernel.optional_arrays),
         indices=tuple(_loop(kernel, speller, index) for index in kernel.indices),
         launch=_used_launch_objects(kernel, runs_whole_blocks),

@@ -57,6 +57,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         tables=tables,
         kernel_arguments=kernel_args,
         launch_arguments=launch_args,
+        takes_strides=bool(kernel.strides),
         optional=tuple((kernel.c_name(p.name), kernel.flag(p.name)) for p in kernel.optional_arrays),
         indices=(),
         launch=(),

@@ -27,10 +27,10 @@ def bound_text(bound: ir.IndexBound, kernel: ir.Kernel) -> tuple[str, bool]:
 
     Products that no array's size bounds, and integer arguments, are computed as doubles, which do not overflow.
     """
-    naturals = _naturals(kernel)
+    naturals, strides = _naturals(kernel), {stride.name for stride in kernel.strides}
     terms, fits_int64 = [], True
     for names, factor in sorted(bound.terms, key=lambda term: not term[0]):  # the constant last
-        ordered = sorted(names, key=lambda name: not _may_be_negative(name, naturals))
+        ordered = sorted(names, key=lambda name: (not _may_be_negative(name, naturals), name in strides))
         factors = [_symbol(name, kernel, naturals) for name in ordered] or ["1"]
         if names and all(name in kernel.constexprs for name in names):
             factors[0] = f"int64_t({factors[0]})"

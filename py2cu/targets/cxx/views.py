@@ -92,6 +92,7 @@ class KernelView:
     checks_grid: bool = False  # `covering_blocks` checks the number of blocks
     overflows: tuple[str, ...] = ()  # the conditions under which 64 bits may not hold `threads`
     headers: frozenset[str] = frozenset()  # that the bodies of the kernel and its functions need
+    takes_strides: bool = False  # its launcher takes strides of arrays
     launch_headers: frozenset[str] = frozenset()  # that the types of the launcher's arguments need
 
     @property

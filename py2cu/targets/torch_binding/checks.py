@@ -40,6 +40,7 @@ class ArrayView:
     has_leading: bool
     leading: LeadingView | None  # another array that must have the same leading dimensions
     is_written: bool
+    is_strided: bool  # it may have any strides; else it must be contiguous
     extents: tuple[tuple[str, str, str], ...]  # axis, the extent's C++ text, its annotation
     shape: str  # the C++ expression for the shape of an allocated array
     signed: tuple[tuple[str, str, str], ...]  # the extents that may be negative, in the form of `extents`
@@ -190,6 +191,7 @@ def array_view(
         least_rank=type_.trailing if type_.leading else 0,
         leading=leading if leading is not None and leading.source_user_name != parameter.name else None,
         is_written=parameter.role is not Role.INPUT,
+        is_strided=parameter.name in kernel.strided and bool(type_.dims),
         extents=tuple(
             text
             for axis, text in enumerate(texts)

@@ -77,7 +77,6 @@ class BindingView:
     divisors: tuple[tuple[str, str], ...]  # the test for zero, and the divisor in Python
     shared: tuple[tuple[str, str, str], ...]  # dynamic shared arrays: the name, an extent in C++, and in Python
     constexprs: tuple[ConstexprView, ...]
-    strided: tuple[ArrayView, ...]
     input_parameters: tuple[str, ...]
     input_call: str
     all_parameters: tuple[str, ...]
@@ -99,11 +98,6 @@ class BindingView:
     def most_threads(self) -> int:
         """The greatest number of threads that a block may have."""
         return self.launch_bounds[0] if self.launch_bounds else MAX_THREADS
-
-    def op_parameters(self, parameters: tuple[str, ...], *more: str) -> tuple[str, ...]:
-        """An op's parameters; inputs of any layout get a suffix, since their contiguous copies take their names."""
-        loose = {array.name for array in self.strided}
-        return (*(f"{text}_strided" if text.split()[-1] in loose else text for text in parameters), *more)
 
     @property
     def allocated_call(self) -> str:
@@ -159,7 +153,6 @@ def view(family: ir.Instances, groups: tuple[KernelView, ...], dialect: Dialect)
             for p in signature.parameters
             if p.constexpr is not None and p.type == ir.PY_INT
         ),
-        strided=tuple(array for array in passed if kernel.strided and not array.is_written),
         input_parameters=cpp_parameters(kernel, signature, signature.inputs),
         input_call=", ".join(name for p in signature.inputs for name in cpp_names(kernel, p)),
         all_parameters=cpp_parameters(kernel, signature, signature.parameters),
@@ -262,6 +255,12 @@ def _launch_value(
     if parameter is not None and ir.is_complex(parameter.type):
         type_ = dialect.spell(parameter.type.dtype if isinstance(parameter.type, ir.ElementType) else C128)
         return f"{qualified(type_)}({', '.join(cpp_values(kernel, parameter))})"
+    if (stride := next((each for each in kernel.strides if each.name == name), None)) is not None:
+        array = kernel.c_name(stride.array)
+        is_optional = stride.array in {p.name for p in kernel.optional_arrays}
+        return (
+            f"{array} ? stride_of(*{array}, {stride.axis}) : 0" if is_optional else f"stride_of({array}, {stride.axis})"
+        )
     if parameter is None:
         return c_name
     (value,) = cpp_values(kernel, parameter)

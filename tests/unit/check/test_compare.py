@@ -358,7 +358,9 @@ def test_pictures_are_not_square_and_stay_small():
 def test_strided_kernels_get_strided_inputs():
     seen = []
     sig = signature(
-        [array("x", "float32", "n"), array("out", "float32", "n", Role.OUTPUT)], indices="i=n", strided=True
+        [array("x", "float32", "n"), array("out", "float32", "n", Role.OUTPUT)],
+        indices="i=n",
+        strided=("x", "out"),
     )
 
     def compiled(x, out):

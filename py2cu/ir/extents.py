@@ -1,0 +1,54 @@
+"""Products of extents: the strides of a contiguous array, and lower bounds of its size.
+
+In: the extents of an array, or an extent and a stride. Out: expressions, and products of names. Nothing here raises.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+from typing import Final
+
+from py2cu.ir.types import PY_INT, Binary, Constant, DimExpr, Name, constant_extent
+
+_SMALL: Final = 64  # the largest divisor with which a quotient counts as large as the dividend
+
+
+def contiguous_strides(dims: Sequence[DimExpr]) -> tuple[DimExpr, ...]:
+    """The distance in elements between neighbours on each axis: `h*w`, `w` and 1 for the extents `n`, `h` and `w`."""
+    strides: list[DimExpr] = [constant_extent(1)] * bool(dims)
+    for dim in reversed(dims[1:]):
+        inner = strides[-1]
+        strides.append(dim if inner == constant_extent(1) else Binary("*", dim, inner, dim.span, PY_INT))
+    return tuple(reversed(strides))
+
+
+def lower_bounds(factors: Iterable[DimExpr], naturals: Set[str]) -> list[Counter[str]]:
+    """Products of names that are no greater than the product of `factors`, give or take a small factor.
+
+    `naturals` are the names that are never negative.
+    """
+    products: list[Counter[str]] = [Counter()]
+    for factor in factors:
+        products = [one + other for one in products for other in _addends(factor, naturals)]
+    return products
+
+
+def _addends(extent: DimExpr, naturals: Set[str]) -> list[Counter[str]]:
+    """Products of names, each a lower bound of `extent` (up to a small factor).
+
+    `h + w` gives `h` and `w`, `h * w` gives `h*w`, `n + 1` gives `n`.
+    """
+    match extent:
+        case Name(id=name):
+            return [Counter([name])]
+        case Binary(op="*", left=left, right=right):
+            return lower_bounds((left, right), naturals)
+        case Binary(op="+", left=Name(id=left), right=Name(id=right)) if {left, right} <= naturals:
+            return [Counter([left]), Counter([right])]
+        case Binary(op="+" | "-", left=left, right=Constant()) | Binary(op="+", left=Constant(), right=left):
+            return _addends(left, naturals)
+        case Binary(op="//", left=left, right=Constant(value=by)) if by <= _SMALL:
+            return _addends(left, naturals)
+        case _:
+            return [Counter()]
