@@ -69,6 +69,11 @@ def increased(i: Index["n"], x: Float[Tensor, "n"], by: Float[Tensor, "n"] | Non
 
 
 @kernel
+def numbered(i: Index["n"], x: Float[Tensor, "n"]):
+    x[i] += i
+
+
+@kernel
 def ramp(i: Index["n"], x: Float[Tensor, "n"], out: Float[Tensor, "n"]):
     out[i] = x[i] * i
 
@@ -149,6 +154,15 @@ def test_arrays_that_are_written(in_dims: int, calls: list[str]) -> None:
     vmap(lambda y, out: scaled(y, y, out=out), (0, in_dims))(y, out)
     torch.testing.assert_close(out.movedim(in_dims, 0), 2 * y**3)
     assert calls == ["increased", "increased", "scaled"]
+
+
+@pytest.mark.parametrize("in_dims", [0, 1])
+def test_arrays_that_are_written_one_by_one(in_dims: int, calls: list[str]) -> None:
+    x = torch.zeros(4, 4)
+    vmap(lambda x: numbered(x) or x, in_dims)(x)
+    assert len(calls) == 4
+    expected = torch.arange(4.0).expand(4, 4)
+    assert torch.equal(x, expected if in_dims == 0 else expected.T)
 
 
 def test_a_call_for_each_element_where_one_call_is_another_result(calls: list[str]) -> None:
