@@ -1,4 +1,4 @@
-"""Softmax and layer norm of rows, forward and backward: one block a row.
+"""Softmax and layer norm of rows, forward and backward, for every float dtype: one block a row.
 
     python examples/rows.py
 
@@ -9,9 +9,8 @@ their own, which every thread of the block calls.
 
 import math
 
-import numpy as np
 import torch
-from jaxtyping import Float32
+from jaxtyping import Float
 from torch import Tensor
 
 from py2cu import blockIdx, kernel, shared, syncthreads, threadIdx
@@ -50,16 +49,16 @@ def block_max(part, t, value):
 
 
 @kernel(size="128 * rows", block=THREADS)
-def softmax(x: Float32[Tensor, "rows n"], out: Float32[Tensor, "rows n"], n: int):
+def softmax(x: Float[Tensor, "rows n"], out: Float[Tensor, "rows n"], n: int):
     """exp(x) over its sum, row by row; the maximum is taken off first, so that exp does not overflow."""
-    part = shared(THREADS, np.float32)
+    part = shared(THREADS, x.dtype)
     r, t = blockIdx.x, threadIdx.x
-    top = np.float32(-math.inf)
+    top = x.dtype(-math.inf)
     for i in range(t, n, THREADS):
         if x[r, i] > top:
             top = x[r, i]
     top = block_max(part, t, top)
-    total = np.float32(0.0)
+    total = x.dtype(0)
     for i in range(t, n, THREADS):
         total += math.exp(x[r, i] - top)
     total = block_sum(part, t, total)
@@ -69,12 +68,12 @@ def softmax(x: Float32[Tensor, "rows n"], out: Float32[Tensor, "rows n"], n: int
 
 @softmax.backward(size="128 * rows", block=THREADS)
 def softmax_backward(
-    out: Float32[Tensor, "rows n"], grad_out: Float32[Tensor, "rows n"], grad_x: Float32[Tensor, "rows n"], n: int
+    out: Float[Tensor, "rows n"], grad_out: Float[Tensor, "rows n"], grad_x: Float[Tensor, "rows n"], n: int
 ):
     """`out` is what the forward kernel returned."""
-    part = shared(THREADS, np.float32)
+    part = shared(THREADS, out.dtype)
     r, t = blockIdx.x, threadIdx.x
-    dot = np.float32(0.0)
+    dot = out.dtype(0)
     for i in range(t, n, THREADS):
         dot += out[r, i] * grad_out[r, i]
     dot = block_sum(part, t, dot)
@@ -84,17 +83,17 @@ def softmax_backward(
 
 @kernel(size="128 * rows", block=THREADS)
 def layer_norm(
-    x: Float32[Tensor, "rows n"], weight: Float32[Tensor, "n"], bias: Float32[Tensor, "n"], eps: float,
-    out: Float32[Tensor, "rows n"], mean: Float32[Tensor, "rows"], scale: Float32[Tensor, "rows"], n: int,
+    x: Float[Tensor, "rows n"], weight: Float[Tensor, "n"], bias: Float[Tensor, "n"], eps: float,
+    out: Float[Tensor, "rows n"], mean: Float[Tensor, "rows"], scale: Float[Tensor, "rows"], n: int,
 ):  # fmt: skip
     """Rows of mean 0 and variance 1, times the weights, plus the bias; `mean` and `scale` are kept for the backward."""
-    part = shared(THREADS, np.float32)
+    part = shared(THREADS, x.dtype)
     r, t = blockIdx.x, threadIdx.x
-    s = np.float32(0.0)
+    s = x.dtype(0)
     for i in range(t, n, THREADS):
         s += x[r, i]
     m = block_sum(part, t, s) / n
-    s = np.float32(0.0)
+    s = x.dtype(0)
     for i in range(t, n, THREADS):
         s += (x[r, i] - m) * (x[r, i] - m)
     k = 1 / math.sqrt(block_sum(part, t, s) / n + eps)
@@ -107,15 +106,15 @@ def layer_norm(
 
 @layer_norm.backward(size="128 * rows", block=THREADS)
 def layer_norm_backward(
-    x: Float32[Tensor, "rows n"], weight: Float32[Tensor, "n"], mean: Float32[Tensor, "rows"],
-    scale: Float32[Tensor, "rows"], grad_out: Float32[Tensor, "rows n"], grad_x: Float32[Tensor, "rows n"], n: int,
+    x: Float[Tensor, "rows n"], weight: Float[Tensor, "n"], mean: Float[Tensor, "rows"],
+    scale: Float[Tensor, "rows"], grad_out: Float[Tensor, "rows n"], grad_x: Float[Tensor, "rows n"], n: int,
 ):  # fmt: skip
     """The gradient of the rows."""
-    part = shared(THREADS, np.float32)
+    part = shared(THREADS, x.dtype)
     r, t = blockIdx.x, threadIdx.x
     m, k = mean[r], scale[r]
-    s = np.float32(0.0)
-    dot = np.float32(0.0)
+    s = x.dtype(0)
+    dot = x.dtype(0)
     for i in range(t, n, THREADS):
         g = grad_out[r, i] * weight[i]
         s += g
@@ -128,17 +127,17 @@ def layer_norm_backward(
 
 @layer_norm.backward(size=("n", 8), block=(32, 8))
 def layer_norm_backward_weights(
-    x: Float32[Tensor, "rows n"], mean: Float32[Tensor, "rows"], scale: Float32[Tensor, "rows"],
-    grad_out: Float32[Tensor, "rows n"], grad_weight: Float32[Tensor, "n"], grad_bias: Float32[Tensor, "n"],
+    x: Float[Tensor, "rows n"], mean: Float[Tensor, "rows"], scale: Float[Tensor, "rows"],
+    grad_out: Float[Tensor, "rows n"], grad_weight: Float[Tensor, "n"], grad_bias: Float[Tensor, "n"],
     rows: int, n: int,
 ):  # fmt: skip
     """The gradients of weights and bias: a block takes 32 columns, which 8 rows of threads go down together."""
-    weights = shared((8, 32), np.float32)
-    biases = shared((8, 32), np.float32)
+    weights = shared((8, 32), x.dtype)
+    biases = shared((8, 32), x.dtype)
     tr, tc = threadIdx.y, threadIdx.x
     c = blockIdx.x * 32 + tc
-    gw = np.float32(0.0)
-    gb = np.float32(0.0)
+    gw = x.dtype(0)
+    gb = x.dtype(0)
     if c < n:
         for r in range(tr, rows, 8):
             gw += grad_out[r, c] * (x[r, c] - mean[r]) * scale[r]

@@ -7,12 +7,25 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 torch = pytest.importorskip("torch")
+
+from py2cu import Kernel  # noqa: E402
+from py2cu.ir.abi.gradients import match_backwards  # noqa: E402
+
+
+def imported(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.mark.builds
@@ -21,12 +34,7 @@ def test_example_runs(path, tmp_path, monkeypatch, capsys):
     pytest.importorskip("skimage")
     pytest.importorskip("sklearn")
     monkeypatch.chdir(tmp_path)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.main()
+    imported(path).main()
     said = capsys.readouterr().out
     assert "agrees with its Python" in said
     assert "DIFFERS" not in said
@@ -50,3 +58,18 @@ def test_first_command_of_the_readme(tmp_path):
 def test_every_example_says_how_it_is_run():
     for path in EXAMPLES:
         assert f"\n    python examples/{path.name}\n" in path.read_text(encoding="utf-8")
+
+
+TRAINABLE = [path for path in EXAMPLES if ".backward" in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", TRAINABLE, ids=lambda path: path.stem)
+def test_gradients_of_every_example_can_be_checked_in_float64(path):
+    pytest.importorskip("sklearn")
+    kernels = [each for each in vars(imported(path)).values() if isinstance(each, Kernel) and each.backwards]
+    assert kernels
+    for each in kernels:
+        twin = each.in_float64()
+        assert twin.signature.arrays
+        assert match_backwards(twin.signature, [backward.signature for backward in twin.backwards]).forms

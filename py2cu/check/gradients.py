@@ -107,13 +107,19 @@ def _widened(signature: Signature, arguments: Mapping[str, Argument]) -> Case:
 
 
 def _unspecified(kernel: Differentiable, case: Case) -> str | None:
-    """Why the Python has no specified result in this case; None if it has."""
+    """Why the Python has no specified result in this case, or one without a derivative; None if it has one."""
     signature = kernel.signature.instance(case.arguments)
+    arguments = _copied(case.arguments)
     try:
-        simulated = simulate(kernel.python, signature, _copied(case.arguments), seconds=SECONDS, stops=False)
+        simulated = simulate(kernel.python, signature, arguments, seconds=SECONDS, stops=False)
     except (SimulationError, ValueError) as error:
         return str(error)
-    return next((str(each) for each in simulated.findings if each.is_open or each.is_bug), None)
+    for finding in simulated.findings:
+        if finding.is_open or finding.is_bug:
+            return str(finding)
+    written = (p.name for p in signature.arrays if p.role is not Role.INPUT and p.name in arguments)
+    infinite = next((name for name in written if not torch.isfinite(arguments[name]).all()), None)
+    return infinite and f"`{infinite}` is infinite or NaN, and has no derivative"
 
 
 def _copied(arguments: Mapping[str, Argument]) -> dict[str, Any]:

@@ -2,10 +2,28 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <type_traits>
 #include <cuda_runtime.h>
 
+// Converts half types to float before a math function; other types are unchanged.
+template <typename T>
+__device__ inline auto to_compute_type(T value)
+{
+    return static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(value);
+}
+
+// Rounds a number to T; to a half type by way of float, as torch does.
+template <typename T, typename Value>
+__host__ __device__ inline T round_to(Value value)
+{
+    return static_cast<T>(static_cast<std::conditional_t<sizeof(T) == 2, float, Value>>(value));
+}
+
 // The greatest of all threads' values, told to each of them.
-__device__ float block_max(float* part, int t, float value)
+template <typename T>
+__device__ T block_max(T* part, int t, T value)
 {
     part[t] = value;
     __syncthreads();
@@ -16,13 +34,14 @@ __device__ float block_max(float* part, int t, float value)
         __syncthreads();
         half /= 2;
     }
-    float result = part[0];
+    T result = part[0];
     __syncthreads();
     return result;
 }
 
 // The sum of all threads' values, told to each of them; `part` has a place for each.
-__device__ float block_sum(float* part, int t, float value)
+template <typename T>
+__device__ T block_sum(T* part, int t, T value)
 {
     part[t] = value;
     __syncthreads();
@@ -33,7 +52,7 @@ __device__ float block_sum(float* part, int t, float value)
         __syncthreads();
         half /= 2;
     }
-    float result = part[0];
+    T result = part[0];
     __syncthreads();  // before `part` is used again
     return result;
 }
@@ -46,37 +65,48 @@ static unsigned covering_blocks(int64_t threads, int64_t block)
 }
 
 // exp(x) over its sum, row by row; the maximum is taken off first, so that exp does not overflow.
-template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void softmax_kernel(const float* __restrict__ x, float* __restrict__ out, index_t n)
+// T is float, double, __half or __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void softmax_kernel(const T* __restrict__ x, T* __restrict__ out, index_t n)
 {
-    __shared__ float part[128];
+    __shared__ T part[128];
     index_t r = blockIdx.x;
     int t = threadIdx.x;
-    float top = -INFINITY;
+    T top = T(-INFINITY);
     for (index_t i = t; i < n; i += 128) {
         if (x[r * n + i] > top)
             top = x[r * n + i];
     }
-    top = block_max(part, t, top);
-    float total = 0.0f;
+    top = block_max<T>(part, t, top);
+    T total = T(0);
     for (index_t i = t; i < n; i += 128)
-        total += expf(x[r * n + i] - top);
-    total = block_sum(part, t, total);
+        total += static_cast<T>(exp(to_compute_type(x[r * n + i] - top)));
+    total = block_sum<T>(part, t, total);
     for (index_t i = t; i < n; i += 128)
-        out[r * n + i] = expf(x[r * n + i] - top) / total;
+        out[r * n + i] = static_cast<T>(exp(to_compute_type(x[r * n + i] - top))) / total;
 }
 
-cudaError_t softmax_launch(
-    const float* x, float* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+template <typename T>
+cudaError_t softmax_launch(const T* x, T* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x), n + 128, n * rows}) <= INT32_MAX)
-        softmax_kernel<int><<<grid, block, 0, stream>>>(x, out, n);
+        softmax_kernel<T, int><<<grid, block, 0, stream>>>(x, out, n);
     else
-        softmax_kernel<int64_t><<<grid, block, 0, stream>>>(x, out, n);
+        softmax_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, n);
     return cudaGetLastError();
 }
 
-cudaError_t softmax_launch(const float* x, float* out, int64_t n, int64_t rows, cudaStream_t stream)
+template cudaError_t softmax_launch<float>(
+    const float* x, float* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
+template cudaError_t softmax_launch<double>(
+    const double* x, double* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
+template cudaError_t softmax_launch<__half>(
+    const __half* x, __half* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
+template cudaError_t softmax_launch<__nv_bfloat16>(
+    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
+
+template <typename T>
+cudaError_t softmax_launch(const T* x, T* out, int64_t n, int64_t rows, cudaStream_t stream)
 {
     if (128 * rows == 0) return cudaSuccess;
     const dim3 block(128);
@@ -84,35 +114,58 @@ cudaError_t softmax_launch(const float* x, float* out, int64_t n, int64_t rows, 
     return softmax_launch(x, out, n, rows, grid, block, stream);
 }
 
+template cudaError_t softmax_launch<float>(const float* x, float* out, int64_t n, int64_t rows, cudaStream_t stream);
+template cudaError_t softmax_launch<double>(
+    const double* x, double* out, int64_t n, int64_t rows, cudaStream_t stream);
+template cudaError_t softmax_launch<__half>(
+    const __half* x, __half* out, int64_t n, int64_t rows, cudaStream_t stream);
+template cudaError_t softmax_launch<__nv_bfloat16>(
+    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t n, int64_t rows, cudaStream_t stream);
+
 // `out` is what the forward kernel returned.
-template <typename index_t>  // int, or int64_t where an extent needs it
+// T is float, double, __half or __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void softmax_backward_kernel(
-    const float* __restrict__ out, const float* __restrict__ grad_out, float* __restrict__ grad_x, index_t n)
+    const T* __restrict__ out, const T* __restrict__ grad_out, T* __restrict__ grad_x, index_t n)
 {
-    __shared__ float part[128];
+    __shared__ T part[128];
     index_t r = blockIdx.x;
     int t = threadIdx.x;
-    float dot = 0.0f;
+    T dot = T(0);
     for (index_t i = t; i < n; i += 128)
         dot += out[r * n + i] * grad_out[r * n + i];
-    dot = block_sum(part, t, dot);
+    dot = block_sum<T>(part, t, dot);
     for (index_t i = t; i < n; i += 128)
         grad_x[r * n + i] = out[r * n + i] * (grad_out[r * n + i] - dot);
 }
 
+template <typename T>
 cudaError_t softmax_backward_launch(
-    const float* out, const float* grad_out, float* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream)
+    const T* out, const T* grad_out, T* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x), n + 128, n * rows}) <= INT32_MAX)
-        softmax_backward_kernel<int><<<grid, block, 0, stream>>>(out, grad_out, grad_x, n);
+        softmax_backward_kernel<T, int><<<grid, block, 0, stream>>>(out, grad_out, grad_x, n);
     else
-        softmax_backward_kernel<int64_t><<<grid, block, 0, stream>>>(out, grad_out, grad_x, n);
+        softmax_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(out, grad_out, grad_x, n);
     return cudaGetLastError();
 }
 
+template cudaError_t softmax_backward_launch<float>(
+    const float* out, const float* grad_out, float* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream);
+template cudaError_t softmax_backward_launch<double>(
+    const double* out, const double* grad_out, double* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream);
+template cudaError_t softmax_backward_launch<__half>(
+    const __half* out, const __half* grad_out, __half* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream);
+template cudaError_t softmax_backward_launch<__nv_bfloat16>(
+    const __nv_bfloat16* out, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t n, int64_t rows,
+    dim3 grid, dim3 block, cudaStream_t stream);
+
+template <typename T>
 cudaError_t softmax_backward_launch(
-    const float* out, const float* grad_out, float* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
+    const T* out, const T* grad_out, T* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
 {
     if (128 * rows == 0) return cudaSuccess;
     const dim3 block(128);
@@ -120,23 +173,34 @@ cudaError_t softmax_backward_launch(
     return softmax_backward_launch(out, grad_out, grad_x, n, rows, grid, block, stream);
 }
 
+template cudaError_t softmax_backward_launch<float>(
+    const float* out, const float* grad_out, float* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
+template cudaError_t softmax_backward_launch<double>(
+    const double* out, const double* grad_out, double* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
+template cudaError_t softmax_backward_launch<__half>(
+    const __half* out, const __half* grad_out, __half* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
+template cudaError_t softmax_backward_launch<__nv_bfloat16>(
+    const __nv_bfloat16* out, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t n, int64_t rows,
+    cudaStream_t stream);
+
 // Rows of mean 0 and variance 1, times the weights, plus the bias; `mean` and `scale` are kept for the backward.
-template <typename index_t>  // int, or int64_t where an extent needs it
+// T is float, double, __half or __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void layer_norm_kernel(
-    const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias, float eps,
-    float* __restrict__ out, float* __restrict__ mean, float* __restrict__ scale, index_t n)
+    const T* __restrict__ x, const T* __restrict__ weight, const T* __restrict__ bias, T eps, T* __restrict__ out,
+    T* __restrict__ mean, T* __restrict__ scale, index_t n)
 {
-    __shared__ float part[128];
+    __shared__ T part[128];
     index_t r = blockIdx.x;
     int t = threadIdx.x;
-    float s = 0.0f;
+    T s = T(0);
     for (index_t i = t; i < n; i += 128)
         s += x[r * n + i];
-    float m = block_sum(part, t, s) / n;
-    s = 0.0f;
+    T m = block_sum<T>(part, t, s) / round_to<T>(n);
+    s = T(0);
     for (index_t i = t; i < n; i += 128)
         s += (x[r * n + i] - m) * (x[r * n + i] - m);
-    float k = 1 / sqrtf(block_sum(part, t, s) / n + eps);
+    T k = T(1) / static_cast<T>(sqrt(to_compute_type(block_sum<T>(part, t, s) / round_to<T>(n) + eps)));
     for (index_t i = t; i < n; i += 128)
         out[r * n + i] = (x[r * n + i] - m) * k * weight[i] + bias[i];
     if (t == 0) {
@@ -145,20 +209,35 @@ __global__ void layer_norm_kernel(
     }
 }
 
+template <typename T>
 cudaError_t layer_norm_launch(
-    const float* x, const float* weight, const float* bias, double eps, float* out, float* mean, float* scale,
-    int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+    const T* x, const T* weight, const T* bias, double eps, T* out, T* mean, T* scale, int64_t n, int64_t rows,
+    dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x), n + 128, n * rows, rows}) <= INT32_MAX)
-        layer_norm_kernel<int><<<grid, block, 0, stream>>>(x, weight, bias, eps, out, mean, scale, n);
+        layer_norm_kernel<T, int><<<grid, block, 0, stream>>>(x, weight, bias, round_to<T>(eps), out, mean, scale, n);
     else
-        layer_norm_kernel<int64_t><<<grid, block, 0, stream>>>(x, weight, bias, eps, out, mean, scale, n);
+        layer_norm_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, weight, bias, round_to<T>(eps), out, mean, scale, n);
     return cudaGetLastError();
 }
 
-cudaError_t layer_norm_launch(
+template cudaError_t layer_norm_launch<float>(
     const float* x, const float* weight, const float* bias, double eps, float* out, float* mean, float* scale,
-    int64_t n, int64_t rows, cudaStream_t stream)
+    int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
+template cudaError_t layer_norm_launch<double>(
+    const double* x, const double* weight, const double* bias, double eps, double* out, double* mean, double* scale,
+    int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
+template cudaError_t layer_norm_launch<__half>(
+    const __half* x, const __half* weight, const __half* bias, double eps, __half* out, __half* mean, __half* scale,
+    int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
+template cudaError_t layer_norm_launch<__nv_bfloat16>(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, double eps, __nv_bfloat16* out,
+    __nv_bfloat16* mean, __nv_bfloat16* scale, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
+
+template <typename T>
+cudaError_t layer_norm_launch(
+    const T* x, const T* weight, const T* bias, double eps, T* out, T* mean, T* scale, int64_t n, int64_t rows,
+    cudaStream_t stream)
 {
     if (128 * rows == 0) return cudaSuccess;
     const dim3 block(128);
@@ -166,44 +245,74 @@ cudaError_t layer_norm_launch(
     return layer_norm_launch(x, weight, bias, eps, out, mean, scale, n, rows, grid, block, stream);
 }
 
+template cudaError_t layer_norm_launch<float>(
+    const float* x, const float* weight, const float* bias, double eps, float* out, float* mean, float* scale,
+    int64_t n, int64_t rows, cudaStream_t stream);
+template cudaError_t layer_norm_launch<double>(
+    const double* x, const double* weight, const double* bias, double eps, double* out, double* mean, double* scale,
+    int64_t n, int64_t rows, cudaStream_t stream);
+template cudaError_t layer_norm_launch<__half>(
+    const __half* x, const __half* weight, const __half* bias, double eps, __half* out, __half* mean, __half* scale,
+    int64_t n, int64_t rows, cudaStream_t stream);
+template cudaError_t layer_norm_launch<__nv_bfloat16>(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, double eps, __nv_bfloat16* out,
+    __nv_bfloat16* mean, __nv_bfloat16* scale, int64_t n, int64_t rows, cudaStream_t stream);
+
 // The gradient of the rows.
-template <typename index_t>  // int, or int64_t where an extent needs it
+// T is float, double, __half or __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void layer_norm_backward_kernel(
-    const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ mean,
-    const float* __restrict__ scale, const float* __restrict__ grad_out, float* __restrict__ grad_x, index_t n)
+    const T* __restrict__ x, const T* __restrict__ weight, const T* __restrict__ mean, const T* __restrict__ scale,
+    const T* __restrict__ grad_out, T* __restrict__ grad_x, index_t n)
 {
-    __shared__ float part[128];
+    __shared__ T part[128];
     index_t r = blockIdx.x;
     int t = threadIdx.x;
-    float m = mean[r];
-    float k = scale[r];
-    float s = 0.0f;
-    float dot = 0.0f;
+    T m = mean[r];
+    T k = scale[r];
+    T s = T(0);
+    T dot = T(0);
     for (index_t i = t; i < n; i += 128) {
-        float g = grad_out[r * n + i] * weight[i];
+        T g = grad_out[r * n + i] * weight[i];
         s += g;
         dot += g * (x[r * n + i] - m) * k;
     }
-    s = block_sum(part, t, s) / n;
-    dot = block_sum(part, t, dot) / n;
+    s = block_sum<T>(part, t, s) / round_to<T>(n);
+    dot = block_sum<T>(part, t, dot) / round_to<T>(n);
     for (index_t i = t; i < n; i += 128)
         grad_x[r * n + i] = k * (grad_out[r * n + i] * weight[i] - s - (x[r * n + i] - m) * k * dot);
 }
 
+template <typename T>
 cudaError_t layer_norm_backward_launch(
-    const float* x, const float* weight, const float* mean, const float* scale, const float* grad_out,
-    float* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+    const T* x, const T* weight, const T* mean, const T* scale, const T* grad_out, T* grad_x, int64_t n,
+    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x), n + 128, n * rows, rows}) <= INT32_MAX)
-        layer_norm_backward_kernel<int><<<grid, block, 0, stream>>>(x, weight, mean, scale, grad_out, grad_x, n);
+        layer_norm_backward_kernel<T, int><<<grid, block, 0, stream>>>(x, weight, mean, scale, grad_out, grad_x, n);
     else
-        layer_norm_backward_kernel<int64_t><<<grid, block, 0, stream>>>(x, weight, mean, scale, grad_out, grad_x, n);
+        layer_norm_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, weight, mean, scale, grad_out, grad_x, n);
     return cudaGetLastError();
 }
 
-cudaError_t layer_norm_backward_launch(
+template cudaError_t layer_norm_backward_launch<float>(
     const float* x, const float* weight, const float* mean, const float* scale, const float* grad_out,
-    float* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
+    float* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
+template cudaError_t layer_norm_backward_launch<double>(
+    const double* x, const double* weight, const double* mean, const double* scale, const double* grad_out,
+    double* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
+template cudaError_t layer_norm_backward_launch<__half>(
+    const __half* x, const __half* weight, const __half* mean, const __half* scale, const __half* grad_out,
+    __half* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
+template cudaError_t layer_norm_backward_launch<__nv_bfloat16>(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* mean, const __nv_bfloat16* scale,
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream);
+
+template <typename T>
+cudaError_t layer_norm_backward_launch(
+    const T* x, const T* weight, const T* mean, const T* scale, const T* grad_out, T* grad_x, int64_t n,
+    int64_t rows, cudaStream_t stream)
 {
     if (128 * rows == 0) return cudaSuccess;
     const dim3 block(128);
@@ -211,20 +320,33 @@ cudaError_t layer_norm_backward_launch(
     return layer_norm_backward_launch(x, weight, mean, scale, grad_out, grad_x, n, rows, grid, block, stream);
 }
 
+template cudaError_t layer_norm_backward_launch<float>(
+    const float* x, const float* weight, const float* mean, const float* scale, const float* grad_out,
+    float* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
+template cudaError_t layer_norm_backward_launch<double>(
+    const double* x, const double* weight, const double* mean, const double* scale, const double* grad_out,
+    double* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
+template cudaError_t layer_norm_backward_launch<__half>(
+    const __half* x, const __half* weight, const __half* mean, const __half* scale, const __half* grad_out,
+    __half* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
+template cudaError_t layer_norm_backward_launch<__nv_bfloat16>(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* mean, const __nv_bfloat16* scale,
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
+
 // The gradients of weights and bias: a block takes 32 columns, which 8 rows of threads go down together.
-template <typename index_t>  // int, or int64_t where an extent needs it
+// T is float, double, __half or __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void layer_norm_backward_weights_kernel(
-    const float* __restrict__ x, const float* __restrict__ mean, const float* __restrict__ scale,
-    const float* __restrict__ grad_out, float* __restrict__ grad_weight, float* __restrict__ grad_bias,
-    index_t rows, index_t n)
+    const T* __restrict__ x, const T* __restrict__ mean, const T* __restrict__ scale,
+    const T* __restrict__ grad_out, T* __restrict__ grad_weight, T* __restrict__ grad_bias, index_t rows, index_t n)
 {
-    __shared__ float weights[8][32];
-    __shared__ float biases[8][32];
+    __shared__ T weights[8][32];
+    __shared__ T biases[8][32];
     int tr = threadIdx.y;
     int tc = threadIdx.x;
     index_t c = index_t(blockIdx.x) * 32 + tc;
-    float gw = 0.0f;
-    float gb = 0.0f;
+    T gw = T(0);
+    T gb = T(0);
     if (c < n) {
         for (index_t r = tr; r < rows; r += 8) {
             gw += grad_out[r * n + c] * (x[r * n + c] - mean[r]) * scale[r];
@@ -244,23 +366,52 @@ __global__ void layer_norm_backward_weights_kernel(
     }
 }
 
+template <typename T>
 cudaError_t layer_norm_backward_weights_launch(
-    const float* x, const float* mean, const float* scale, const float* grad_out, float* grad_weight,
-    float* grad_bias, int64_t rows, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
+    const T* x, const T* mean, const T* scale, const T* grad_out, T* grad_weight, T* grad_bias, int64_t rows,
+    int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(block.x) + 32 * int64_t(grid.x), rows + 8, n, n * rows}) <= INT32_MAX)
-        layer_norm_backward_weights_kernel<int><<<grid, block, 0, stream>>>(x, mean, scale, grad_out, grad_weight, grad_bias, rows, n);
+        layer_norm_backward_weights_kernel<T, int><<<grid, block, 0, stream>>>(x, mean, scale, grad_out, grad_weight, grad_bias, rows, n);
     else
-        layer_norm_backward_weights_kernel<int64_t><<<grid, block, 0, stream>>>(x, mean, scale, grad_out, grad_weight, grad_bias, rows, n);
+        layer_norm_backward_weights_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, mean, scale, grad_out, grad_weight, grad_bias, rows, n);
     return cudaGetLastError();
 }
 
-cudaError_t layer_norm_backward_weights_launch(
+template cudaError_t layer_norm_backward_weights_launch<float>(
     const float* x, const float* mean, const float* scale, const float* grad_out, float* grad_weight,
-    float* grad_bias, int64_t rows, int64_t n, cudaStream_t stream)
+    float* grad_bias, int64_t rows, int64_t n, dim3 grid, dim3 block, cudaStream_t stream);
+template cudaError_t layer_norm_backward_weights_launch<double>(
+    const double* x, const double* mean, const double* scale, const double* grad_out, double* grad_weight,
+    double* grad_bias, int64_t rows, int64_t n, dim3 grid, dim3 block, cudaStream_t stream);
+template cudaError_t layer_norm_backward_weights_launch<__half>(
+    const __half* x, const __half* mean, const __half* scale, const __half* grad_out, __half* grad_weight,
+    __half* grad_bias, int64_t rows, int64_t n, dim3 grid, dim3 block, cudaStream_t stream);
+template cudaError_t layer_norm_backward_weights_launch<__nv_bfloat16>(
+    const __nv_bfloat16* x, const __nv_bfloat16* mean, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out,
+    __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias, int64_t rows, int64_t n, dim3 grid, dim3 block,
+    cudaStream_t stream);
+
+template <typename T>
+cudaError_t layer_norm_backward_weights_launch(
+    const T* x, const T* mean, const T* scale, const T* grad_out, T* grad_weight, T* grad_bias, int64_t rows,
+    int64_t n, cudaStream_t stream)
 {
     if (8 == 0 || n == 0) return cudaSuccess;
     const dim3 block(32, 8);
     const dim3 grid((n + block.x - 1) / block.x, (8 + block.y - 1) / block.y);
     return layer_norm_backward_weights_launch(x, mean, scale, grad_out, grad_weight, grad_bias, rows, n, grid, block, stream);
 }
+
+template cudaError_t layer_norm_backward_weights_launch<float>(
+    const float* x, const float* mean, const float* scale, const float* grad_out, float* grad_weight,
+    float* grad_bias, int64_t rows, int64_t n, cudaStream_t stream);
+template cudaError_t layer_norm_backward_weights_launch<double>(
+    const double* x, const double* mean, const double* scale, const double* grad_out, double* grad_weight,
+    double* grad_bias, int64_t rows, int64_t n, cudaStream_t stream);
+template cudaError_t layer_norm_backward_weights_launch<__half>(
+    const __half* x, const __half* mean, const __half* scale, const __half* grad_out, __half* grad_weight,
+    __half* grad_bias, int64_t rows, int64_t n, cudaStream_t stream);
+template cudaError_t layer_norm_backward_weights_launch<__nv_bfloat16>(
+    const __nv_bfloat16* x, const __nv_bfloat16* mean, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out,
+    __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias, int64_t rows, int64_t n, cudaStream_t stream);

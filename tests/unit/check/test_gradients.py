@@ -136,6 +136,30 @@ def test_indices_updates_and_a_parameter_called_grad() -> None:
     assert report.gradients is None
 
 
+@kernel
+def root(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], by: float):
+    out[i] = math.sqrt(x[i] * x[i] + by)
+
+
+@root.backward
+def root_x(
+    i: Index["n"],
+    x: Float32[Tensor, "n"],
+    out: Float32[Tensor, "n"],
+    grad_out: Float32[Tensor, "n"],
+    grad_x: Float32[Tensor, "n"],
+):
+    grad_x[i] = grad_out[i] * x[i] / out[i]
+
+
+def test_results_that_are_not_finite_have_no_derivative() -> None:
+    assert root.check(grad=True).ok
+    report = root.check(torch.ones(3), -4.0, grad=True)
+    assert report.ok
+    assert report.gradients == ()
+    assert "`out` is infinite or NaN, and has no derivative" in str(report)
+
+
 def test_what_cannot_be_checked() -> None:
     report = rounded.check(grad=True)
     assert report.ok
