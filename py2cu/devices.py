@@ -1,4 +1,4 @@
-"""Choose the device that a kernel runs on: a GPU or the CPU.
+"""Choose the device that a kernel runs on, a GPU or the CPU, and ask what torch does with tensors of that device.
 
 In: this machine, or the tensors of a call. Out: a `TargetName`. Importing this module does not import torch.
 """
@@ -54,3 +54,14 @@ def _of_default() -> TargetName:
     if device.type not in tuple(TargetName):
         raise ValueError(f"torch's default device is {device}; kernels run on cuda and cpu")
     return TargetName(device.type)
+
+
+def autocast_advice(name: str, tensor: torch.Tensor, admitted: str) -> str:
+    """What a message about the dtype of the argument `name` adds where `torch.autocast` may have chosen the dtype."""
+    import torch
+
+    device = tensor.device.type
+    if device not in tuple(TargetName) or not torch.is_autocast_enabled(device):
+        return ""
+    is_cast = tensor.dtype == torch.get_autocast_dtype(device)
+    return f"; `torch.autocast` may have cast it: pass `{name}.to(torch.{admitted})`" if is_cast else ""

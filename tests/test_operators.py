@@ -1,4 +1,4 @@
-"""Every kernel of the examples is a torch operator: `opcheck`, and `torch.compile` without a graph break."""
+"""Every kernel of the examples is a torch operator: `opcheck`, `torch.compile` without a graph break, modes."""
 
 from __future__ import annotations
 
@@ -100,3 +100,16 @@ def test_compiled_once_for_all_sizes_from_the_first_use_on(path: Path, name: str
         expected, found = call.of_call, call.of_call
         torch.testing.assert_close(compiled(found), kernel(**expected), equal_nan=True)
         torch.testing.assert_close(found, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize(("path", "name"), KERNELS)
+def test_inference_mode_and_autocast_change_nothing(path: Path, name: str) -> None:
+    kernel = kernel_of(path, name)
+    call = next(arguments(kernel, 1))
+    expected = call.of_call
+    returned = kernel(**expected)
+    for run, mode in itertools.product((kernel, kernel.op), (torch.inference_mode(), torch.autocast("cpu"))):
+        with mode:
+            found = call.of_call
+            torch.testing.assert_close(run(**found), returned, equal_nan=True)
+            torch.testing.assert_close(found, expected, equal_nan=True)

@@ -139,7 +139,8 @@ def _check_dtypes(signature: Signature, ordered: Sequence[Parameter], tensors: T
         candidates = tuple(instance for instance in candidates if instance.dtype(name).name == dtype)
         if not candidates:
             one_of = "one of " if len(admitted) > 1 else ""
-            raise _Misfit(f"`{name}` must be {one_of}{', '.join(admitted)}, got {dtype}")
+            advice = devices.autocast_advice(name, tensors[name], next(iter(admitted)))
+            raise _Misfit(f"`{name}` must be {one_of}{', '.join(admitted)}, got {dtype}{advice}")
 
 
 def _check_layout(parameter: Parameter, tensor: torch.Tensor, is_strided: bool) -> None:

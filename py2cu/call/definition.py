@@ -25,6 +25,7 @@ from py2cu.call.batching import run_batched
 from py2cu.call.gradients import BackwardCall, Gradients
 from py2cu.call.native import Launch, Native
 from py2cu.call.outputs import allocate_outputs
+from py2cu.call.torch_state import require_writable
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID, SchemaStyle, schemas
 from py2cu.ir.abi.signature import Signature
@@ -189,11 +190,13 @@ class _Overload:
 
     def bump_versions(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         """Tell autograd that the arrays which the kernel writes change."""
-        torch.autograd.graph.increment_version(self._written_arrays(*self.read(args, kwargs)))
+        written = self._written_arrays(*self.read(args, kwargs))
+        require_writable(self.signature.name, written)
+        torch.autograd.graph.increment_version(list(written.values()))
         return self.op().redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args, **kwargs)
 
-    def _written_arrays(self, values: Mapping[str, Any], _: Launch) -> list[torch.Tensor]:
-        return [values[p.name] for p in self.written if p.name in values]
+    def _written_arrays(self, values: Mapping[str, Any], _: Launch) -> dict[str, torch.Tensor]:
+        return {p.name: values[p.name] for p in self.written if p.name in values}
 
     def autograd(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         """Run the op below autograd; record the call if an argument requires grad."""
@@ -202,7 +205,7 @@ class _Overload:
             with torch._C._AutoDispatchBelowAutograd():
                 return self.op().redispatch(keyset & keyset_below, *args, **kwargs)
 
-        values, _ = self.read(args, kwargs)
+        values, launch = self.read(args, kwargs)
         if forward_ad._current_level >= 0:
             self._refuse_tangents(values)
         requires_grad = any(isinstance(value, torch.Tensor) and value.requires_grad for value in values.values())
@@ -210,12 +213,13 @@ class _Overload:
             return run(torch._C._after_autograd_keyset)
         if self.is_launch:
             check_launch_gradients(self.signature, values)
-        for parameter in self.written:
-            if parameter.name in values and needs_grad(values[parameter.name]):
-                raise RuntimeError(f"{self.signature.name}: {leaf_message(parameter.name)}")
+        written = self._written_arrays(values, launch)
+        for name, tensor in written.items():
+            if needs_grad(tensor):
+                raise RuntimeError(f"{self.signature.name}: {leaf_message(name)}")
+        require_writable(self.signature.name, written)
         # `mark_dirty` bumps the versions.
-        written = [p.name for p in self.written if p.name in values]
-        return self.gradients.record(lambda: run(torch._C._after_ADInplaceOrView_keyset), values, written)
+        return self.gradients.record(lambda: run(torch._C._after_ADInplaceOrView_keyset), values, [*written])
 
     def _refuse_tangents(self, values: Mapping[str, Any]) -> None:
         """Refuse arrays with a tangent, which the kernel would drop."""

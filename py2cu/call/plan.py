@@ -22,7 +22,7 @@ from py2cu.call.definition import Operator
 from py2cu.call.forms import CallForm, call_op, form_of
 from py2cu.call.native import Launch, Native
 from py2cu.call.outputs import allocate_outputs
-from py2cu.call.torch_state import are_plain_types, increment_version, is_plain
+from py2cu.call.torch_state import are_plain_types, increment_versions, is_plain, require_writable
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID
 from py2cu.ir.abi.signature import Dim, Signature
@@ -97,9 +97,11 @@ class KernelCall:
             if plan.trailing is None:
                 values = tuple(args[at] if isinstance(at, int) else named.get(at) for at in plan.sources)
             op = plan.ops[values[plan.device_argument].is_cuda]
-            if op is not None and is_plain(values):
-                if plan.pick_written is not None:
-                    increment_version(plan.pick_written(values))
+            if (
+                op is not None
+                and is_plain(values)
+                and (plan.pick_written is None or increment_versions(plan.pick_written(values)))
+            ):
                 try:
                     result = op(*values, *launch) if launch else op(*values)
                 except (RuntimeError, OverflowError):
@@ -128,8 +130,9 @@ class KernelCall:
             plans[key].ops[device == TargetName.CUDA] = overload
         else:
             values = allocate_outputs(self.signature, values)
-        written = [values[p.name] for p in self.signature.arrays if p.role is not Role.INPUT and p.name in values]
-        increment_version(written)
+        written = {p.name: values[p.name] for p in self.signature.written if p.name in values}
+        require_writable(self.signature.name, written)
+        increment_versions(written.values())
         result = self.native.run(device, values, launch)
         return result if allocates or launch else self.result(values)
 

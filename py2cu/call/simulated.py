@@ -50,6 +50,7 @@ class Simulator:
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Extent | None, block: Extent | None) -> Any:
         from py2cu.call.argument_checks import check_launch_gradients
         from py2cu.call.outputs import allocate_outputs
+        from py2cu.call.torch_state import require_writable
         from py2cu.simulator import SimulationWarning, simulate
 
         call = self._prepare()
@@ -59,6 +60,9 @@ class Simulator:
         bind = call.binder.bind if grid is None else call.binder.bind_in_order
         bound = bind(args, kwargs).values
         call.binder.accept(bound)
+        require_writable(
+            call.signature.name, {p.name: bound[p.name] for p in call.signature.written if p.name in bound}
+        )
         if grid is not None:
             check_launch_gradients(call.signature, bound)
         values = allocate_outputs(call.signature, bound)

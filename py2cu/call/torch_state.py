@@ -1,15 +1,17 @@
 """Whether a call may go to compiled code directly: plain tensors outside of autograd, modes, tracers and transforms.
 
-The tests cost 0.2 microseconds. Where one fails, the dispatcher has to see the call as one of the op `py2cu::…`.
+The tests cost 0.2 microseconds. Where one fails, the dispatcher has to see the call as one of the op `py2cu::…`. And
+whether a call may write to its tensors: inference tensors have no version counter, so that torch writes to them in
+inference mode alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 import torch
-from torch import is_grad_enabled
+from torch import is_grad_enabled, is_inference_mode_enabled
 from torch.autograd import forward_ad
 
 _PLAIN_TENSORS: Final = frozenset({torch.Tensor, torch.nn.Parameter})
@@ -19,7 +21,7 @@ _function_modes = torch._C._len_torch_function_stack
 _transforms = torch._C._functorch.peek_interpreter_stack  # `vmap`, `grad`, `functionalize`
 _tracer = torch._C._get_tracing_state  # `torch.jit.trace`
 _any_requires_grad = torch._C._any_requires_grad
-increment_version = torch._C._increment_version
+_increment_version = torch._C._increment_version
 
 
 def is_plain(values: Iterable[Any]) -> bool:
@@ -34,3 +36,24 @@ def is_plain(values: Iterable[Any]) -> bool:
 def are_plain_types(types: Iterable[object]) -> bool:
     """Whether arguments of these types are no tensors of a subclass, which may dispatch on its own."""
     return all(each in _PLAIN_TENSORS for each in types if isinstance(each, type) and issubclass(each, torch.Tensor))
+
+
+def increment_versions(written: Collection[torch.Tensor]) -> bool:
+    """Tell autograd that the tensors change. False, and nothing is done, if one of them may not be written."""
+    for tensor in written:
+        if tensor.is_inference() and not is_inference_mode_enabled():
+            return False
+    _increment_version(written)
+    return True
+
+
+def require_writable(kernel: str, written: Mapping[str, torch.Tensor]) -> None:
+    """Refuse to write to inference tensors outside of inference mode, as torch's own operators do.
+
+    Raises:
+        RuntimeError: `written` has one; the message names the kernel and the argument.
+    """
+    for name, tensor in written.items():
+        if tensor.is_inference() and not is_inference_mode_enabled():
+            what = f"{kernel}: `{name}` is written, and is an inference tensor outside of inference mode"
+            raise RuntimeError(f"{what}; pass `{name}.clone()`, or call it under `torch.inference_mode()`")

@@ -127,6 +127,11 @@ class Signature:
         return tuple(p for p in self.parameters if isinstance(p.type, ArrayType))
 
     @property
+    def written(self) -> tuple[Parameter, ...]:
+        """Arrays that the kernel writes, in order."""
+        return tuple(p for p in self.arrays if p.role is not Role.INPUT)
+
+    @property
     def outputs(self) -> tuple[Parameter, ...]:
         """Arrays that are allocated where the call gives none, in order."""
         return tuple(p for p in self.parameters if p.role is Role.OUTPUT)

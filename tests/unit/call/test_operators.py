@@ -134,15 +134,49 @@ def test_a_launch_says_that_it_is_not_differentiable() -> None:
     plus[1, 4](x.detach(), out, 1.0)
 
 
-def test_inference_mode_and_autocast() -> None:
+def test_inference_mode() -> None:
     with torch.inference_mode():
         x = torch.ones(4)
         bump(x)
         assert plus(x).tolist() == plus.op(x).tolist() == [3] * 4
+        assert plus(torch.ones(4, requires_grad=True)).is_inference()
+        out = torch.empty(4)
+        assert plus(x, out=out) is out
+    assert plus(x).tolist() == [3] * 4
+
+
+def test_inference_tensors_are_written_in_inference_mode_alone() -> None:
+    with torch.inference_mode():
+        out = torch.zeros(4)
+    calls = {
+        "call": lambda k: k(X, out=out),
+        "launch": lambda k: k[1, 4](X, out, 1.0),
+        "op": lambda _: overload(plus, "out")(X, out),
+        "recorded": lambda k: k(torch.ones(4, requires_grad=True), out=out),
+    }
+    message = r"plus: `out` is written, and is an inference tensor outside of inference mode; pass `out.clone\(\)`, or"
+    plus(X, out=torch.empty(4))  # makes a plan
+    for call in calls.values():
+        for k in (plus, plus, plus.simulate):
+            with pytest.raises(RuntimeError, match=message):
+                call(k)
+    assert out.tolist() == [0] * 4
+    with pytest.raises(RuntimeError, match="bump: `x` is written, and is an inference tensor"):
+        bump.op(out)
+
+
+def test_autocast() -> None:
     with torch.autocast("cpu", torch.bfloat16):
-        assert plus(X).dtype == torch.float32
-        with pytest.raises(RuntimeError, match="`x` must be float32, got bfloat16"):
-            plus(X.bfloat16())
+        assert plus(X).dtype == plus.op(X).dtype == torch.float32
+        product = torch.mm(torch.ones(2, 2), torch.ones(2, 2))[0]
+        message = r"`x` must be float32, got bfloat16; `torch.autocast` may have cast it: pass `x.to\(torch.float32\)`"
+        for call in (plus, plus.op, plus.simulate):
+            with pytest.raises(RuntimeError, match=message):
+                call(product)
+        with pytest.raises(RuntimeError, match=r"`x` must be float32, got float64$"):
+            plus(X.double())
+    with pytest.raises(RuntimeError, match=r"`x` must be float32, got bfloat16$"):
+        plus(product)
 
 
 def test_traced_and_transformed_calls_are_calls_of_the_op() -> None:
