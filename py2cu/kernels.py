@@ -79,7 +79,7 @@ class Kernel:
         call = self._call
         if call is None or not self._unchanged():
             call = self._prepare()
-        return call(args, kwargs)
+        return call.call(args, kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Kernel:
         """Return the kernel itself: as a class attribute it does not bind the instance.
@@ -104,7 +104,7 @@ class Kernel:
         call = self._call
         if call is None or not self._unchanged():
             call = self._prepare()
-        call(args, kwargs, (grid, block))
+        call.call(args, kwargs, (grid, block))
 
     @property
     def simulate(self) -> Simulator:

@@ -31,7 +31,7 @@ class BackwardCall(Protocol):
     @property
     def operator(self) -> Any: ...
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
 
 class Gradients:
@@ -185,7 +185,7 @@ class _Backward:
                 continue
             shape, dtype = shapes[results[name]]
             arguments[name] = next(iter(incoming.values())).new_zeros(shape, dtype=dtype)
-        returned = self.call((), arguments)
+        returned = self.call.call((), arguments)
         outputs = [p.name for p in self.call.signature.outputs]
         allocated = returned if isinstance(returned, tuple) else (returned,)
         arguments |= zip(outputs, allocated if outputs else (), strict=True)

@@ -35,7 +35,8 @@ class CallPlan:
     """How calls with arguments of certain types reach the compiled code.
 
     `sources` is, for each argument of the op, the position or the keyword of the call's argument. If the positional
-    arguments come first and in order, `trailing` names the rest, else it is None. `defaults` are those of numbers that
+    arguments come first and in order, `trailing` names the rest, else it is None; `is_complete` says that there is no
+    rest. `defaults` are those of numbers that
     such calls leave out, `measured` are integers with the position or the keyword of the array that they are taken
     from. `device_argument` is the position of an array, whose device picks the op of `ops`: that for the CPU, and that
     for CUDA. `pick_written` returns the arrays that the kernel writes and the caller passed. `pick_outputs` returns the
@@ -49,7 +50,17 @@ class CallPlan:
     device_argument: int
     pick_written: Callable[[Sequence[Any]], Sequence[torch.Tensor]] | None
     pick_outputs: Callable[[Sequence[Any]], Any] | None
+    is_complete: bool
     ops: list[Callable[..., Any] | None] = field(default_factory=lambda: [None, None])
+
+    def gather(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The arguments of the op."""
+        named = {**self.defaults, **kwargs} if self.defaults else kwargs
+        if self.measured:
+            named = {**named, **self.measure(args, kwargs)}
+        if self.trailing is not None:
+            return (*args, *map(named.get, self.trailing))
+        return tuple(args[at] if isinstance(at, int) else named.get(at) for at in self.sources)
 
     def measure(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, int | None]:
         """The integers that such calls leave out; None, which the op refuses, where an array has no such dimension."""
@@ -85,17 +96,17 @@ class KernelCall:
         """The op `py2cu::…` of the kernel and its backward kernels, defined at its first use."""
         return self._find_operator()
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = ()) -> Any:
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = ()) -> Any:
+        """Call the kernel, or launch it on `launch`; returns the outputs of a call.
+
+        Raises:
+            TypeError, RuntimeError: an argument that the kernel does not accept.
+        """
         # `argument_types`, inlined: calling it takes as long as its work.
         key = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
         plan = self._launch_plans.get(key) if launch else self._plans.get(key)
         if plan is not None:
-            named = plan.defaults | kwargs if plan.defaults else kwargs
-            if plan.measured:
-                named = named | plan.measure(args, kwargs)
-            values = (*args, *map(named.get, plan.trailing)) if plan.trailing else args
-            if plan.trailing is None:
-                values = tuple(args[at] if isinstance(at, int) else named.get(at) for at in plan.sources)
+            values = args if plan.is_complete else plan.gather(args, kwargs)
             op = plan.ops[values[plan.device_argument].is_cuda]
             if (
                 op is not None
@@ -185,6 +196,7 @@ class KernelCall:
             device_argument=next(place for place, p in enumerate(op_parameters) if p.is_array and not p.may_be_none),
             pick_written=_sequence_getter(written) if written else None,
             pick_outputs=operator.itemgetter(*outputs) if outputs and returns else None,
+            is_complete=in_order and len(sources) == len(args),
         )
 
     def run(self, device: str, values: Mapping[str, Any]) -> None:

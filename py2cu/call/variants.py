@@ -77,7 +77,7 @@ class VariantCall(KernelCall):
         self._sources: dict[tuple[object, ...], ConstexprSources] = {}
         self._launch_sources: dict[tuple[object, ...], ConstexprSources] = {}
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = ()) -> Any:
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = ()) -> Any:
         key = argument_types(args, kwargs)
         known = self._launch_sources if launch else self._sources
         constexprs = known.get(key)
@@ -85,11 +85,11 @@ class VariantCall(KernelCall):
             kwargs = {**kwargs, **constexprs.defaults} if constexprs.defaults else kwargs
             numbers = tuple(args[at] if isinstance(at, int) else kwargs[at] for at in constexprs.sources)
             if (call := self._by_numbers.get(numbers)) is not None:
-                return call(args, kwargs, launch)
+                return call.call(args, kwargs, launch)
         bound = self.binder.bind_in_order(args, kwargs) if launch else self.binder.bind(args, kwargs)
         if constexprs is None and (constexprs := self._constexpr_sources(bound, kwargs)):
             known[key] = constexprs
-        return self._call_for(bound.values)((), bound.values, launch)
+        return self._call_for(bound.values).call((), bound.values, launch)
 
     def _constexpr_sources(self, bound: Bound, kwargs: Mapping[str, Any]) -> ConstexprSources | None:
         """Where calls with arguments of these types pass the template arguments; None if a shape determines one."""

@@ -152,9 +152,7 @@ class Scope:
 
     def is_local(self, node: cst.BaseExpression) -> bool:
         """True for a scalar or an array of the function, and for a variable of a comprehension."""
-        if not isinstance(node, cst.Name):
-            return False
-        name = node.value
+        name = node.value if isinstance(node, cst.Name) else ""
         return name in self.values or name in self.arrays or name in self.bound or name in self.views.views
 
     def fresh(self, name: str) -> str:
