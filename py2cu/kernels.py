@@ -15,7 +15,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from py2cu.call import Simulator, Translator, python_text, remember_texts
-from py2cu.call.traced import traced_as, traced_call, traced_launch, traced_op
+from py2cu.call.traced import Traced, traced_as, traced_call, traced_launch, traced_op
 from py2cu.function_text import remember_cell
 from py2cu.options import NO_VALUES, Extent, KernelKeywords, KernelOptions, Values, launch_shape
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from py2cu.translation import Translation
 
 
-class Kernel:
+class Kernel(Traced):
     """A kernel that can be called, launched, simulated, checked and read as CUDA C++.
 
     A call takes tensors of one device, CUDA or CPU, with the dtypes and shapes of the annotations, contiguous unless
@@ -57,13 +57,14 @@ class Kernel:
     ) -> None:
         if not isinstance(function, FunctionType):
             raise TypeError(f"@kernel takes a plain Python function, not {function!r}")
+        super().__init__()
         remember_cell(function)
         remember_texts(function)
         self._function = function
         self._options = options or KernelOptions()
         self._values = values
         self._fma = fma
-        self.backwards = [*backwards]
+        self.backwards: list[Kernel] = [*backwards]
         self._lock = threading.RLock()
         self._translator: Translator | None = None
         self._translation: Translation | None = None

@@ -2,14 +2,15 @@
 
 Dynamo reads two attributes of functions, and nothing else has to know that it is at work: a function is replaced by its
 `_torchdynamo_inline`, and one that is `_dynamo_marked_constant` (`torch.compiler.assume_constant_result`) is called
-while Dynamo traces. A compiled function is compiled again once another backward is attached. Importing this module does
-not import torch, which Dynamo's users have imported.
+while Dynamo traces. A compiled function is compiled again for another kernel, and once another backward is attached.
+Importing this module does not import torch, which Dynamo's users have imported.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from py2cu.options import Extent
 
@@ -19,15 +20,45 @@ if TYPE_CHECKING:
     from py2cu.call.plan import KernelCall
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+_NUMBERS: Final = itertools.count()
 
 
-class Traced(Protocol):
-    """What is known here of a `Kernel`."""
+def _constant(method: Method) -> Method:
+    method._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return method
+
+
+class Traced:
+    """What Dynamo calls of a `Kernel` while it traces.
+
+    These are methods, since Dynamo (2.11) passes no user-defined object to a function whose result it takes for
+    constant. It guards not which object a method is of, but the values of strings: so the methods take the identities
+    of the kernel and of its backwards.
+    """
 
     __name__: str
     backwards: Sequence[Traced]
 
-    def _prepare(self) -> KernelCall: ...
+    def __init__(self) -> None:
+        self.identity = str(next(_NUMBERS))
+
+    def _prepare(self) -> KernelCall:
+        raise NotImplementedError
+
+    @_constant
+    def form_in_trace(
+        self, _: Sequence[str], types: tuple[type, ...], named: tuple[tuple[str, type], ...], on_grid: bool
+    ) -> CallForm:
+        """How a call with arguments of these types reaches the op."""
+        from py2cu.call.forms import form_of
+
+        return form_of(self._prepare().operator, types, dict(named), on_grid=on_grid)
+
+    @_constant
+    def op_name_in_trace(self, _: Sequence[str]) -> tuple[str, str]:
+        """The names of the op and of its overload."""
+        op = self._prepare().op
+        return op._opname, op._overloadname
 
 
 def traced_as(traced: Callable[..., Any]) -> Callable[[Method], Method]:
@@ -56,48 +87,24 @@ def traced_op(kernel: Traced) -> Any:
     """The getter of `Kernel.op`."""
     import torch
 
-    _guard_backwards(kernel)
-    name, overload = _op_name(kernel)
+    name, overload = kernel.op_name_in_trace(_identities(kernel))
     return getattr(getattr(torch.ops.py2cu, name), overload)
 
 
 def _call(kernel: Traced, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
     from py2cu.call.forms import call_op
 
-    _guard_backwards(kernel)
     named = tuple([(name, type(value)) for name, value in kwargs.items()])
-    form = _form(kernel, tuple([type(each) for each in args]), named, bool(launch))
+    form = kernel.form_in_trace(_identities(kernel), tuple([type(each) for each in args]), named, bool(launch))
     if form.missing:
         names = ", ".join([f"`{name}`" for name in form.missing])
         raise TypeError(f"{kernel.__name__} cannot allocate {names} under `torch.compile`; pass all outputs, or none")
     return call_op(form, args, kwargs, launch)
 
 
-def _form(kernel: Traced, types: tuple[type, ...], named: tuple[tuple[str, type], ...], on_grid: bool) -> CallForm:
-    from py2cu.call.forms import form_of
-
-    return form_of(kernel._prepare().operator, types, dict(named), on_grid=on_grid)
-
-
-def _guard_backwards(kernel: Traced) -> None:
-    """Make Dynamo trace again once a backward is attached to the kernel or to one of its backwards.
-
-    Iterating over a list guards its length, and the call of a constant function the identity of its argument.
-    """
+def _identities(kernel: Traced) -> list[str]:
+    """Those of the kernel, of its backwards, and of theirs."""
+    identities = [kernel.identity]
     for backward in kernel.backwards:
-        _guard_identity(backward)
-        _guard_backwards(backward)
-
-
-def _guard_identity(_: Traced) -> None:
-    pass
-
-
-def _op_name(kernel: Traced) -> tuple[str, str]:
-    op = kernel._prepare().op
-    return op._opname, op._overloadname
-
-
-_guard_identity._dynamo_marked_constant = True  # type: ignore[attr-defined]
-_form._dynamo_marked_constant = True  # type: ignore[attr-defined]
-_op_name._dynamo_marked_constant = True  # type: ignore[attr-defined]
+        identities += _identities(backward)
+    return identities

@@ -332,3 +332,21 @@ def test_an_exported_program_runs_in_another_process(tmp_path: Path) -> None:
     run = [sys.executable, "-c", LOADS, str(file), str(program)]
     done = subprocess.run(run, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str([1.0, 3.0, 5.0, 7.0, 9.0])
+
+
+@pytest.mark.parametrize("form", ["call", "launch", "op"])
+def test_a_compiled_function_tells_kernels_apart(form: str) -> None:
+    @kernel
+    def minus(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], by: float = 1.0):
+        out[i] = x[i] - by
+
+    def use(k: Kernel, x: torch.Tensor) -> torch.Tensor:
+        if form == "launch":
+            out = torch.empty_like(x)
+            k[1, 4](x, out, 1.0)
+            return out
+        return k.op(x) if form == "op" else k(x)
+
+    torch._dynamo.reset()
+    compiled = torch.compile(use, fullgraph=True, backend="aot_eager")
+    assert [compiled(k, X).tolist() for k in (plus, minus, plus)] == [[1, 2, 3, 4], [-1, 0, 1, 2], [1, 2, 3, 4]]
