@@ -776,8 +776,11 @@ MUTATIONS: Final = (
             "if False:\n            what",
             "tests/unit/call/test_operators.py",
         ),
-        ("        identities += _identities(backward)\n", "        pass\n", "tests/unit/call/test_gradients.py"),
-        ("identities = [kernel.identity]", "identities = [kernel.__name__]", "tests/unit/call/test_operators.py"),
+        (
+            "    for backward in kernel.backwards:\n        identities",
+            "    for backward in []:\n        identities",
+            "tests/unit/call/test_gradients.py",
+        ),
         ("elif own.may_be_none and not self.backward.is_optional(parameter):", "elif False:", "refused:backwards"),
         ("            if target in computed:\n", "            if False:\n", "refused:backwards"),
         ("elif self.backward.size is None:", "elif False:", "refused:backwards"),
