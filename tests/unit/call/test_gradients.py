@@ -410,22 +410,28 @@ def test_a_compiled_function_sees_backwards_that_are_attached_later() -> None:
     ):
         grad_x[i] = grad_y[i] + grad_z[i]
 
-    def second(i: Index["n"], grad_grad_x: Float32[Tensor, "n"], grad_grad_y: Float32[Tensor, "n"]):
+    def second(
+        i: Index["n"],
+        grad_grad_x: Float32[Tensor, "n"],
+        grad_grad_y: Float32[Tensor, "n"],
+        grad_grad_z: Float32[Tensor, "n"],
+    ):
         grad_grad_y[i] = grad_grad_x[i]
+        grad_grad_z[i] = grad_grad_x[i]
 
-    backward = same.backward(first)
+    same.backward(first)
     torch._dynamo.reset()
     compiled = torch.compile(lambda x: same(x), fullgraph=True, backend="aot_eager")
     x = leaf(2, dtype=torch.float32)
     assert [each.requires_grad for each in compiled(x)] == [True, False]
+    same.backwards[:] = []
+    backward = same.backward(all_of_it)
+    assert [each.requires_grad for each in compiled(x)] == [True, True]
+    assert torch.autograd.grad(sum(compiled(x)).sum(), x)[0].tolist() == [2, 2]
     name = same.op._opname
     backward.backward(second)
     compiled(x)
     assert same.op._opname != name
-    same.backwards[:] = []
-    same.backward(all_of_it)
-    assert [each.requires_grad for each in compiled(x)] == [True, True]
-    assert torch.autograd.grad(sum(compiled(x)).sum(), x)[0].tolist() == [2, 2]
 
 
 def test_optional_parameters() -> None:
