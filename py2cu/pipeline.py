@@ -47,6 +47,7 @@ from py2cu.passes.checks.optional_parameters import check_optional_parameters
 from py2cu.passes.checks.performance import note_performance
 from py2cu.passes.checks.powers import check_powers
 from py2cu.passes.checks.row_width import check_row_widths
+from py2cu.passes.find_in_place_pairs import find_in_place_pairs
 from py2cu.passes.find_independent_dims import find_independent_dims
 from py2cu.passes.guards.early_return import add_guards
 from py2cu.passes.infer_roles import infer_roles
@@ -124,6 +125,7 @@ EFFECTS: Final = passes(
     check_powers,
     warn_narrow_integers,
     find_independent_dims,
+    find_in_place_pairs,
 )
 # Notes on performance, on request.
 NOTES: Final = passes(Stage.TYPED, note_performance)

@@ -40,6 +40,7 @@ def _signature(kernel: ir.Kernel) -> Signature:
         measured=find_measured(kernel, dims),
         indices=kernel.indices,
         independent_dims=kernel.independent_dims,
+        in_place=kernel.in_place,
         flat_indices=kernel.flat_indices,
         launch=kernel.launch,
         size=kernel.size,

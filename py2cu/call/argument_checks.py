@@ -7,14 +7,14 @@ op's C++ checks the same in the same words, so that a call through `torch.ops` i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 import torch
 
 from py2cu import devices
-from py2cu.call.memory import overlap, overlaps_itself
+from py2cu.call.memory import are_same, overlap, overlaps_itself
 from py2cu.dtypes import I64, DType, Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature, divisors, evaluate
@@ -23,17 +23,17 @@ from py2cu.ir.types import ArrayType, Constant, ElementType, PythonType
 Tensors = Mapping[str, torch.Tensor]
 
 
-def check_arguments(signature: Signature, values: Mapping[str, Any]) -> str:
+def check_arguments(signature: Signature, values: Mapping[str, Any], *, on_grid: bool = False) -> str:
     """Check `values`, and return the device type of the tensors, "cuda" or "cpu".
 
-    Outputs and numbers that a shape determines may be absent.
+    Outputs and numbers that a shape determines may be absent. `on_grid`: the call is an explicit launch.
 
     Raises:
         RuntimeError: an argument that the kernel does not accept.
     """
     try:
         tensors = _check(signature, values)
-        _check_memory(signature, tensors)
+        _check_memory(signature, tensors, on_grid)
         return _common_device(tensors)
     except _Misfit as misfit:
         message = f"{signature.name}: {misfit}"
@@ -112,6 +112,21 @@ def check_launch_gradients(signature: Signature, values: Mapping[str, Any]) -> N
     if by_grad and torch.is_grad_enabled():
         what = f"{signature.name}[grid, block](...) is not differentiable, and `{by_grad[0]}` requires grad"
         raise RuntimeError(f"{what}; pass `{by_grad[0]}.detach()`, or launch it under `torch.no_grad()`")
+
+
+def check_recorded(signature: Signature, values: Mapping[str, Any]) -> None:
+    """Refuse one array as an input and an output in a call that autograd records: it may save the former values.
+
+    Raises:
+        RuntimeError: there is one; the message names both arguments.
+    """
+    for written, read in signature.in_place:
+        a, b = values.get(written), values.get(read)
+        if a is None or b is None or not torch._C._is_alias_of(a, b):  # type: ignore[attr-defined]
+            continue
+        if a.storage_offset() == b.storage_offset() and a.stride() == b.stride():
+            what = f"`{written}` and `{read}` are one array, and a gradient may need what it held before the call"
+            raise RuntimeError(f"{signature.name}: {what}; pass `{written}` as a tensor of its own")
 
 
 def leaf_message(name: str) -> str:
@@ -259,9 +274,10 @@ def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> 
 # --- memory -------------------------------------------------------------------------------------------------------
 
 
-def _check_memory(signature: Signature, tensors: Tensors) -> None:
+def _check_memory(signature: Signature, tensors: Tensors, on_grid: bool) -> None:
     """Check where the arrays begin, and that written ones overlap neither themselves nor others: kernels take
-    `__restrict__` pointers.
+    `__restrict__` pointers. An output may be an input whose elements threads only overwrite one by one; not in an
+    explicit launch, in which two threads may have one index.
     """
     ordered = _ordered(signature, tensors)
     for name in (p.name for p in ordered if p.role is not Role.INPUT):
@@ -273,13 +289,17 @@ def _check_memory(signature: Signature, tensors: Tensors) -> None:
         if tensors[name].data_ptr() % size:
             raise _Misfit(f"`{name}` must begin at a multiple of {size} bytes; pass `{name}.clone()`")
     inputs = [p for p in ordered if p.role is not Role.OUTPUT]
-    _check_overlaps(inputs, inputs, tensors)
-    _check_overlaps([p for p in ordered if p.role is Role.OUTPUT], ordered, tensors)
+    in_place = () if on_grid else signature.in_place
+    _check_overlaps(inputs, inputs, tensors, in_place)
+    _check_overlaps([p for p in ordered if p.role is Role.OUTPUT], ordered, tensors, in_place)
 
 
-def _check_overlaps(arrays: Sequence[Parameter], others: Sequence[Parameter], tensors: Tensors) -> None:
-    """Refuse an array that is written and overlaps another."""
+def _check_overlaps(
+    arrays: Sequence[Parameter], others: Sequence[Parameter], tensors: Tensors, in_place: Container[tuple[str, str]]
+) -> None:
+    """Refuse an array that is written and overlaps another, unless the two are one array and a pair of `in_place`."""
     for written in (p.name for p in arrays if p.role is not Role.INPUT):
         for other in (p.name for p in others if p.name != written):
-            if overlap(tensors[written], tensors[other]):
+            a, b = tensors[written], tensors[other]
+            if overlap(a, b) and not ((written, other) in in_place and are_same(a, b)):
                 raise _Misfit(f"`{written}` is written and overlaps `{other}` in memory")

@@ -150,13 +150,13 @@ class ArgumentBinder:
         advice = f"; pass outputs by name: {', '.join(outputs)}" if outputs else ""
         return advice + (f"; keyword-only: {', '.join(by_keyword)}" if by_keyword else "")
 
-    def accept(self, values: Mapping[str, Any]) -> str:
-        """Check bound arguments, and return the device to run on, "cuda" or "cpu".
+    def accept(self, values: Mapping[str, Any], *, on_grid: bool = False) -> str:
+        """Check bound arguments, and return the device to run on, "cuda" or "cpu"; `on_grid`: of an explicit launch.
 
         Raises:
             RuntimeError: a tensor of the wrong device, dtype, shape or layout, or a number out of range.
         """
-        return check_arguments(self.signature, values)
+        return check_arguments(self.signature, values, on_grid=on_grid)
 
     def require_launch(self, missing: Sequence[str], *, on_grid: bool) -> None:
         """Refuse a call whose number of threads is unknown, and a launch with outputs `missing`.

@@ -20,7 +20,13 @@ from typing import Any, Final, Protocol
 import torch
 from torch.autograd import forward_ad
 
-from py2cu.call.argument_checks import check_launch_gradients, check_traced_arguments, leaf_message, needs_grad
+from py2cu.call.argument_checks import (
+    check_launch_gradients,
+    check_recorded,
+    check_traced_arguments,
+    leaf_message,
+    needs_grad,
+)
 from py2cu.call.batching import run_batched
 from py2cu.call.gradients import BackwardCall, Gradients
 from py2cu.call.native import Launch, Native
@@ -218,6 +224,7 @@ class _Overload:
             if needs_grad(tensor):
                 raise RuntimeError(f"{self.signature.name}: {leaf_message(name)}")
         require_writable(self.signature.name, written)
+        check_recorded(self.signature, values)
         # `mark_dirty` bumps the versions.
         return self.gradients.record(lambda: run(torch._C._after_ADInplaceOrView_keyset), values, [*written])
 

@@ -47,7 +47,7 @@ class Native:
         try:
             return op(*(values.get(p.name) for p in parameters), *launch)
         except (RuntimeError, OverflowError):
-            check_arguments(self.signature, values)  # names the argument where the op does not
+            check_arguments(self.signature, values, on_grid=bool(launch))  # names the argument where the op does not
             raise
 
     def overload(self, device: str, *, allocates: bool, on_grid: bool) -> Callable[..., Any]:

@@ -130,7 +130,7 @@ class KernelCall:
         key = argument_types(args, kwargs)
         if not (are_plain_types(key) and is_plain(values.values())):
             return self._through_op(bound, args, kwargs, launch)
-        device = self.binder.accept(values)
+        device = self.binder.accept(values, on_grid=bool(launch))
         allocates = self.signature.are_allocated(values)
         if allocates or not missing:
             plans = self._launch_plans if launch else self._plans

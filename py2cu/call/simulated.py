@@ -59,7 +59,7 @@ class Simulator:
         options = {name: kwargs.pop(name) for name in names}
         bind = call.binder.bind if grid is None else call.binder.bind_in_order
         bound = bind(args, kwargs).values
-        call.binder.accept(bound)
+        call.binder.accept(bound, on_grid=grid is not None)
         require_writable(
             call.signature.name, {p.name: bound[p.name] for p in call.signature.written if p.name in bound}
         )

@@ -165,6 +165,9 @@ class Kernel:
     guards: tuple[Guard, ...] = ()  # set by add_guards
     predicated: tuple[PredicatedSite, ...] = ()  # set by add_guards: skipped by threads past the end
     independent_dims: tuple[str, ...] = ()  # set by find_independent_dims
+    in_place: tuple[
+        tuple[str, str], ...
+    ] = ()  # set by find_in_place_pairs: a written array, and an input that it may be
     negative_indices: tuple[NegativeIndex, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
     bounds: tuple[
         IndexBound, ...

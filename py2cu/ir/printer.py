@@ -70,6 +70,7 @@ def _print_launch(kernel: Kernel) -> Iterator[str]:
     yield from (f"  guard {guard.index} >= {print_expr(guard.extent)} on {guard.axis}" for guard in kernel.guards)
     if kernel.independent_dims:
         yield f"  independent: {', '.join(kernel.independent_dims)}"
+    yield from (f"  {written} may be {read}" for written, read in kernel.in_place)
     for site in kernel.predicated:
         yield f"  predicated at line {site.line}: {', '.join(guard.index for guard in site.guards)}"
     for bound in kernel.bounds:

@@ -167,6 +167,7 @@ def _binding_text(
         "uses_distinct": any(
             array.is_strided and array.is_written for view in views for array in (*view.passed, *view.allocated)
         ),
+        "uses_in_place": any(view.in_place for view in views),
         "uses_overlap": any(view.passed_overlaps or view.allocated_overlaps for view in views),
     }
     return _text(file, "binding/binding.cpp.j2", {**common, **facts})

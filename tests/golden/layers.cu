@@ -31,7 +31,7 @@ __device__ inline T python_max(T a, T b)
 // X times the probability that a normal variable is smaller.
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void gelu_kernel(const T* __restrict__ x, T* __restrict__ out, index_t elements)
+__global__ void gelu_kernel(const T* x, T* out, index_t elements)
 {
     index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (i >= elements) return;
@@ -74,8 +74,7 @@ template cudaError_t gelu_launch<__nv_bfloat16>(
 
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void gelu_backward_kernel(
-    const T* __restrict__ x, const T* __restrict__ grad_out, T* __restrict__ grad_x, index_t elements)
+__global__ void gelu_backward_kernel(const T* x, const T* grad_out, T* grad_x, index_t elements)
 {
     index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (i >= elements) return;
@@ -130,8 +129,7 @@ template cudaError_t gelu_backward_launch<__nv_bfloat16>(
 // X times the SiLU of the gate.
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void swiglu_kernel(
-    const T* __restrict__ gate, const T* __restrict__ x, T* __restrict__ out, index_t elements)
+__global__ void swiglu_kernel(const T* gate, const T* x, T* out, index_t elements)
 {
     index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (i >= elements) return;
@@ -180,8 +178,7 @@ template cudaError_t swiglu_launch<__nv_bfloat16>(
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void swiglu_backward_kernel(
-    const T* __restrict__ gate, const T* __restrict__ x, const T* __restrict__ grad_out, T* __restrict__ grad_gate,
-    T* __restrict__ grad_x, index_t elements)
+    const T* gate, const T* x, const T* grad_out, T* grad_gate, T* __restrict__ grad_x, index_t elements)
 {
     index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (i >= elements) return;

@@ -5,8 +5,7 @@
 
 // The running sums within each block, and what each block adds up to.
 template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void scan_blocks_kernel(
-    const float* __restrict__ x, float* __restrict__ out, float* __restrict__ totals, index_t n)
+__global__ void scan_blocks_kernel(const float* x, float* out, float* __restrict__ totals, index_t n)
 {
     __shared__ float sums[2][256];
     int t = threadIdx.x;

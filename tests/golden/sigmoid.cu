@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>
 
 template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void sigmoid_kernel(const float* __restrict__ x, float* __restrict__ out, index_t n)
+__global__ void sigmoid_kernel(const float* x, float* out, index_t n)
 {
     index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (i >= n) return;
@@ -37,8 +37,7 @@ cudaError_t sigmoid_launch(const float* x, float* out, int64_t n, cudaStream_t s
 
 // `out` is what the forward kernel returned.
 template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void sigmoid_backward_kernel(
-    const float* __restrict__ out, const float* __restrict__ grad_out, float* __restrict__ grad_x, index_t n)
+__global__ void sigmoid_backward_kernel(const float* out, const float* grad_out, float* grad_x, index_t n)
 {
     index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (i >= n) return;

@@ -30,7 +30,7 @@ __device__ inline T python_max(T a, T b)
 
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void silu_kernel(const T* __restrict__ x, T* __restrict__ out, index_t elements)
+__global__ void silu_kernel(const T* x, T* out, index_t elements)
 {
     index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (i >= elements) return;
@@ -73,8 +73,7 @@ template cudaError_t silu_launch<__nv_bfloat16>(
 
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void silu_backward_kernel(
-    const T* __restrict__ x, const T* __restrict__ grad_out, T* __restrict__ grad_x, index_t elements)
+__global__ void silu_backward_kernel(const T* x, const T* grad_out, T* grad_x, index_t elements)
 {
     index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (i >= elements) return;

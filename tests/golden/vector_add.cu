@@ -4,8 +4,7 @@
 #include <cuda_runtime.h>
 
 template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void vector_add_kernel(
-    const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ out, index_t n)
+__global__ void vector_add_kernel(const float* a, const float* b, float* out, index_t n)
 {
     index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (i >= n) return;
@@ -31,8 +30,7 @@ cudaError_t vector_add_launch(const float* a, const float* b, float* out, int64_
 }
 
 template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void vector_add_block_kernel(
-    const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ out, index_t n)
+__global__ void vector_add_block_kernel(const float* a, const float* b, float* out, index_t n)
 {
     index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (i >= n) return;

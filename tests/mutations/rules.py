@@ -950,11 +950,11 @@ MUTATIONS: Final = (
             "return True",
             "tests/test_odd_arguments.py",
         ),
-        ("        call.binder.accept(bound)\n", "", "tests/test_odd_arguments.py"),
+        ("        call.binder.accept(bound, on_grid=grid is not None)\n", "", "tests/test_odd_arguments.py"),
         ("if tensor.is_nested or tensor.layout is not torch.strided:", "if False:", "tests/test_odd_arguments.py"),
         ("    if tensor.is_conj() or tensor.is_neg():", "    if False:", "tests/test_odd_arguments.py"),
         ("is_fit, limit = I64.holds(int(value)), I64.c", "return", "tests/test_odd_arguments.py"),
-        ("if overlap(tensors[written], tensors[other]):", "if False:", "tests/test_odd_arguments.py"),
+        ("if overlap(a, b) and not", "if False and not", "tests/test_odd_arguments.py"),
         ("complete[name] = int(complete[name])", "pass", "tests/test_odd_arguments.py"),
     ),
     *_rule(
@@ -1731,6 +1731,33 @@ MUTATIONS: Final = (
         ),
         ("view.vector_width and kernel.base_array(view.name) in kernel.strided", "False", "refused:strided_arrays"),
         ("if name not in (*arrays, *parameters.broken):", "if False:", "refused:strided_arrays"),
+    ),
+    *_rule(
+        "an output may be an input of which each thread reads only the element that it alone writes",
+        (
+            "if len(elements) != 1 or (element := elements.pop()) is None:",
+            "if (element := elements.pop()) is None:",
+            "tests/test_ir_cases.py",
+        ),
+        ("{axes[name] for name in names} >= every", "True", "tests/test_ir_cases.py"),
+        (
+            "                return None\n            outcomes",
+            "                pass\n            outcomes",
+            "tests/test_ir_cases.py",
+        ),
+        ("for _ in range(1 + is_loop):", "for _ in range(1):", "tests/test_ir_cases.py"),
+        ("if any(name in pair for pair in kernel.in_place):", "if False:", "kept:augmented"),
+        (
+            "in_place = () if on_grid else signature.in_place",
+            "in_place = signature.in_place",
+            "tests/unit/call/test_in_place.py",
+        ),
+        (
+            "return a.data_ptr() == b.data_ptr() and _axes(a) == _axes(b)",
+            "return True",
+            "tests/unit/call/test_in_place.py",
+        ),
+        ("        check_recorded(self.signature, values)\n", "", "tests/unit/call/test_in_place.py"),
     ),
     *_rule(
         "what a text needs is what its code names",

@@ -73,6 +73,7 @@ class Signature:
     strided: tuple[str, ...]  # the arrays that may have any strides; other arrays are contiguous
     flat_indices: tuple[IndexParameter, ...] = ()  # what the one flat index over x is split into
     independent_dims: tuple[str, ...] = ()  # one launch for arrays that are concatenated along one of these is exact
+    in_place: tuple[tuple[str, str], ...] = ()  # in a call, the first array, which is written, may be the second one
     launch_bounds: tuple[int, ...] = ()  # the first of them is the most threads that a block may have
     negative_indices: tuple[
         NegativeIndex, ...

@@ -143,8 +143,8 @@ def kernel_argument(
     """A parameter of a kernel or a device function.
 
     A kernel's pointers are `__restrict__`: the binding refuses arguments that overlap a written array. A device
-    function's are not, since callers may pass one array twice; nor are arrays through which threads communicate, and
-    inputs beside a written array that the kernel reads.
+    function's are not, since callers may pass one array twice; nor are an output and the input that it may be, arrays
+    through which threads communicate, and inputs beside a written array that the kernel reads.
     """
     argument = launch_argument(kernel, dialect, name, type_, parameter)
     match type_:
@@ -164,6 +164,8 @@ def may_be_restrict(kernel: ir.Kernel, name: str, type_: ir.ArrayType, parameter
     nvcc (13.0) merges `c ? out[i] : x[i]` into one load of a selected address. Where `x` is a `const` pointer with
     `__restrict__`, that is a load through the read-only cache, which does not see this thread's store to `out[i]`.
     """
+    if any(name in pair for pair in kernel.in_place):
+        return False
     if not is_input(parameter):
         return not is_communicated(kernel, name)
     written = {kernel.base_array(stmt.array) for stmt in statements(kernel.body) if isinstance(stmt, ir.Store)}

@@ -83,6 +83,7 @@ class BindingView:
     array_parameters: tuple[str, ...]
     array_call: str
     launches: tuple[Launch, ...]
+    in_place: tuple[tuple[str, str], ...]  # names of a written array, and of an input that it may be
     operators: tuple[tuple[str, str], ...]  # schema and C++ function
     has_default_launch: bool
     returns: str
@@ -103,6 +104,16 @@ class BindingView:
     def allocated_call(self) -> str:
         names = ", ".join(array.name for array in self.allocated)
         return names if len(self.allocated) == 1 else f"std::make_tuple({names})"
+
+    @property
+    def in_place_overlaps(self) -> tuple[tuple[ArrayView, ArrayView], ...]:
+        """The pairs that a call may pass as one array; an explicit launch may not."""
+        pairs = (*self.passed_overlaps, *self.allocated_overlaps)
+        return tuple(pair for pair in pairs if self.may_be_one(*pair))
+
+    def may_be_one(self, array: ArrayView, other: ArrayView) -> bool:
+        """True if a call may pass one array as both."""
+        return (array.user_name, other.user_name) in self.in_place
 
     @property
     def passed_overlaps(self) -> tuple[tuple[ArrayView, ArrayView], ...]:
@@ -161,6 +172,7 @@ def view(family: ir.Instances, groups: tuple[KernelView, ...], dialect: Dialect)
         launches=tuple(
             launch for kernel in family for launch in _launches(kernel, groups, dialect, dims, dtype_sources)
         ),
+        in_place=kernel.in_place,
         operators=operators(kernel, signature),
         has_default_launch=kernel.size is not None,
         returns=_returns(len(allocated)),

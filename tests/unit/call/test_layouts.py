@@ -179,6 +179,10 @@ def test_a_gradient_of_any_strides_reaches_the_backward():
     x = torch.rand(2, 6)[:, ::2].reshape(6).requires_grad_()
     squared(x).sum().backward()  # autograd expands one number
     assert torch.allclose(x.grad, 2 * x)
+    loss = squared(x).sum()
+    with torch.profiler.profile() as profile:
+        torch.autograd.grad(loss, x)
+    assert not [event.key for event in profile.key_averages() if "copy" in event.key or "clone" in event.key]
     weights = torch.rand(12)
     (grad,) = torch.autograd.grad((squared(x) * weights[::2]).sum(), x)
     assert torch.allclose(grad, 2 * x * weights[::2])

@@ -102,9 +102,11 @@ def test_a_given_array_is_checked(run):
         run(linear)(X, WEIGHT, bias=1.0)
     with pytest.raises(TypeError, match="takes a tensor as `weight`, got NoneType"):
         run(linear)(X, None)
-    x = torch.arange(3, dtype=torch.int32)
+    x = torch.arange(4, dtype=torch.int32)
     with pytest.raises(RuntimeError, match="`seen` is written and overlaps `x` in memory"):
-        run(looked_up)(x, seen=x)
+        run(looked_up)(x[:3], seen=x[1:])
+    run(looked_up)(x, seen=x)  # one array: each thread reads the element that it writes
+    assert x.tolist() == [0, 1, 2, 3]
 
 
 def test_the_op_has_optional_tensors():

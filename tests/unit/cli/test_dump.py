@@ -95,7 +95,7 @@ def test_what_each_pass_changed(write) -> None:
     result = run(write("k.py", TWICE), "--dump-ir=diff")
     assert heads(result.stdout) == ["twice of k.py"]
     changed = re.findall(r"^\+\+\+ after (.*)$", result.stdout, re.MULTILINE)
-    typed = ["infer_types", "add_guards", "infer_roles", "find_independent_dims"]
+    typed = ["infer_types", "add_guards", "infer_roles", "find_independent_dims", "find_in_place_pairs"]
     assert changed == [*typed, "choose_integer_widths", "rename"]
     assert "-  out[i] = 2 * x[i]\n+  out[i] = (2.0:float32 * x[i]:float32):float32\n" in result.stdout
 
