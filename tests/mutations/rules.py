@@ -737,6 +737,28 @@ MUTATIONS: Final = (
             "tests/unit/call/test_operators.py",
         ),
         ("        check_traced_arguments(self.signature, values)\n", "", "tests/unit/call/test_operators.py"),
+        (
+            "if tensor.is_inference() and not is_inference_mode_enabled():\n            what",
+            "if False:\n            what",
+            "tests/unit/call/test_operators.py",
+        ),
+        (
+            "    const torch::stable::accelerator::DeviceGuard guard({{ kernel.first }}.get_device_index());\n",
+            "",
+            "tests/test_device_guard.py",
+        ),
+    ),
+    *_rule(
+        "`vmap` is a call for each element",
+        ("original.copy_(slices[key])", "pass", "tests/unit/call/test_vmap.py"),
+        ("separate.copy_(place.split(copy, self.size, merged.extent))", "pass", "tests/unit/call/test_vmap.py"),
+        ("                if self._fits_grid(dim,", "                if True or (dim,", "tests/unit/call/test_vmap.py"),
+        ("return uses == len(own) and all(", "return all(", "tests/unit/call/test_vmap.py"),
+        (
+            "isinstance(each, ir.Name) and each.id == index for each in own",
+            "True for each in own",
+            "tests/unit/call/test_vmap.py",
+        ),
     ),
     *_rule(
         "backward kernels compute the gradients",
@@ -761,20 +783,6 @@ MUTATIONS: Final = (
             "        if forward_ad._current_level >= 0:\n            self.",
             "        if False:\n            self.",
             "tests/unit/call/test_gradients.py",
-        ),
-        ("original.copy_(slices[key])", "pass", "tests/unit/call/test_vmap.py"),
-        ("separate.copy_(place.split(copy, self.size, merged.extent))", "pass", "tests/unit/call/test_vmap.py"),
-        ("                if self._fits_grid(dim,", "                if True or (dim,", "tests/unit/call/test_vmap.py"),
-        ("return uses == len(own) and all(", "return all(", "tests/unit/call/test_vmap.py"),
-        (
-            "isinstance(each, ir.Name) and each.id == index for each in own",
-            "True for each in own",
-            "tests/unit/call/test_vmap.py",
-        ),
-        (
-            "if tensor.is_inference() and not is_inference_mode_enabled():\n            what",
-            "if False:\n            what",
-            "tests/unit/call/test_operators.py",
         ),
         (
             "    for backward in kernel.backwards:\n        identities",
