@@ -14,6 +14,7 @@ pytest.importorskip("hypothesis")
 
 from py2cu.diagnostics import TranslationError
 from py2cu.targets.cxx.helpers.catalogue import HELPERS
+from tests.fuzz import gradients
 from tests.fuzz.judge import Outcome, Seconds, cases, instantiated, judge, run_cell, run_cells
 from tests.fuzz.kernels import NAME
 from tests.fuzz.redefinitions import CELL
@@ -47,6 +48,24 @@ def test_a_planted_bug_is_found(monkeypatch):
     # Kernels before these have indices that the bug sends out of bounds, which may end the process.
     sources = [source for source in (generate(SEED, number) for number in range(90, 120)) if " % " in source]
     assert Outcome.DIFFERS in {verdict.outcome for verdict in judge(sources, Setting(Device.CPU), Seconds())}
+
+
+@pytest.mark.builds
+def test_gradients_are_derivatives():
+    gxx()
+    sources = [gradients.generate(SEED, number) for number in range(60)]
+    faults = [f"{sources[place]}\n{what}" for place, what in gradients.faults(sources)]
+    assert not faults, "\n\n".join(faults)
+
+
+@pytest.mark.builds
+def test_a_planted_wrong_derivative_is_found(monkeypatch):
+    gxx()
+    function, derivative = gradients.RULES["sine"]
+    monkeypatch.setitem(gradients.RULES, "sine", (function, f"-{derivative}"))
+    sources = [source for source in (gradients.generate(SEED, n) for n in range(20)) if "-math.cos(" in source]
+    found = [*gradients.faults(sources)]  # unless no argument requires grad on which the sine depends
+    assert len(found) >= 0.7 * len(sources) >= 3, found
 
 
 @pytest.mark.slow

@@ -42,7 +42,7 @@ class _Argument(NamedTuple):
         return tuple(size for axis, size in enumerate(self.value.shape) if axis != self.axis)
 
     def slice(self, number: int) -> Any:
-        return self.value if self.axis is None else self.value.select(self.axis, number).contiguous()
+        return self.value if self.axis is None else self.value.select(self.axis, number)
 
 
 class _Place(NamedTuple):
@@ -176,7 +176,9 @@ class _Batch(NamedTuple):
             if place is not None and argument.value is not None:
                 separate = place.separate(argument, self.size)
                 values[key] = place.merge(separate)
-                if argument.is_written and not separate.is_contiguous():
+                if argument.is_written and self._is_recorded:
+                    values[key] = values[key].clone()
+                if argument.is_written and (self._is_recorded or not separate.is_contiguous()):
                     updated.append((place, separate, values[key]))
         results = _as_tuple(self.op(**values))
         for place, separate, copy in updated:
@@ -197,13 +199,24 @@ class _Batch(NamedTuple):
 
     def _call(self, number: int) -> tuple[torch.Tensor, ...]:
         slices = {key: argument.slice(number) for key, argument in self.arguments.items()}
-        results = _as_tuple(self.op(**slices))
-        for key, argument in self.arguments.items():
-            if argument.is_written and argument.axis is not None:
-                original = argument.value.select(argument.axis, number)
-                if not original.is_contiguous():  # the call updated a copy
-                    original.copy_(slices[key])
+        values = {key: _contiguous(each) for key, each in slices.items()}
+        written = [key for key, argument in self.arguments.items() if argument.is_written and argument.axis is not None]
+        values |= {key: values[key].clone() for key in written if self._is_recorded}
+        results = _as_tuple(self.op(**values))
+        for key in written:
+            if self._is_recorded or not slices[key].is_contiguous():
+                slices[key].copy_(values[key])
         return results
+
+    @property
+    def _is_recorded(self) -> bool:
+        """Whether autograd records the calls: then they update copies, since views may not be among several results."""
+        tensors = (each.value for each in self.arguments.values() if isinstance(each.value, torch.Tensor))
+        return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
+def _contiguous(value: Any) -> Any:
+    return value.contiguous() if isinstance(value, torch.Tensor) else value
 
 
 def _as_tuple(result: Any) -> tuple[torch.Tensor, ...]:

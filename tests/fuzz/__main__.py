@@ -27,6 +27,7 @@ from typing import Any, Final
 import torch
 
 from py2cu.build import toolchain
+from tests.fuzz import gradients
 from tests.fuzz.judge import Outcome, Seconds, Verdict, judge
 from tests.fuzz.shrink import generate, shrink
 from tests.support.libraries import STOPS, Device, Setting
@@ -193,8 +194,23 @@ def main() -> int:
         return _run_all(_parser().parse_args())
 
 
+def _run_gradients(options: argparse.Namespace) -> int:
+    """Kernels with backwards, in this process."""
+    last, wrong = options.first + options.kernels, 0
+    for at in range(options.first, last, options.batch):
+        numbers = range(at, min(at + options.batch, last))
+        sources = [gradients.generate(options.seed, number) for number in numbers]
+        for place, what in gradients.faults(sources):
+            print(f"\n--- seed {options.seed}, kernel {numbers[place]}\n{sources[place]}\n{what}", flush=True)
+            wrong += 1
+        print(f"{numbers.stop - options.first:,} kernels with gradients, {wrong} of them wrong", flush=True)
+    return 1 if wrong else 0
+
+
 def _run_all(options: argparse.Namespace) -> int:
     torch.set_num_threads(1)  # before processes are forked
+    if options.gradients:
+        return _run_gradients(options)
     setting = Setting(Device(options.device), STOPS if options.sanitize else (), options.fma)
     tally, shown = Tally(), time.monotonic()
     first, last = options.first, options.first + options.kernels
@@ -228,6 +244,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kernels", type=int, default=1000, help="how many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="the number of the first kernel")
+    parser.add_argument("--gradients", action="store_true", help="kernels with backwards, on the CPU")
     parser.add_argument("--device", choices=[device.value for device in Device], default="cpu")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
     parser.add_argument("--batch", type=int, default=BATCH, help="kernels compiled together")

@@ -750,9 +750,10 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "`vmap` is a call for each element",
-        ("original.copy_(slices[key])", "pass", "tests/unit/call/test_vmap.py"),
+        ("slices[key].copy_(values[key])", "pass", "tests/unit/call/test_vmap.py"),
         ("separate.copy_(place.split(copy, self.size, merged.extent))", "pass", "tests/unit/call/test_vmap.py"),
         ("                if self._fits_grid(dim,", "                if True or (dim,", "tests/unit/call/test_vmap.py"),
+        ("return torch.is_grad_enabled() and any(", "return False and any(", "tests/unit/call/test_vmap.py"),
         ("return uses == len(own) and all(", "return all(", "tests/unit/call/test_vmap.py"),
         (
             "isinstance(each, ir.Name) and each.id == index for each in own",

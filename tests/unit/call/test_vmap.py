@@ -11,7 +11,7 @@ from jaxtyping import Float, UInt8  # noqa: E402
 from torch import Tensor  # noqa: E402
 from torch.func import grad, jacrev, vmap  # noqa: E402
 
-from py2cu import Index, kernel  # noqa: E402
+from py2cu import Index, Kernel, kernel  # noqa: E402
 from py2cu.call import batching  # noqa: E402
 from py2cu.call.native import Native  # noqa: E402
 
@@ -74,8 +74,33 @@ def numbered(i: Index["n"], x: Float[Tensor, "n"]):
 
 
 @kernel
+def scaled_(i: Index["n"], x: Float[Tensor, "n"], w: Float[Tensor, "n"], out: Float[Tensor, "n"]):
+    x[i] += w[i]
+    out[i] = 2 * w[i]
+
+
+@kernel
+def raised_(i: Index["n"], x: Float[Tensor, "n"], w: Float[Tensor, "n"], out: Float[Tensor, "n"]):
+    x[i] += w[i] + 0 * i
+    out[i] = 2 * w[i]
+
+
+@scaled_.backward
+@raised_.backward
+@kernel
+def scaled_w(i: Index["n"], grad_x: Float[Tensor, "n"], grad_out: Float[Tensor, "n"], grad_w: Float[Tensor, "n"]):
+    grad_w[i] = grad_x[i] + 2 * grad_out[i]
+    grad_x[i] = grad_x[i]
+
+
+@kernel
 def ramp(i: Index["n"], x: Float[Tensor, "n"], out: Float[Tensor, "n"]):
     out[i] = x[i] * i
+
+
+@kernel
+def multiples(i: Index["n"], x: Float[Tensor, "n"], out: Float[Tensor, "n"]):
+    out[i] = x[0] * i
 
 
 @kernel
@@ -169,11 +194,12 @@ def test_a_call_for_each_element_where_one_call_is_another_result(calls: list[st
     x = torch.randn(B, W)
     assert torch.equal(vmap(ramp)(x), x * torch.arange(W))
     assert torch.equal(vmap(from_the_first)(x), x - x[:, :1])
+    assert torch.equal(vmap(multiples)(x), x[:, :1] * torch.arange(W))
     torch.testing.assert_close(vmap(product)(x[:, None], x[:, :, None]), (x * x).sum(1)[:, None, None])
     out = torch.empty(B, W)
     vmap(lambda x, out: halves[1, W](x, out, out.clone()) or out)(x, out)
     assert torch.equal(out, x / 2)
-    assert len(calls) == 4 * B
+    assert len(calls) == 5 * B
 
 
 def test_a_call_for_each_element_where_the_grid_would_be_too_large(
@@ -220,6 +246,20 @@ def test_nested_and_with_gradients(calls: list[str]) -> None:
         jacrev(lambda x: scaled(x, w[:, 0].contiguous()))(x[0, 0]), torch.diag(4 * x[0, 0] * w[:, 0])
     )
     assert calls == ["scaled", "scaled_x"]  # `jacrev` maps over the rows of the identity
+
+
+@pytest.mark.parametrize("in_dims", [0, 1])
+@pytest.mark.parametrize("k", [scaled_, raised_], ids=["one call", "a call each"])
+def test_updates_that_autograd_records(k: Kernel, in_dims: int) -> None:
+    w = torch.rand(B, B, dtype=torch.float64, requires_grad=True)
+
+    def update(w: torch.Tensor) -> torch.Tensor:
+        x = torch.zeros(B, B, dtype=torch.float64)
+        low = vmap(lambda x, w: k(x, w), in_dims)(x, w)
+        return x.sum() + low.sum()
+
+    (found,) = torch.autograd.grad(update(w), w)
+    torch.testing.assert_close(found, torch.full_like(w, 3))
 
 
 @pytest.mark.slow
