@@ -28,6 +28,12 @@ class OpArgument(NamedTuple):
     by_keyword: bool
 
 
+PlainForm = tuple[
+    str, str, tuple[str, ...], tuple[tuple[str, str, str, Any, bool], ...], tuple[str, ...], tuple[str, ...]
+]
+"""A `CallForm` of plain tuples."""
+
+
 class CallForm(NamedTuple):
     """How calls with arguments of certain types reach the op: constants only, as Dynamo requires."""
 
@@ -37,6 +43,11 @@ class CallForm(NamedTuple):
     arguments: tuple[OpArgument, ...]
     outputs: tuple[str, ...]  # passed by the caller
     missing: tuple[str, ...]  # allocated before the op is called: it allocates all outputs or none
+
+    def plain(self) -> PlainForm:
+        """The same without named tuples, whose fields Dynamo (2.11) does not read."""
+        op, overload, positional, arguments, outputs, missing = self
+        return op, overload, positional, tuple(map(tuple, arguments)), outputs, missing
 
 
 def form_of(operator: Operator, types: tuple[type, ...], named: Mapping[str, type], *, on_grid: bool) -> CallForm:
@@ -70,15 +81,16 @@ def form_of(operator: Operator, types: tuple[type, ...], named: Mapping[str, typ
     return CallForm(operator.name, overload, positional, tuple(arguments), kept, () if allocates else missing)
 
 
-def call_op(form: CallForm, args: tuple[Any, ...], kwargs: Mapping[str, Any], launch: Launch) -> Any:
+def call_op(form: PlainForm, args: tuple[Any, ...], kwargs: Mapping[str, Any], launch: Launch) -> Any:
     """Call the op with the arguments of a call of this form.
 
     They are passed by position where the schema allows it: Dynamo refuses a keyword `out` that is not contiguous.
     """
-    values = {**dict(zip(form.positional, args, strict=True)), **kwargs}
+    op, overload, positional, arguments, kept, _ = form
+    values = {**dict(zip(positional, args, strict=True)), **kwargs}
     in_order, named = [], {}
-    for name, parameter, part, default, by_keyword in form.arguments:
-        value = values.get(parameter, default)
+    for name, parameter, part, default, by_keyword in arguments:
+        value: Any = values.get(parameter, default)
         value = value.real if part == "real" else value.imag if part == "imag" else value
         if by_keyword:
             named[name] = value
@@ -86,8 +98,8 @@ def call_op(form: CallForm, args: tuple[Any, ...], kwargs: Mapping[str, Any], la
             in_order.append(value)
     if launch:
         named["grid"], named["block"] = launch
-    result = getattr(getattr(torch.ops.py2cu, form.op), form.overload)(*in_order, **named)
-    if not form.outputs:
+    result = getattr(getattr(torch.ops.py2cu, op), overload)(*in_order, **named)
+    if not kept:
         return result
-    outputs = tuple([values[name] for name in form.outputs])
+    outputs = tuple([values[name] for name in kept])
     return outputs[0] if len(outputs) == 1 else outputs

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from py2cu.options import Extent
 
 if TYPE_CHECKING:
-    from py2cu.call.forms import CallForm
+    from py2cu.call.forms import PlainForm
     from py2cu.call.native import Launch
     from py2cu.call.plan import KernelCall
 
@@ -48,11 +48,11 @@ class Traced:
     @_constant
     def form_in_trace(
         self, _: Sequence[str], types: tuple[type, ...], named: tuple[tuple[str, type], ...], on_grid: bool
-    ) -> CallForm:
+    ) -> PlainForm:
         """How a call with arguments of these types reaches the op."""
         from py2cu.call.forms import form_of
 
-        return form_of(self._prepare().operator, types, dict(named), on_grid=on_grid)
+        return form_of(self._prepare().operator, types, dict(named), on_grid=on_grid).plain()
 
     @_constant
     def op_name_in_trace(self, _: Sequence[str]) -> tuple[str, str]:
@@ -96,8 +96,9 @@ def _call(kernel: Traced, args: tuple[Any, ...], kwargs: dict[str, Any], launch:
 
     named = tuple([(name, type(value)) for name, value in kwargs.items()])
     form = kernel.form_in_trace(_identities(kernel), tuple([type(each) for each in args]), named, bool(launch))
-    if form.missing:
-        names = ", ".join([f"`{name}`" for name in form.missing])
+    *_, missing = form
+    if missing:
+        names = ", ".join([f"`{name}`" for name in missing])
         raise TypeError(f"{kernel.__name__} cannot allocate {names} under `torch.compile`; pass all outputs, or none")
     return call_op(form, args, kwargs, launch)
 
