@@ -196,7 +196,7 @@ def issued(run: Callable[[], Any]) -> tuple[list[str], list[str]]:
     for _ in range(3):
         run()
     torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], acc_events=True) as profiler:
         with record_function("the run"):
             run()
         torch.cuda.synchronize()
