@@ -7,8 +7,8 @@ In: a call whose arguments require grad. Out: outputs with a history. Backward c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import torch
 from torch._functorch.utils import enable_single_level_autograd_function
@@ -20,6 +20,9 @@ from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.gradients import PREFIX, BackwardForm, Misfit, match_backwards
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
+
+_LEGACY_BATCHED: Final[Any] = torch._C._parse_dispatch_key("Batched")
+"""The key of tensors under torch's former `vmap`, which slices the arguments of functional operators alone."""
 
 
 class BackwardCall(Protocol):
@@ -185,11 +188,19 @@ class _Backward:
                 continue
             shape, dtype = shapes[results[name]]
             arguments[name] = next(iter(incoming.values())).new_zeros(shape, dtype=dtype)
+        self._refuse_batches([name for name in results if name in arguments], incoming.values())
         returned = self.call.call((), arguments)
         outputs = [p.name for p in self.call.signature.outputs]
         allocated = returned if isinstance(returned, tuple) else (returned,)
         arguments |= zip(outputs, allocated if outputs else (), strict=True)
         return {target: arguments[name] for name, target in results.items() if name in arguments}
+
+    def _refuse_batches(self, updated: Sequence[str], incoming: Iterable[torch.Tensor]) -> None:
+        """Refuse gradients of torch's former `vmap` for a kernel that updates arrays, which it cannot slice."""
+        if updated and any(torch._C._dispatch_keys(gradient).has(_LEGACY_BATCHED) for gradient in incoming):
+            what = f"{self.call.signature.name} updates `{updated[0]}`, which it cannot for batched gradients of"
+            how = "use `torch.func.vjp` under `torch.func.vmap`, or `torch.func.jacrev`"
+            raise RuntimeError(f"{what} `is_grads_batched=True` or `vectorize=True`; {how}")
 
 
 def _matched(signature: Signature, calls: Sequence[BackwardCall]) -> list[_Backward]:

@@ -270,6 +270,19 @@ def test_transforms() -> None:
     torch.testing.assert_close(torch.func.jacrev(lambda w: in_place(x, w))(w), torch.diag(-((x + w) ** -2)))
 
 
+def test_batched_gradients() -> None:
+    x, w = leaf(3), leaf(3)
+    rows = torch.eye(3, dtype=torch.float64)
+    (found,) = torch.autograd.grad(scaled(x, w), x, rows, is_grads_batched=True)
+    torch.testing.assert_close(found, torch.diag(2 * w.detach()))
+    at, table = torch.tensor([0, 2, 2]), leaf(4)
+    expected = torch.nn.functional.one_hot(at, 4).double()
+    torch.testing.assert_close(torch.func.jacrev(lambda table: gathered(table, at))(table), expected)
+    message = "gathered_table updates `grad_table`, which it cannot for batched gradients of `is_grads_batched=True`"
+    with pytest.raises(RuntimeError, match=message):
+        torch.autograd.grad(gathered(table, at), table, rows, is_grads_batched=True)
+
+
 def test_forward_mode_is_refused() -> None:
     x, w = torch.rand(4), torch.rand(4)
     message = "scaled has no forward-mode derivative, and `x` has a tangent; use reverse mode"

@@ -196,9 +196,16 @@ def test_traced_and_transformed_calls_are_calls_of_the_op() -> None:
             seen.append(str(func))
             return func(*args, **(kwargs or {}))
 
-    with Mode():
-        k(X)
-    assert name in seen
+    class DispatchMode(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    for mode in (Mode(), DispatchMode()):
+        with mode:
+            k(X)
+        assert name in seen
+        seen.clear()
     assert torch.func.functionalize(lambda x: k(x))(X).tolist() == [1, 2, 3, 4]
 
 
