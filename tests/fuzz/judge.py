@@ -24,6 +24,7 @@ import tests.widths.sizes
 from py2cu.check import Case, check_kernel, make_case
 from py2cu.check.cases import choose_left_out
 from py2cu.check.draw import TAME
+from py2cu.check.redzones import CONTIGUOUS, EXPANDED, SLICED, TRANSPOSED
 from py2cu.check.sizes import choose_constexprs
 from py2cu.diagnostics import NarrowIntegerWarning, Severity, TranslationError
 from py2cu.ir.abi.signature import Signature
@@ -253,6 +254,7 @@ PLAN: Final = (
     ({"n": 3, "m": 1, "p": 1, "h": 1, "q": 4}, TAME),
 )  # fmt: skip
 WIDE: Final = (2**31, -(2**40), 5, -(2**31) - 1, 2**40, -1, 0)
+LAYOUTS: Final = (TRANSPOSED, SLICED, EXPANDED, CONTIGUOUS)
 FLOATS: Final = (0.5, -1.25, 0.1, 3e7, -0.0, 1e-3)
 
 
@@ -270,7 +272,8 @@ def _cases(signature: Signature) -> Iterator[Case]:
         chosen_sizes |= {name: sizes["n"] for name in dims if name not in sizes}  # of `...`
         chosen_sizes |= choose_constexprs(signature, seed)
         left_out = choose_left_out(signature, seed)
-        case = make_case(signature, chosen_sizes, values, seed, left_out=left_out)
+        layout = LAYOUTS[seed % len(LAYOUTS)] if signature.strided else CONTIGUOUS
+        case = make_case(signature, chosen_sizes, values, seed, layout=layout, left_out=left_out)
         assert case is not None
         chosen = {"wide": WIDE[seed % len(WIDE)], "a": FLOATS[seed % len(FLOATS)]}
         given = {name: chosen.get(name, argument) for name, argument in case.arguments.items()}

@@ -113,7 +113,17 @@ def _head(w: Writer, is_index: bool) -> list[str]:
     optional = [text for text in scalars if text.endswith("= None")]
     optional += [w.pick([f"{array.annotation} | None = None", _optional(array)]) for array in w.optional]
     parameters = [*(indices if is_index else []), *arrays[:middle], *required, *arrays[middle:], *optional]
-    return [f"@kernel({size}{block})", f"def {NAME}({', '.join(parameters)}):"]
+    return [f"@kernel({size}{block}{_strided(w, arrays)})", f"def {NAME}({', '.join(parameters)}):"]
+
+
+def _strided(w: Writer, arrays: list[str]) -> str:
+    """The option `strided`, for all arrays or for one; none for leading dimensions and for views in rows."""
+    if not w.chance(5) or any(LEADING in text for text in (*arrays, *map(str, w.launch))):
+        return ""
+    if any(".view(" in line for line in w.lines):
+        return ""
+    name = w.pick(arrays).partition(":")[0]
+    return f", strided={name!r}" if w.chance(2) else ", strided=True"
 
 
 def _optional(array: Array) -> str:
