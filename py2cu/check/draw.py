@@ -56,24 +56,24 @@ class ValueGenerator:
         drawn = self._random(dtype, shape).to(kind)
         if self._flavour == RANDOM or not drawn.numel():
             return drawn
-        special = torch.tensor(self._special(dtype), dtype=kind)
+        special = torch.tensor(self._special(dtype), dtype=kind, device="cpu")
         picked = special[self._integers(0, len(special), shape)]
         # As bits, since torch has few operations on its wide unsigned types.
         return torch.where(self._integers(0, 4, shape) > 0, as_bits(picked), as_bits(drawn)).view(kind)
 
     def _integers(self, low: int, high: int, shape: list[int]) -> torch.Tensor:
-        return torch.randint(low, high, shape, generator=self._generator)
+        return torch.randint(low, high, shape, generator=self._generator, device="cpu")
 
     def _random(self, dtype: DType, shape: list[int]) -> torch.Tensor:
         if dtype.kind is Kind.FLOAT:
-            return 3 * torch.randn(shape, generator=self._generator, dtype=torch.float64)
+            return 3 * torch.randn(shape, generator=self._generator, dtype=torch.float64, device="cpu")
         # Wide integers stay moderate: they are more often counts and indices than bit patterns.
         reach = 1 << 16 if dtype.bits <= 16 else 1000
         return self._integers(max(int(dtype.low), -reach), min(int(dtype.high), reach) + 1, shape)
 
     def _tame(self, dtype: DType, shape: list[int]) -> torch.Tensor:
         if dtype.kind is Kind.FLOAT:
-            return 0.5 + 1.5 * torch.rand(shape, generator=self._generator, dtype=torch.float64)
+            return 0.5 + 1.5 * torch.rand(shape, generator=self._generator, dtype=torch.float64, device="cpu")
         if dtype.kind is Kind.BOOL:
             return self._integers(0, 2, shape)
         # Positive if possible, as divisors; below every extent, as indices; SMALL ones below 8, as shifts.

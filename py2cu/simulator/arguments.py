@@ -85,7 +85,7 @@ def write_back(view: ArrayView, tensor: torch.Tensor) -> None:
     convert = {Kind.FLOAT: float, Kind.COMPLEX: complex}.get(view.dtype.dtype.kind, int)
     elements = (view.elements[position] for position in positions)
     numbers = [value.value if isinstance(value, IntElement) else convert(value) for value in elements]
-    stored = torch.tensor(numbers, dtype=tensor.dtype)
+    stored = torch.tensor(numbers, dtype=tensor.dtype, device="cpu")
     flat = tensor.detach().cpu().flatten().clone()
-    as_bits(flat)[torch.tensor(positions)] = as_bits(stored)
+    as_bits(flat)[torch.tensor(positions, device="cpu")] = as_bits(stored)
     tensor.copy_(flat.reshape(tensor.shape))

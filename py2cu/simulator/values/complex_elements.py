@@ -176,7 +176,7 @@ def complex_function(name: str) -> Callable[[ComplexElement], ComplexElement]:
         except (ValueError, OverflowError):
             import torch
 
-            computed: complex = getattr(torch, name)(torch.tensor(value, dtype=torch.complex128)).item()
+            computed: complex = getattr(torch, name)(torch.tensor(value, dtype=torch.complex128, device="cpu")).item()
             return computed
 
     def call(argument: ComplexElement) -> ComplexElement:

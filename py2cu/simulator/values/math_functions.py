@@ -86,7 +86,7 @@ def _beyond_python(row: Builtin) -> Callable[..., float]:
     def beyond(*arguments: float) -> float:
         import torch
 
-        tensors = [torch.tensor(argument, dtype=torch.float64) for argument in arguments]
+        tensors = [torch.tensor(argument, dtype=torch.float64, device="cpu") for argument in arguments]
         return float(getattr(torch, row.name)(*tensors))
 
     return beyond
@@ -163,7 +163,8 @@ def next_after(a: Any, b: Any) -> Any:
 
     dtype = getattr(torch, cls.dtype.name)
     x, y = cls.from_operand(a), cls.from_operand(b)
-    value = float(torch.nextafter(torch.tensor(float(x), dtype=dtype), torch.tensor(float(y), dtype=dtype)))
+    one, other = (torch.tensor(float(each), dtype=dtype, device="cpu") for each in (x, y))
+    value = float(torch.nextafter(one, other))
     error = x.error + y.error
     return cls.with_error(value, error and error + 2 * cls.dtype.epsilon * abs(value))
 
