@@ -59,11 +59,9 @@ Node = TypeVar("Node", bound=Expr | Stmt | Kernel)
 
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """`expr` with `change` applied to every node, operands first; what nothing changes stays the same object."""
-
-    def rebuilt(node: Expr) -> Expr:
-        return change(node if node.__class__ in LEAVES else map_children(node, rebuilt))
-
-    return rebuilt(expr)
+    if expr.__class__ in LEAVES:
+        return change(expr)
+    return change(map_children(expr, lambda operand: rebuild(operand, change)))
 
 
 def map_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
