@@ -20,7 +20,7 @@ from tests.fuzz.kernels import NAME
 from tests.fuzz.redefinitions import CELL
 from tests.fuzz.shrink import generate, shrink
 from tests.support.compilers import gxx
-from tests.support.libraries import Device, Setting
+from tests.support.libraries import STOPS, Device, Setting
 
 SEED = 0
 NUMBERS = {Device.CPU: range(36), Device.EMULATED: range(36, 60)}
@@ -33,7 +33,7 @@ def test_compiled_code_matches_python(device):
     sources = [generate(SEED, number) for number in NUMBERS[device]]
     if device is Device.EMULATED:  # where no threads meet
         sources = [source for source in sources if "syncthreads" not in source]
-    verdicts = judge(sources, Setting(device), Seconds())
+    verdicts = judge(sources, Setting(device, STOPS), Seconds())
     faults = [f"{source}\n{v.outcome}: {v.message}" for source, v in zip(sources, verdicts, strict=True) if v.is_fault]
     assert not faults, "\n\n".join(faults)
     translated = [verdict for verdict in verdicts if verdict.outcome is not Outcome.REFUSED]

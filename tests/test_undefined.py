@@ -24,7 +24,7 @@ FLAVOURS = ("tame", "random", "extreme", "non-finite")
 
 
 @pytest.mark.builds
-@pytest.mark.slow
+@pytest.mark.proof
 def test_cases_have_no_undefined_behaviour(tmp_path, capfd):
     gxx()
     translated = [(case, translate(case)) for case in map(read_case, CASES)]
