@@ -18,7 +18,7 @@ import libcst as cst
 from py2cu import ir
 from py2cu.frontend.bodies.expressions import ExpressionReader
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences.kinds import Display, Enumerate, Reversed, Sequence, Table
+from py2cu.frontend.bodies.sequences.kinds import Enumerate, Reversed, Sequence, Table, displays
 from py2cu.frontend.bodies.sequences.ranges import ONE, Range
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
 from py2cu.frontend.bodies.sequences.unrolling import read_unroll
@@ -52,12 +52,12 @@ def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences:
     target: cst.BaseExpression = statement.target
     if isinstance(target, cst.Name) and (numbers := sequences.read_range(node, lambda bound, _: bound)) is not None:
         return LoopHead(target.value, target, numbers, unroll)
-    instead = f"`for {source_text(target)} in {_countable(node, scope)}`"
-    sequence = sequences.read_iterable(node, "a kernel's `for`", instead)
+    sequence = sequences.read_iterable(node, "a kernel's `for`", _instead(target, node, scope))
     if sequence is None:
         return None
-    if isinstance(sequence, Display) and not sequence.is_uniform:
-        what, hint = "a loop over a tuple takes numbers, or tuples of one length", "write the rounds out"
+    if not all(display.is_uniform for display in displays(sequence)):
+        what = "a loop over a tuple takes numbers, or tuples of one length"
+        hint = "fill up short ones, or write the rounds out"
         scope.error("P104", what, node, hint)
         return None
     if isinstance(target, cst.Name) and (counted := as_count(sequence)) is not None:
@@ -75,6 +75,18 @@ def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences:
         item = sequence.item(ir.Name(counter, sequences.span))
         computed = scope.hoisted.take()
     return LoopHead(counter, name, rounds, unroll, target, item, computed)
+
+
+def _instead(target: cst.BaseExpression, node: cst.BaseExpression, scope: Scope) -> str:
+    """What to write in place of a loop over `node`."""
+    match node:
+        case cst.Name(value=name) if (
+            not scope.is_local(node)
+            and name in scope.environment.definitions
+            and isinstance(scope.environment.definition(name), cst.List)
+        ):
+            return f"make `{name}` a tuple: `{name} = (…)`"
+    return f"`for {source_text(target)} in {_countable(node, scope)}`"
 
 
 def _countable(node: cst.BaseExpression, scope: Scope) -> str:

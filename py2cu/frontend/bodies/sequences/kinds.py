@@ -6,7 +6,7 @@ items.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -148,3 +148,15 @@ class Reversed:
 
     def item(self, at: ir.Expr) -> Item:
         return self.part.item(minus(minus(self.part.rounds, ONE), at))
+
+
+def displays(sequence: Sequence) -> Iterator[Display]:
+    """The tuples and lists of run-time values in `sequence`, of which a run-time index chooses items."""
+    match sequence:
+        case Display():
+            yield sequence
+        case Zip(parts=parts):
+            for part in parts:
+                yield from displays(part)
+        case Enumerate(part=part) | Reversed(part=part):
+            yield from displays(part)
