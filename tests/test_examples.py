@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,15 +15,7 @@ torch = pytest.importorskip("torch")
 
 from py2cu import Kernel  # noqa: E402
 from py2cu.ir.abi.gradients import match_backwards  # noqa: E402
-
-
-def imported(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tests.support.modules import import_file  # noqa: E402
 
 
 @pytest.mark.builds
@@ -34,7 +24,7 @@ def test_example_runs(path, tmp_path, monkeypatch, capsys):
     pytest.importorskip("skimage")
     pytest.importorskip("sklearn")
     monkeypatch.chdir(tmp_path)
-    imported(path).main()
+    import_file(path).main()
     said = capsys.readouterr().out
     assert "agrees with its Python" in said
     assert "DIFFERS" not in said
@@ -67,7 +57,7 @@ TRAINABLE = [path for path in EXAMPLES if ".backward" in path.read_text(encoding
 @pytest.mark.parametrize("path", TRAINABLE, ids=lambda path: path.stem)
 def test_gradients_of_every_example_can_be_checked_in_float64(path):
     pytest.importorskip("sklearn")
-    kernels = [each for each in vars(imported(path)).values() if isinstance(each, Kernel) and each.backwards]
+    kernels = [each for each in vars(import_file(path)).values() if isinstance(each, Kernel) and each.backwards]
     assert kernels
     for each in kernels:
         twin = each.in_float64()

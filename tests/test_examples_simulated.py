@@ -5,7 +5,6 @@ Inputs are small and of odd sizes: the last block is not full. A row is a call, 
 
 from __future__ import annotations
 
-import importlib.util
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,18 +19,14 @@ from torch import Tensor  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 from py2cu.simulator import SimulationWarning  # noqa: E402
+from tests.support.modules import import_file  # noqa: E402
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 Outputs = dict[str, Tensor]
 
 
 def example(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_file(EXAMPLES / f"{name}.py")
 
 
 @dataclass(frozen=True)

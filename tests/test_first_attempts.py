@@ -7,7 +7,6 @@ arguments that it changes. `REFUSED` lists those that py2cu refuses today, and w
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -16,6 +15,7 @@ import pytest
 import torch
 
 from py2cu.diagnostics import TranslationError
+from tests.support.modules import import_file
 
 FILES: Final = sorted((Path(__file__).parent / "first_attempts").glob("*.py"))
 REFUSED: Final = {
@@ -23,14 +23,6 @@ REFUSED: Final = {
 }
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of torch, about sparse tensors
 RIGHT: Final = [path for path in FILES if path.stem not in REFUSED]
-
-
-def load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def results(module: ModuleType, case: dict[str, Any]) -> Any:
@@ -44,7 +36,7 @@ def results(module: ModuleType, case: dict[str, Any]) -> Any:
 @pytest.mark.builds
 @pytest.mark.parametrize("path", RIGHT, ids=lambda path: path.stem)
 def test_a_first_attempt_is_right(path: Path) -> None:
-    module = load(path)
+    module = import_file(path)
     for case in module.cases():
         expected, got = module.reference(**case), results(module, case)
         pairs = [(expected, got)] if isinstance(expected, torch.Tensor) else zip(expected, got, strict=True)
@@ -54,6 +46,6 @@ def test_a_first_attempt_is_right(path: Path) -> None:
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_refused_attempt_says_why(name: str) -> None:
-    module = load(next(path for path in FILES if path.stem == name))
+    module = import_file(next(path for path in FILES if path.stem == name))
     with pytest.raises((TranslationError, TypeError)):
         results(module, next(module.cases()))

@@ -6,7 +6,6 @@ kind, so that none is accepted and dropped.
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from py2cu.diagnostics import TranslationError
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
+from tests.support.modules import import_file
 
 HEAD = """import math
 import numpy as np
@@ -120,9 +120,6 @@ def test_what_is_translated_does_what_python_does(tmp_path: Path) -> None:
     accepted = [form for form in dict.fromkeys(FORMS.values()) if text_of(form) is not None]
     path = tmp_path / "accepted_forms.py"
     path.write_text(HEAD + "\n\n".join(source(f"f{at}", form) for at, form in enumerate(accepted)), encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("accepted_forms", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = import_file(path)
     reports = {form: getattr(module, f"f{at}").check() for at, form in enumerate(accepted)}
     assert not {form: str(report) for form, report in reports.items() if not report.ok}

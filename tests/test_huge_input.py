@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import resource
@@ -17,6 +16,7 @@ from py2cu.diagnostics import TranslationError
 from py2cu.frontend.source.nesting import MAX_DEPTH, MAX_TERMS
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
+from tests.support.modules import import_file
 
 HEAD = "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index, kernel\n\n\n"
 _PATH = os.pathsep.join([str(Path(py2cu.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
@@ -161,10 +161,7 @@ def test_a_kernel_with_a_long_sum_is_simulated_as_it_is(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     path = tmp_path / "long_sum.py"
     path.write_text(HEAD + kernel("out[i] = " + " + ".join(["x[i]"] * MAX_TERMS)), encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("long_sum", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = import_file(path)
     out = torch.zeros(3)
     module.f.simulate(torch.ones(3), out=out)
     assert out.tolist() == [float(MAX_TERMS)] * 3

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib.util
 import re
 import subprocess
 from pathlib import Path
@@ -26,6 +25,7 @@ from py2cu.source import SourceFile
 from py2cu.testing import assert_matches_python
 from py2cu.translation import TargetName, Translation
 from tests.support.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_headers
+from tests.support.modules import import_file
 
 CASES = sorted((Path(__file__).parent / "cases" / "kernels").glob("*.case"))
 # Those whose kernels can be run against their Python, as many at a time as one library holds.
@@ -161,11 +161,7 @@ def signature_of(kernel: Kernel, translation: Translation) -> Signature:
 def import_kernels(case: Case, place: Path) -> list[Kernel]:
     file = place / f"{case.path.stem}.py"
     file.write_text(case.python, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(case.path.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = import_file(file)
     return [value for value in vars(module).values() if isinstance(value, Kernel)]
 
 

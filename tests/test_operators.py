@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,17 +17,14 @@ from py2cu.check.draw import TAME  # noqa: E402
 from py2cu.check.sizes import choose_sizes, dimension_names  # noqa: E402
 from py2cu.ir.visit import names_in  # noqa: E402
 from py2cu.kernels import Kernel  # noqa: E402
+from tests.support.modules import import_file  # noqa: E402
 
 pytestmark = [pytest.mark.builds, pytest.mark.slow]
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
 def kernel_of(path: Path, name: str) -> Kernel:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = import_file(path)
     kernel = getattr(module, name)
     assert isinstance(kernel, Kernel)
     return kernel.with_small_values()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Final
@@ -21,6 +20,7 @@ from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
 from tests.support.compilers import gxx
 from tests.support.libraries import Device, Setting, build
+from tests.support.modules import import_file
 from tests.test_kernel_cases import CHECKED, read_case, values_of
 from tests.widths.narrow import bits_of, is_within_reach
 from tests.widths.sizes import cases
@@ -74,12 +74,7 @@ def source_of(path: Path) -> tuple[SourceFile, dict[str, Any]]:
 def module_of(name: str, source: SourceFile, folder: Path) -> ModuleType:
     path = folder / f"{name}_kernels.py"
     path.write_text(source.text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_file(path)
 
 
 def translated(name: str, folder: Path) -> list[tuple[Translation, dict[str, FunctionType]]]:

@@ -14,6 +14,7 @@ if not torch.cuda.is_available():
 
 from py2cu import Kernel  # noqa: E402
 from tests.support import kernels_of_blocks  # noqa: E402
+from tests.support.modules import import_file  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -21,12 +22,7 @@ CUDA = torch.device("cuda")
 
 
 def example(name: str):
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_file(EXAMPLES / f"{name}.py")
 
 
 NAMES = [path.stem for path in sorted(EXAMPLES.glob("*.py"))]

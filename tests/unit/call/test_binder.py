@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import math
 import pydoc
@@ -19,6 +18,7 @@ import numpy as np  # noqa: E402
 from py2cu.kernels import Kernel  # noqa: E402
 from py2cu.pipeline import translate_file  # noqa: E402
 from py2cu.source import SourceFile  # noqa: E402
+from tests.support.modules import import_file  # noqa: E402
 
 X, Y, Z = (torch.full((4, 4), float(number)) for number in range(3))
 
@@ -149,12 +149,7 @@ WITH_DEFAULTS: Final = [
 
 def imported(path: Path, text: str) -> ModuleType:
     path.write_text(text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_file(path)
 
 
 @pytest.fixture(scope="module")

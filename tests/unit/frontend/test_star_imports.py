@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from py2cu.kernels import Kernel
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
+from tests.support.modules import import_file
 
 KERNELS = """
 @kernel(size="n", block=32)
@@ -56,11 +56,7 @@ def test_a_kernel_is_read_alike_from_its_file_and_by_its_decorator(
     path = tmp_path / "starred.py"
     imports = [f"from {module} import *" for module in stars]
     path.write_text("\n".join([*imports, "from torch import Tensor", kernels]), encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("starred", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = import_file(path)
     for name, kernel in vars(module).items():
         if isinstance(kernel, Kernel):
             alone = translate_file(SourceFile.read(path), only=name).cuda.kernel.text

@@ -1,6 +1,5 @@
 """Threads that work together, in the simulator: barriers, shared memory, atomics, warps, and who waits for whom."""
 
-import importlib.util
 import inspect
 import math
 import textwrap
@@ -53,6 +52,7 @@ from py2cu.simulator import SimulationError, SimulationWarning, simulate
 from py2cu.simulator.schedule.collectives import COOPERATIVE
 from tests.support.kernels_by_annotations import signature_of
 from tests.support.kernels_by_hand import FakeKernel
+from tests.support.modules import import_file
 
 FULL = 0xFFFFFFFF
 
@@ -924,9 +924,7 @@ def test_columns_behind_other_letters_than_ascii_are_found(tmp_path):
         """),
         encoding="utf-8",
     )
-    spec = importlib.util.spec_from_file_location("letters", file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = import_file(file)
     out = module.f.simulate(torch.tensor([1.0, 2.0, 3.0]))
     assert out.tolist() == [1.0, 1.0, 1.0]
 
