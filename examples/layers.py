@@ -3,7 +3,8 @@
     python examples/layers.py
 
 `@gelu.backward` attaches a kernel that computes a gradient: it names what it needs of the forward, `grad_out` and
-`grad_x`. A module is then a few lines of torch, as `RMSNorm` and `Mlp` below.
+`grad_x`. A module is then a few lines of torch, as `RMSNorm` and `Mlp` below. Sums have the dtype of the arrays: for
+long rows of float16 or bfloat16, pass float32.
 """
 
 import math

@@ -2,9 +2,9 @@
 
     python examples/rows.py
 
-A thread takes every 128th element of its row, so that rows of any length do. What is needed of the whole row (its
-maximum, its sum) the threads find together: `block_sum` and `block_max` are functions for the device with barriers of
-their own, which every thread of the block calls.
+A thread takes every 128th element of its row, so rows may have any length. The threads of a block compute the maximum
+and the sums of the row together: `block_sum` and `block_max` are device functions with barriers, which every thread
+calls. Sums have the dtype of the arrays: for long rows of float16 or bfloat16, pass float32.
 """
 
 import math
@@ -19,7 +19,7 @@ THREADS = 128
 
 
 def block_sum(part, t, value):
-    """The sum of all threads' values, told to each of them; `part` has a place for each."""
+    """The sum over all threads, returned to each of them; `part` has an element for each thread."""
     part[t] = value
     syncthreads()
     half = THREADS // 2
@@ -34,7 +34,7 @@ def block_sum(part, t, value):
 
 
 def block_max(part, t, value):
-    """The greatest of all threads' values, told to each of them."""
+    """The maximum over all threads, returned to each of them."""
     part[t] = value
     syncthreads()
     half = THREADS // 2

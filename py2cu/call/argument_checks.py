@@ -123,7 +123,7 @@ def check_recorded(signature: Signature, values: Mapping[str, Any]) -> None:
     for written, read in signature.in_place:
         a, b = values.get(written), values.get(read)
         if a is None or b is None or not torch._C._is_alias_of(a, b):  # type: ignore[attr-defined]
-            continue
+            continue  # tensors of a trace have no addresses to compare
         if a.storage_offset() == b.storage_offset() and a.stride() == b.stride():
             what = f"`{written}` and `{read}` are one array, and a gradient may need what it held before the call"
             raise RuntimeError(f"{signature.name}: {what}; pass `{written}` as a tensor of its own")

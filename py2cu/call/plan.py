@@ -35,12 +35,12 @@ class CallPlan:
     """How calls with arguments of certain types reach the compiled code.
 
     `sources` is, for each argument of the op, the position or the keyword of the call's argument. If the positional
-    arguments come first and in order, `trailing` names the rest, else it is None; `is_complete` says that there is no
-    rest. `defaults` are those of numbers that
-    such calls leave out, `measured` are integers with the position or the keyword of the array that they are taken
-    from. `device_argument` is the position of an array, whose device picks the op of `ops`: that for the CPU, and that
-    for CUDA. `pick_written` returns the arrays that the kernel writes and the caller passed. `pick_outputs` returns the
-    outputs that the caller passed, if the op allocates none.
+    arguments come first and in order, `trailing` names the rest, else it is None; `is_complete` is true if they come in
+    order and there is no rest. `defaults` are those of numbers that such calls leave out, `measured` are integers with
+    the position or the keyword of the array that they are taken from. `device_argument` is the position of an array,
+    whose device picks the op of `ops`: that for the CPU, and that for CUDA. `pick_written` returns the arrays that the
+    kernel writes and the caller passed. `pick_outputs` returns the outputs that the caller passed, if the op allocates
+    none.
     """
 
     sources: tuple[int | str, ...]
@@ -54,7 +54,7 @@ class CallPlan:
     ops: list[Callable[..., Any] | None] = field(default_factory=lambda: [None, None])
 
     def gather(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The arguments of the op."""
+        """The arguments of the op, for a call that does not pass all of them in order."""
         named = {**self.defaults, **kwargs} if self.defaults else kwargs
         if self.measured:
             named = {**named, **self.measure(args, kwargs)}

@@ -24,16 +24,17 @@ _NUMBERS: Final = itertools.count()
 
 
 def _constant(method: Method) -> Method:
+    """A decorator: Dynamo calls the method while it traces, and takes the result as a constant."""
     method._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return method
 
 
 class Traced:
-    """What Dynamo calls of a `Kernel` while it traces.
+    """The methods of a `Kernel` that Dynamo calls while it traces, and whose results are constants of the graph.
 
-    These are methods, since Dynamo (2.11) passes no user-defined object to a function whose result it takes for
-    constant. It guards not which object a method is of, but the values of strings: so the methods take the identities
-    of the kernel and of its backwards.
+    They are methods since Dynamo of torch 2.11 cannot pass a user-defined object to a function with a constant result.
+    It has no guard on the object that a method belongs to, but it guards the values of strings. So the methods take the
+    identities of the kernel and of its backwards: for another kernel, or another backward, the guards fail.
     """
 
     __name__: str

@@ -121,7 +121,8 @@ class IsGiven:
 class Load:
     """`array[indices]` as a value; one flat index after `flatten_subscripts`.
 
-    `origin` is the span of the expression that makes the part of the array which iteration reads from.
+    For an element that a loop over a part of the array reads, `origin` is the span of the expression that makes the
+    part: `x[i]` in `for v in x[i]`.
     """
 
     array: str

@@ -172,7 +172,7 @@ def generate(seed: int, number: int) -> str:
 
 
 def faults(sources: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The places of kernels with a wrong gradient, or another result under `vmap`, and what is wrong."""
+    """The number of each kernel whose gradient is wrong or whose `vmap` differs from single calls, and the error."""
     kernels = [run_cells(source)["f"] for source in sources]
     with compiled_together([each for kernel in kernels for each in (kernel, *kernel.backwards)]):
         for place, kernel in enumerate(kernels):

@@ -21,7 +21,7 @@ __host__ __device__ inline T round_to(Value value)
     return static_cast<T>(static_cast<std::conditional_t<sizeof(T) == 2, float, Value>>(value));
 }
 
-// The greatest of all threads' values, told to each of them.
+// The maximum over all threads, returned to each of them.
 template <typename T>
 __device__ T block_max(T* part, int t, T value)
 {
@@ -39,7 +39,7 @@ __device__ T block_max(T* part, int t, T value)
     return result;
 }
 
-// The sum of all threads' values, told to each of them; `part` has a place for each.
+// The sum over all threads, returned to each of them; `part` has an element for each thread.
 template <typename T>
 __device__ T block_sum(T* part, int t, T value)
 {

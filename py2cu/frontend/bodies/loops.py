@@ -78,7 +78,7 @@ def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences:
 
 
 def _instead(target: cst.BaseExpression, node: cst.BaseExpression, scope: Scope) -> str:
-    """What to write in place of a loop over `node`."""
+    """The hint for a loop over `node`, which no kernel can loop over."""
     match node:
         case cst.Name(value=name) if (
             not scope.is_local(node)

@@ -106,8 +106,10 @@ class PredicatedArray:
 
 
 class PredicatedPart(Part):
-    """A part of a `PredicatedArray`. Iteration has no expressions of its own: it reads zeros where the expression that
-    makes the part is predicated off.
+    """A part of a `PredicatedArray`.
+
+    A loop over a part reads elements without an expression for each. It reads zeros if the expression that makes the
+    part, `x[i]`, is predicated off.
     """
 
     __slots__ = ()
@@ -117,7 +119,7 @@ class PredicatedPart(Part):
 
 
 class _Skipped:
-    """An array, or a part of one, every access of which is predicated off."""
+    """An array, or a part of one, for a thread whose every access of it is predicated off."""
 
     def __init__(self, array: Any) -> None:
         self.name, self.dtype, self.extents = array.name, array.dtype, array.extents

@@ -151,7 +151,7 @@ class Reversed:
 
 
 def displays(sequence: Sequence) -> Iterator[Display]:
-    """The tuples and lists of run-time values in `sequence`, of which a run-time index chooses items."""
+    """The tuples and lists of run-time values that `sequence` consists of; loops index them at run time."""
     match sequence:
         case Display():
             yield sequence
