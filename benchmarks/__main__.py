@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import blocks, cpu, gpu, simulator, startup
+from benchmarks import aliasing, blocks, cpu, gpu, simulator, startup
 from benchmarks.table import Row, render
 
 
@@ -44,6 +44,7 @@ def measured(*, lecture: bool) -> Iterator[Row]:
     if on_gpu:
         yield from gpu.rows()
         yield from blocks.rows()
+        yield from aliasing.rows()
 
 
 def conditions() -> str:

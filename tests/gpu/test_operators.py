@@ -202,13 +202,13 @@ def issued(run: Callable[[], Any]) -> tuple[list[str], list[str]]:
         torch.cuda.synchronize()
     events = profiler.events()
     assert events is not None
-    span = next(each.time_range for each in events if each.name == "the run" and each.device_type is DeviceType.CPU)
-    on_device = [each for each in events if each.device_type is DeviceType.CUDA and each.name != "the run"]
+    span = next(each.time_range for each in events if each.name == "the run" and each.device_type == DeviceType.CPU)
+    on_device = [each for each in events if each.device_type == DeviceType.CUDA and each.name != "the run"]
     on_device.sort(key=lambda each: each.time_range.start)
     calls = [
         each.name
         for each in events
-        if each.device_type is DeviceType.CPU
+        if each.device_type == DeviceType.CPU
         and each.name.startswith(("cuda", "cu"))
         and span.start <= each.time_range.start <= span.end
     ]
