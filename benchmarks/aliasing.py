@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -30,9 +31,8 @@ def rows() -> Iterator[Row]:
         emitted, restricted = (launcher(source, name, inputs, outputs, generic) for source in (text, restrict(text)))
         for size in SIZES:
             arrays = [torch.randn(size, device="cuda") for _ in range(inputs + outputs)]
-            pointers = [ctypes.c_void_p(array.data_ptr()) for array in arrays]
-            extent = ctypes.c_int64(size)
-            ours, peer = in_turns(lambda: emitted(*pointers, extent), lambda: restricted(*pointers, extent))
+            values = [*(ctypes.c_void_p(array.data_ptr()) for array in arrays), ctypes.c_int64(size)]
+            ours, peer = in_turns(functools.partial(emitted, *values), functools.partial(restricted, *values))
             yield compare(f"{name} 2^{size.bit_length() - 1} f32, pointers may be equal", ours, peer, "__restrict__")
 
 
