@@ -27,6 +27,11 @@ def element_method(dtype: DType) -> str:
     return f"builtins.element.{dtype.name}"
 
 
+def element_view(dtype: DType) -> str:
+    """The key of the method that gives the bits of an element as an element of `dtype`."""
+    return f"builtins.element.view.{dtype.name}"
+
+
 def _names(dtype: DType) -> tuple[str, ...]:
     spelled = (dtype.name, "bool_") if dtype is BOOL else (dtype.name,)
     return tuple(f"{library}.{name}" for library in ("numpy", "torch", "numba") for name in spelled)
@@ -37,6 +42,7 @@ ROWS: Final = (
     Builtin(("builtins.complex",), Rule.CAST, (1, 2), result="complex"),
     *(Builtin(_names(dtype), Rule.CAST, result=dtype) for dtype in DTYPES),
     *(Builtin((element_method(dtype),), Rule.METHOD, result=dtype) for dtype in DTYPES),
+    *(Builtin((element_view(dtype),), Rule.VIEW, result=dtype) for dtype in DTYPES),
     Builtin((ITEM,), Rule.METHOD),
     Builtin((TO_DTYPE_OF,), Rule.METHOD, (2, 2)),
     Builtin((LIKE,), Rule.LIKE, (2, 2)),

@@ -49,6 +49,7 @@ class Rule(enum.Enum):
     SYNC = "a mask of lanes or nothing in, nothing out: a statement"
     CAST = "one number in, `result` out"
     METHOD = "an element in, `result` out: its own Python number, or an element of a given array's dtype, if None"
+    VIEW = "an element in, its bits as an element of `result` out"
     RECEIVER = "an element, of which a function is called as a method, in; the same out"
     COUNT = "a whole number in, the number of bits that are set in its magnitude out"
     LIKE = "a number and an array in, the number as an element of the array's dtype out"
@@ -108,7 +109,7 @@ class Builtin:
     arity: tuple[int, int] = (1, 1)
     spelling: Mapping[str, str] = field(default_factory=dict)
     helper: str = ""
-    result: DType | str | None = None  # CAST and METHOD: an element type, or "int", "float", … for Python's
+    result: DType | str | None = None  # CAST, METHOD and VIEW: an element type, or "int", "float", … for Python's
     parameters: tuple[str, ...] = ()
     effects: Effects = Effects()
     range: tuple[float, float] | Bound | None = None

@@ -326,7 +326,15 @@ MUTATIONS: Final = (
         ('self.check_paths("value", args[0])', "pass", "refused:local_rounded_early"),
         ('self.check_paths("value", value)', "pass", "refused:local_rounded_early"),
         ("isinstance(path, float) and dtype == F32 and not", "isinstance(path, float) and not", "refused:lists"),
-        ("if local.computed or (is_result", "if (is_result", "refused:local_of_two_types"),
+        ("if (local.computed and not rounds_at_use) or (is_result", "if (is_result", "refused:local_of_two_types"),
+        ("rounds_at_use = dtype == F32 and", "rounds_at_use =", "refused:local_of_two_types"),
+        ("dtype.variable is None and holds(I64, dtype)", "dtype.variable is None", "refused:local_of_two_types"),
+        (
+            "if not (joined == numbers or (op",
+            "if False and (joined == numbers or (op",
+            "refused:integers_of_two_origins",
+        ),
+        ("joined == {path} and numbers <= {ir.PY_INT, path}", "True", "refused:integers_of_two_origins"),
         ("joined = join(local.type, type_)", "joined = local.type", "cpu:locals"),
         ("if local.clash is not None:", "if False:", "refused:unsigned_meets_signed"),
         (
@@ -335,6 +343,13 @@ MUTATIONS: Final = (
             "refused:other_type_on_a_path",
         ),
         ("    if rounded:\n", "    if False:\n", "refused:rounded_by_a_join"),
+    ),
+    *_rule(
+        "the bits of an element",
+        ("if element.error or math.isnan(element.value):", "if False:", "cpu:bits_of_elements"),
+        ("row.rule not in (Rule.CHOICE, Rule.VIEW)", "row.rule is not Rule.CHOICE", "cpu:bits_of_elements"),
+        ("({self.bits_of(expr.args[0])})", "({self.expr(expr.args[0]).text})", "cpu:bits_of_elements"),
+        ("elif target not in _VIEWED or target.bits != source.bits:", "elif False:", "refused:views_of_bits"),
     ),
     *_rule(
         "a conditional value, or a result, of two types",

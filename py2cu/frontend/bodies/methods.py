@@ -12,7 +12,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu import builtins, ir
-from py2cu.builtins.casts import ITEM, LIKE, METHODS, TO_DTYPE_OF, element_method
+from py2cu.builtins.casts import ITEM, LIKE, METHODS, TO_DTYPE_OF, element_method, element_view
 from py2cu.builtins.methods import BIT_COUNT, RECEIVER, function_behind
 from py2cu.dtypes import DType
 from py2cu.frontend.bodies.lists.uses import refuse_method
@@ -24,6 +24,7 @@ from py2cu.frontend.names.syntax import source_text
 from py2cu.suggestions import did_you_mean
 
 _CASTS: Final = ("to", "astype")  # torch's and NumPy's
+_VIEW: Final = "view"
 _OF_ARRAYS: Final = {"numel": "()", "dim": "()", "size": "(0)", "dtype": "(0)"}  # each with the arguments of an example
 _CONJUGATE: Final = "complex.conjugate"
 
@@ -126,9 +127,13 @@ def _read_of_element(node: cst.Call, base: cst.BaseExpression, name: str, scope:
             return ir.Call(element_method(METHODS[name]), (read(base),), span)
         case [cst.Arg(value=target, keyword=None | cst.Name(value="dtype"), star="")] if name in _CASTS:
             return _read_cast(node, base, target, scope, read)
-        case _ if name in (*_CASTS, *METHODS, "item"):
+        case [cst.Arg(value=target, keyword=None | cst.Name(value="dtype"), star="")] if name == _VIEW:
+            dtype = _read_dtype(target, scope)
+            return ir.Constant(0, span) if dtype is None else ir.Call(element_view(dtype), (read(base),), span)
+        case _ if name in (*_CASTS, *METHODS, "item", _VIEW):
             what, text = f"`.{name}` of an element does not take these arguments", source_text(base)
-            hint = f"`{text}.{name}()`" if name not in _CASTS else f"`{text}.{name}(torch.float32)`, `{text}.float()`"
+            hint = f"`{text}.{name}(torch.float32)`, `{text}.float()`" if name in _CASTS else f"`{text}.{name}()`"
+            hint = f"`{text}.view(torch.int32)` gives the bits of a float32" if name == _VIEW else hint
             scope.error("P105", what, node, hint)
             return ir.Constant(0, span)
         case _:
@@ -143,13 +148,17 @@ def _read_cast(
     match target:
         case cst.Attribute(value=array, attr=cst.Name(value="dtype")) if is_tensor(array, scope):
             return ir.Call(TO_DTYPE_OF, (read(base), _array_name(array, scope, read)), span)
-    row = builtins.lookup(scope.environment.qualify(target) or "")
-    if row is None or not isinstance(row.result, DType) or row.rule is not builtins.Rule.CAST:
-        scope.error(
-            "P105", "this is not an element type", target, "`torch.float32`, `np.int64`, or `x.dtype` of an array"
-        )
-        return ir.Constant(0, span)
-    return ir.Call(element_method(row.result), (read(base),), span)
+    dtype = _read_dtype(target, scope)
+    return ir.Constant(0, span) if dtype is None else ir.Call(element_method(dtype), (read(base),), span)
+
+
+def _read_dtype(node: cst.BaseExpression, scope: Scope) -> DType | None:
+    """The dtype that `node` names; any other node is reported."""
+    row = builtins.lookup(scope.environment.qualify(node) or "")
+    if row is not None and isinstance(row.result, DType) and row.rule is builtins.Rule.CAST:
+        return row.result
+    scope.error("P105", "this is not an element type", node, "`torch.float32`, `np.int64`, or `x.dtype` of an array")
+    return None
 
 
 def _read_of_array(node: cst.Call, base: cst.BaseExpression, name: str, scope: Scope, read: Read) -> ir.Expr:

@@ -18,6 +18,7 @@ from py2cu import ir
 from py2cu.analysis.argument_ranges import functions_with_ranges
 from py2cu.analysis.call_graph import reachable_functions
 from py2cu.analysis.narrow_ranges import NarrowRanges, narrow_dtype
+from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.rewrite import with_fields
@@ -130,6 +131,8 @@ def _elements(expr: ir.Expr) -> Iterator[ir.Expr]:
     """The operands of arithmetic in narrow integers that are no arithmetic themselves, and no Python numbers."""
     value = ir.unconverted(expr)
     match value:
+        case ir.Call(function=function) if function in ROWS and ROWS[function].rule is Rule.VIEW:
+            yield value
         case ir.Binary() | ir.Unary() | ir.Call() if narrow_dtype(value) is not None:
             for operand in children(value):
                 yield from _elements(operand)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Final
 
 from py2cu import ir
 from py2cu.analysis.ranges import Ranges
@@ -20,6 +21,8 @@ from py2cu.ir.visit import walk
 from py2cu.passes.lowering.conversions import is_generic, to_signed, wrapping
 from py2cu.passes.lowering.required_helpers import RequiredHelpers
 from py2cu.source import Span
+
+BITS_AS: Final = "bits_as"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,9 @@ class CallLowering:
             return self.extremum(expr, row, expr.type)
         if expr.function == "math.isinf" and not any(isinstance(part, ir.Name | ir.Load) for part in walk(expr)):
             return infinite(expr.args[0], expr.span)
+        if row.rule is Rule.VIEW:
+            self.helpers.require(BITS_AS)
+            return replace(expr, function=BITS_AS)
         helper = "round_decimals" if row.rule is Rule.INTEGRAL and len(expr.args) == 2 else row.helper
         if helper:
             self.helpers.require(helper)

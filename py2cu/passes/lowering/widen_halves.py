@@ -81,7 +81,7 @@ def _fits_float32(type_: ir.Type) -> bool:
 
 def _takes_halves(call: ir.Call) -> bool:
     row = ROWS.get(call.function)
-    computes = not is_collective(call) and (row is None or row.rule is not Rule.CHOICE)
+    computes = not is_collective(call) and (row is None or row.rule not in (Rule.CHOICE, Rule.VIEW))
     return computes and any(_is_rounded(arg.type) for arg in call.args)
 
 

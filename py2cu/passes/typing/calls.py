@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Final, assert_never
 
 from py2cu import ir
 from py2cu.analysis.promotion import represents, rounded
 from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.launch import FULL_MASK, WARP_SIZE
-from py2cu.dtypes import BOOL, DEFAULT_FLOAT, F32, I32, U32, DType, Kind
+from py2cu.dtypes import BOOL, DEFAULT_FLOAT, DTYPES, F32, I32, U32, DType, Kind
 from py2cu.ir.complex_numbers import CONJUGATE, REAL, is_complex_constructor, is_literal, literal, of_real
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.visit import walk
@@ -30,7 +30,7 @@ class CallTyper(TypeJoiner):
     def call(self, expr: ir.Call, args: Sequence[ir.Expr]) -> ir.Expr:
         """`expr` typed by the rule of its row; `args` are typed, each in its original type."""
         row = ROWS[expr.function]
-        if row.rule in (Rule.METHOD, Rule.LIKE, Rule.RECEIVER):
+        if row.rule in (Rule.METHOD, Rule.LIKE, Rule.RECEIVER, Rule.VIEW):
             return self.of_element(expr, row, args) if known(args[0]) else expr
         if not all(map(known, args)) or not (args or row.rule is Rule.VOTE):
             return expr
@@ -70,7 +70,7 @@ class CallTyper(TypeJoiner):
                 return self.complex(expr, args)
             case Rule.CAST:
                 return self.cast(args[0], row.result, expr.span)
-            case Rule.METHOD | Rule.LIKE | Rule.RECEIVER:
+            case Rule.METHOD | Rule.LIKE | Rule.RECEIVER | Rule.VIEW:
                 return self.of_element(expr, row, args)
             case Rule.COUNT:
                 return self.bit_count(expr, args[0])
@@ -84,11 +84,13 @@ class CallTyper(TypeJoiner):
         if row.rule is not Rule.LIKE and not isinstance(value.type, ir.ElementType):
             what, text = f"a {value.type} has no methods of elements", self.quote(value)
             casts = f"cast it by a function: `np.float32({text})`"
-            hint = casts if row.rule is Rule.METHOD else f"pass `{text}` to torch's function of that name"
+            hint = casts if row.rule in (Rule.METHOD, Rule.VIEW) else f"pass `{text}` to torch's function of that name"
             self.error("P307", what, expr.span, hint, self.origins(value))
             return ir.Constant(0, expr.span, ir.PY_INT)
         if row.rule is Rule.RECEIVER:
             return value
+        if row.rule is Rule.VIEW:
+            return self.view(expr, row, value)
         if arrays and isinstance(arrays[0].type, ir.ArrayType):
             return self.cast(value, arrays[0].type.dtype, expr.span)
         if row.result is not None:
@@ -153,6 +155,26 @@ class CallTyper(TypeJoiner):
             return ir.Constant(0, expr.span, ir.PY_INT)
         self.check_paths("call", value)
         return with_fields(expr, args=(value,), type=ir.PY_INT if row.result == "int" else type_)
+
+    def view(self, expr: ir.Call, row: Builtin, value: ir.Expr) -> ir.Expr:
+        """The bits of an element as an element of another dtype, which has as many."""
+        assert isinstance(value.type, ir.ElementType) and isinstance(row.result, DType)
+        source, target = value.type.dtype, row.result
+        text = self.quote(value)
+        if source.variable is not None:
+            what = "how many bits this element has depends on the dtype that a call chooses"
+            hint = "annotate the array with one dtype, such as `Float32`"
+        elif source not in _VIEWED:
+            what = f"kernels cannot read the bits of {source}"
+            hint = f"cast it first: `np.float32({text})`" if source is BOOL else f"view its parts: `{text}.real`"
+        elif target not in _VIEWED or target.bits != source.bits:
+            what = f"`.view` keeps the bits: {source} has {source.bits}, {target} has {target.bits}"
+            whole = next(dtype for dtype in _VIEWED if dtype.bits == source.bits and dtype is not source)
+            hint = f"`{text}.view(torch.{whole})`; `{text}.to(torch.{target})` converts the value"
+        else:
+            return with_fields(expr, args=(value,), type=ir.ElementType(target))
+        self.error("P307", what, expr.span, hint, self.origins(value))
+        return ir.Constant(0, expr.span, ir.PY_INT)
 
     def bit_count(self, expr: ir.Call, value: ir.Expr) -> ir.Expr:
         """Python's `n.bit_count()`: `popc` of the magnitude, which elements of less than 32 bits might not hold."""
@@ -336,6 +358,9 @@ class CallTyper(TypeJoiner):
             element = target if isinstance(target, ir.ElementType) else None
             return with_fields(converted_value, value=rounded(target, converted_value.value), span=span, cast=element)
         return ir.Convert(self.retype_branches(value, target), target, span, explicit=True)
+
+
+_VIEWED: Final = tuple(dtype for dtype in DTYPES if dtype.kind in (Kind.INT, Kind.FLOAT))
 
 
 def _is_half(type_: ir.Type) -> bool:

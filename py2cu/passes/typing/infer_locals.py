@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from py2cu import ir
 from py2cu.analysis.promotion import join, represents
 from py2cu.diagnostics import Related, Reporter
-from py2cu.dtypes import Kind
+from py2cu.dtypes import F32, I64, Kind
 from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.names import list_elements
 from py2cu.ir.visit import names_in, statements
 from py2cu.passes.typing.expressions import ExpressionTyper
 from py2cu.passes.typing.join import Called
-from py2cu.passes.typing.path_sensitive_types import holds, is_rounded, known_types, reaching_types
+from py2cu.passes.typing.path_sensitive_types import Number, holds, is_rounded, known_types, reaching_types
 from py2cu.source import Span
 
 RETURN = "return"  # the result of a device function, as if it were a local: it is joined over all returns
@@ -57,20 +57,28 @@ class _Local:
     clash: ir.ScalarType | None = None  # a type that has no common type with the others
     origins: list[Related] = field(default_factory=list)  # each assignment's type
 
+    @property
+    def mixes_integers(self) -> bool:
+        """True where computed Python integers and elements meet that a Python integer of 64 bits holds."""
+        is_element = isinstance(self.type, ir.ElementType)
+        return is_element and self.computed and self.clash is None and all(map(_is_whole, known_types(self.paths)))
+
 
 def infer_locals(
     kernel: ir.Kernel, declared: Mapping[str, ir.ValueType], trial: Called, reporter: Reporter
 ) -> tuple[dict[str, ir.ValueType], dict[str, ir.ReachingTypes]]:
     """The type of each local, and its reaching types where they differ.
 
-    The joins are iterated to a fixpoint, since the first line of a loop may read what its last line assigns.
+    The joins are iterated to a fixpoint, since the first line of a loop may read what its last line assigns. Then a
+    local in which computed Python integers and elements meet becomes a Python integer, and the iteration goes on.
     """
     fixed = set(declared) - {p.name for p in kernel.parameters}  # dimensions and indices
     parameter_paths: dict[str, ir.ReachingTypes] = {}
     for parameter in kernel.parameters if kernel.key else ():
         if isinstance(parameter.type, ir.ElementType | ir.PythonType):
             parameter_paths[parameter.name] = frozenset([ir.ParameterPath(parameter.name, parameter.type)])
-    inferred = _Locals(parameter_paths, {})
+    integers: set[str] = set()
+    inferred = _Locals(parameter_paths, {}, integers)
     places = find_places(kernel)
     for round_ in itertools.count():
         before, paths = inferred.types, inferred.paths
@@ -78,7 +86,7 @@ def infer_locals(
         # Names that no earlier round typed get the first type of this round.
         known: dict[str, ir.ValueType] = {**declared, **before}
         is_late = round_ >= 8 + len(before)  # more rounds than a chain of assignments needs: types oscillate
-        inferred = inferred.with_earlier_types(known) if is_late else _Locals(parameter_paths | paths, known)
+        inferred = inferred.with_earlier_types(known) if is_late else _Locals(parameter_paths | paths, known, integers)
         typer = ExpressionTyper(kernel, known, trial, Reporter(reporter.file), places, inferred.before)
         for stmt in statements(kernel.body):
             match stmt:
@@ -93,13 +101,16 @@ def infer_locals(
                 case ir.Return(value=value) if value is not None:
                     inferred.add(RETURN, typer.type_value(value), stmt.span)
         if before == inferred.types and paths == inferred.paths:
-            break
+            mixed = inferred.mixed_integers() - declared.keys()
+            if mixed <= integers:
+                break
+            integers |= mixed
     inferred.check_lengths(reporter)
     refused: set[str] = set()
     for name, local in inferred.numbers.items():
         if name == RETURN and refused:
             break  # the error may follow from one already reported
-        if name in declared and not kernel.key:
+        if name in inferred.integers or (name in declared and not kernel.key):
             continue  # `_with_joined_parameters` reports a kernel's parameters
         error = _refusal(name, local)
         if error is not None:
@@ -127,6 +138,7 @@ class _Locals:
 
     before: dict[str, ir.ReachingTypes]
     known: dict[str, ir.ValueType]
+    integers: set[str]  # the names of locals that are Python integers, although elements are assigned to them
     numbers: dict[str, _Local] = field(default_factory=dict)
     so_far: dict[str, ir.ReachingTypes] = field(default_factory=dict)  # of this round, for names not in `before`
     lengths: dict[str, dict[int | None, Span]] = field(default_factory=dict)  # with the first place; None of a number
@@ -156,13 +168,20 @@ class _Locals:
 
     def _type(self, name: str, length: int | None) -> ir.ValueType:
         if length is None:
-            return self.numbers[name].type
-        return ir.TupleType(tuple(self.numbers[_item(name, at)].type for at in range(length)))
+            return self._declared(name)
+        return ir.TupleType(tuple(self._declared(_item(name, at)) for at in range(length)))
+
+    def _declared(self, name: str) -> ir.ScalarType:
+        return ir.PY_INT if name in self.integers else self.numbers[name].type
+
+    def mixed_integers(self) -> set[str]:
+        """The locals in which computed Python integers and elements meet."""
+        return {name for name, local in self.numbers.items() if local.mixes_integers and not _is_result(name)}
 
     @property
     def paths(self) -> dict[str, ir.ReachingTypes]:
         """The reaching types by name, where they differ from the type."""
-        return {name: local.paths for name, local in self.numbers.items() if local.paths != {local.type}}
+        return {name: local.paths for name, local in self.numbers.items() if local.paths != {self._declared(name)}}
 
     def join(self, name: str, value: ir.Expr, type_: ir.ScalarType, span: Span, is_parameter: bool = False) -> None:
         local = self.numbers.setdefault(name, _Local(type_, span))
@@ -172,8 +191,10 @@ class _Locals:
 
     def with_earlier_types(self, known: dict[str, ir.ValueType]) -> _Locals:
         """The start of a round that keeps all earlier types; those of a loop that swaps locals could oscillate."""
-        numbers = {name: _Local(local.type, local.span, paths=local.paths) for name, local in self.numbers.items()}
-        return _Locals(self.paths, known, numbers, lengths=self.lengths)
+        numbers = {
+            name: _Local(self._declared(name), local.span, paths=local.paths) for name, local in self.numbers.items()
+        }
+        return _Locals(self.paths, known, self.integers, numbers, lengths=self.lengths)
 
     def check_lengths(self, reporter: Reporter) -> None:
         for name, lengths in self.lengths.items():
@@ -183,6 +204,22 @@ class _Locals:
                 related = [Related(f"{_counted(length)} here", place) for length, place in lengths.items()]
                 message = f"{what} {_counted(first)} on one path and {_counted(other)} on another"
                 reporter.error("P312", message, span, "as many values on every path", related)
+
+
+def _is_whole(path: ir.ScalarType | Number) -> bool:
+    """True for whole numbers that Python's integers of 64 bits hold, and that are no bools."""
+    match path:
+        case ir.ElementType(dtype=dtype):
+            return dtype.kind is Kind.INT and dtype.variable is None and holds(I64, dtype)
+        case ir.PythonType(kind=kind):
+            return kind is Kind.INT
+        case _:
+            return isinstance(path, int) and not isinstance(path, bool)
+
+
+def _is_result(name: str) -> bool:
+    """True for the name of a function's result, or of one of its items."""
+    return name.partition("[")[0] == RETURN
 
 
 def _item(name: str, at: int) -> str:
@@ -212,7 +249,7 @@ def _join_into(local: _Local, name: str, value: ir.Expr, type_: ir.ScalarType, s
 
 def _refusal(name: str, local: _Local) -> Refusal | None:
     """The error for a join that changes a value, such as a Python number rounded too early; None without one."""
-    is_result = name.partition("[")[0] == RETURN
+    is_result = _is_result(name)
     what = "this function returns" if is_result else f"`{name}` is"
     if local.clash is not None:
         message = f"{what} {local.type} on one path and {local.clash} on another, which have no common type"
@@ -240,7 +277,8 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
     if is_result and elements:
         message = f"{what} {elements[0]} on one path and {dtype} on another"
         return "P306", message, local.span, f"cast on each: `np.{dtype}(…)`", others
-    if local.computed or (is_result and any(isinstance(path, ir.PythonType) for path in types)):
+    rounds_at_use = dtype == F32 and not is_result  # as Python does, or the use is refused
+    if (local.computed and not rounds_at_use) or (is_result and any(isinstance(path, ir.PythonType) for path in types)):
         message = f"{what} a Python number on one path and {dtype} on another"
         return "P306", message, local.span, f"cast where it is a Python number: `np.{dtype}(…)`", others
     return None

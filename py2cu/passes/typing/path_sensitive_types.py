@@ -57,7 +57,7 @@ def reaching_types(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> ir.R
             return reaching_types(a, names) | reaching_types(b, names)
         case ir.DeviceCall(paths=paths) if paths:
             return paths
-        case ir.Convert(value=value, explicit=False):
+        case ir.Convert(value=value, type=ir.ElementType(), explicit=False):
             return reaching_types(value, names)
         case ir.Call(args=parts, type=type_) if is_literal(expr):
             if not isinstance(type_, ir.ElementType):
@@ -92,6 +92,8 @@ def ambiguous_operand(
     `op` is an operator, or "compare", "truth", "call", "print", or "value" for a use of the value in any type.
     """
     type_, others = operand.type, tuple(others)
+    if type_ == ir.PY_INT:
+        return _ambiguous_integer(op, operand, others, names)
     if not isinstance(type_, ir.ElementType):
         return None
     paths = paths_of(operand, names) - {type_}
@@ -106,7 +108,8 @@ def ambiguous_operand(
             if joins(ir.PY_FLOAT, types) != {joined_type}:  # Python does not round it here, or to another type
                 return path
         elif op == "value":
-            continue
+            if isinstance(path, ir.PythonType) and not _is_exact(type_):
+                return path
         elif not isinstance(path, ir.ElementType | ir.PythonType):
             if _constant_differs(op, path, type_, others):
                 return path
@@ -116,6 +119,22 @@ def ambiguous_operand(
         elif (op == "compare" and _fit(others, path, type_)) or _is_bool_in_wide_type(path, type_):
             continue
         elif not all(_is_same(each, joined_type) for each in joins(path, types)):
+            return path
+    return None
+
+
+def _ambiguous_integer(
+    op: str, operand: ir.Expr, others: tuple[ir.Expr, ...], names: Mapping[str, ir.ReachingTypes]
+) -> ir.ElementType | None:
+    """The type of an element that a Python integer is on one path, where `op` gives the element another result."""
+    elements = [path for path in paths_of(operand, names) if isinstance(path, ir.ElementType)]
+    if not elements or op in ("truth", "print") or ir.UNKNOWN in [other.type for other in others]:
+        return None
+    types = [_types(other, names) for other in others]
+    numbers = joins(ir.PY_INT, types)
+    for path in sorted(elements, key=str):
+        joined = joins(path, types)
+        if not (joined == numbers or (op == "compare" and joined == {path} and numbers <= {ir.PY_INT, path})):
             return path
     return None
 

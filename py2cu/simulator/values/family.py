@@ -18,6 +18,7 @@ from typing import Any, Final
 from py2cu.builtins.casts import METHODS
 from py2cu.dtypes import BOOL, C128, DEFAULT_FLOAT, DTYPES, F64, DType, Kind, promote, promote_weak
 from py2cu.simulator.state import THREAD
+from py2cu.simulator.values.bit_views import view
 from py2cu.simulator.values.checked_int import SYMBOLS, CheckedInt, division_by_zero
 from py2cu.simulator.values.complex_elements import ComplexElement, define_complex
 from py2cu.simulator.values.float_elements import FloatElement, define_float
@@ -116,10 +117,10 @@ def _cast_to(cls: type[Element]) -> Callable[[Element], Any]:
 
 
 def _add_methods() -> None:
-    """Give element classes the methods by which torch and NumPy cast."""
+    """Give element classes the methods by which torch and NumPy cast, and read bits."""
     methods = {name: _cast_to(_CLASSES[dtype]) for name, dtype in METHODS.items()}
     for cls in _CLASSES.values():
-        for name, method in {**methods, "item": _item, "to": _cast, "astype": _cast}.items():
+        for name, method in {**methods, "item": _item, "to": _cast, "astype": _cast, "view": view}.items():
             setattr(cls, name, method)
 
 

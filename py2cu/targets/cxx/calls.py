@@ -9,6 +9,7 @@ from py2cu import ir
 from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.atomics import atomic_function, atomic_helper
 from py2cu.ir.complex_numbers import is_complex_constructor
+from py2cu.passes.lowering.calls import BITS_AS
 from py2cu.passes.lowering.widen_halves import ROUND_TO
 from py2cu.targets.cxx.c_types import FLOATS, arithmetic_type
 from py2cu.targets.cxx.cxx_text import PRIMARY, CxxText
@@ -35,6 +36,9 @@ class CallEmitter(ExpressionEmitter):
             return self.collective(expr, row)
         if expr.function == ROUND_TO:
             return CxxText(f"{ROUND_TO}<{self.type_text(expr.type)}>({self.expr(expr.args[0]).text})", PRIMARY, c_type)
+        if expr.function == BITS_AS:
+            text = f"{BITS_AS}<{self.type_text(expr.type)}>({self.bits_of(expr.args[0])})"
+            return CxxText(text, PRIMARY, c_type)
         if row is None and expr.function in BIT_HELPERS:  # the type of a constant is its width
             name, args = expr.function, [self.bits_of(arg) for arg in expr.args]
         elif row is None and not takes_one_type(expr.function):

@@ -1,10 +1,21 @@
-"""Helpers for the bits of integers, by the builtins of GCC and Clang; CUDA's text has its own."""
+"""Helpers for the bits of numbers, by the builtins of GCC and Clang where CUDA's text has its own."""
 
 from __future__ import annotations
 
 from typing import Final
 
 BIT_HELPERS: Final[dict[str, str]] = {
+    "bits_as": """\
+// The bits of a number as a number of another type.
+template <typename To, typename From>
+{prefix} To bits_as(From value)
+{{
+    static_assert(sizeof(To) == sizeof(From));
+    To result;
+    std::memcpy(static_cast<void*>(&result), &value, sizeof(To));
+    return result;
+}}
+""",
     "count_bits": """\
 // The number of bits that are set.
 template <typename T>

@@ -57,6 +57,7 @@ HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
         ("add_elements", "subtract_elements", "multiply_elements", "to_compute_type", "round_to"), (_TRAITS,)
     ),
     **dict.fromkeys(("wrapping_add", "wrapping_sub", "wrapping_mul", "wrapping_shift", "wrapping_abs"), (_TRAITS,)),
+    "bits_as": ("cstring",),
     **dict.fromkeys(("count_bits", "leading_zeros", "reverse_bits"), (_TRAITS,)),
     **dict.fromkeys(("negate_hidden", "int_pow", "gcd", "lcm", "factorial"), (_TRAITS,)),
     **dict.fromkeys(("floor_div", "floor_mod", "isqrt"), (MATH, _TRAITS)),

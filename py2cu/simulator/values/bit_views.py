@@ -1,0 +1,57 @@
+"""The bits of an element as an element of another dtype: `x[i].view(torch.int32)`.
+
+In: an element, and the class of another dtype of as many bits. Out: an element of that class. The bits of a float with
+an error, and of NaN, whose sign and payload Python does not keep, taint the thread.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any, Final
+
+from py2cu.dtypes import BF16, F32, DType
+from py2cu.simulator.state import THREAD
+from py2cu.simulator.values.float_elements import FloatElement
+from py2cu.simulator.values.integer_elements import IntElement
+
+_FLOATS: Final = {16: "e", 32: "f", 64: "d"}
+_WORDS: Final = {16: "H", 32: "I", 64: "Q"}
+_DROPPED: Final = F32.bits - BF16.bits  # the bits that a float32 has below those of a bfloat16
+
+
+def view(element: Any, dtype: Any) -> Any:
+    """`element.view(dtype)`; in a simulated kernel, a dtype is an element class.
+
+    Raises:
+        TypeError: `dtype` is no dtype of as many bits.
+    """
+    if not isinstance(element, FloatElement | IntElement) or element.dtype.bits != _width(dtype):
+        raise TypeError(f"the bits of {element!r} are no {getattr(dtype, 'dtype', dtype)}")
+    bits = _bits_of_float(element) if isinstance(element, FloatElement) else int(element.value)
+    return dtype.from_stored(_float(bits, dtype.dtype)) if issubclass(dtype, FloatElement) else dtype.wrapped(bits)
+
+
+def _width(cls: Any) -> int:
+    """The bits of an element class of integers or floats; 0 for anything else."""
+    return cls.dtype.bits if isinstance(cls, type) and issubclass(cls, FloatElement | IntElement) else 0
+
+
+def _bits_of_float(element: FloatElement) -> int:
+    if element.error or math.isnan(element.value):
+        THREAD.tainted = True
+    if element.dtype is BF16:
+        return _pack("f", "I", element.value) >> _DROPPED
+    return _pack(_FLOATS[element.dtype.bits], _WORDS[element.dtype.bits], element.value)
+
+
+def _float(bits: int, dtype: DType) -> float:
+    bits &= (1 << dtype.bits) - 1
+    if dtype is BF16:
+        return _pack("I", "f", bits << _DROPPED)
+    return _pack(_WORDS[dtype.bits], _FLOATS[dtype.bits], bits)
+
+
+def _pack(source: str, target: str, value: Any) -> Any:
+    """The bytes of `value` in the format `source`, read in the format `target`."""
+    return struct.unpack(target, struct.pack(source, value))[0]
