@@ -712,6 +712,14 @@ def bit_count(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"({value(w, w.pick(WHOLE), depth - 1).text}).bit_count()", type_, 0, 64)
 
 
+@makes(lambda type_: named(type_) and REAL_NUMBERS(type_))
+def bits_of_another_dtype(w: Writer, type_: Type, depth: int) -> Value:
+    """The bits of an element of another dtype."""
+    assert isinstance(type_, DType)
+    source = w.pick([dtype for dtype in (*INT_DTYPES, *FLOAT_DTYPES) if dtype.bits == type_.bits])
+    return Value(f"({value(w, source, depth - 1).text}).view({cast_name(w, type_)})", type_)
+
+
 @makes(of_kinds(Kind.INT))
 def function_of_bits(w: Writer, type_: Type, depth: int) -> Value:
     """A function of the bits of an element, whose result is cast."""

@@ -190,13 +190,30 @@ def rounded_at_first(w: Writer) -> None:
     if w.is_function:
         return new_local(w)
     name, other = w.fresh("r"), value(w, F32, 1).text
-    w.add(f"{name} = {w.pick(['0.1', '0.7', '1e30', '-0.3', '1e-42'])}")
+    w.add(f"{name} = {w.pick(['0.1', '0.7', '1e30', '-0.3', '1e-42', value(w, Kind.FLOAT, 1).text])}")
     with w.block(f"if {condition(w, 1)}:"):
         w.add(f"{name} = {value(w, F32, 2).text}")
     uses = [f"{name} * {other}", f"{other} - {name}", f"max({name}, {other})", f"({name} if {other} > 0 else {other})"]
     w.add(f"{w.output(F32).element} = {w.pick([name, *uses])}")
     if w.chance(2):
         w.add(f"{w.declare(Value('', Kind.BOOL)).text} = {name} {w.pick(['<', '>=', '=='])} {other}")
+    return None
+
+
+@statement_of()
+def integer_of_two_origins(w: Writer) -> None:
+    """A local that is a Python integer on one path and an integer element on another, and a use with one result."""
+    if w.is_function:
+        return new_local(w)
+    name, dtype = w.fresh("m"), w.pick([dtype for dtype in INT_DTYPES if dtype.bits < 64 or dtype.signed])
+    other = value(w, dtype, 1).text
+    w.add(f"{name} = {fitted(value(w, Kind.INT, 2), -WIDEST, WIDEST).text} + {index(w, Kind.INT, 1).text}")
+    with w.block(f"if {condition(w, 1)}:"):
+        w.add(f"{name} = {value(w, dtype, 2).text}")
+    uses = [name, f"{name} if {name} else 7", f"np.int16({name})", f"{name} > 5", f"{name} == 7"]
+    if w.chance(6):  # refused, unless no path gives another result
+        uses = [f"{name} * 3", f"-{name}", f"{name} + {other}", f"{name} < {other}", f"{name} // 2"]
+    w.add(f"{w.declare(Value('', Kind.INT, 0, 996)).text} = int({w.pick(uses)}) % 997")
     return None
 
 

@@ -40,18 +40,13 @@ def _width(cls: Any) -> int:
 def _bits_of_float(element: FloatElement) -> int:
     if element.error or math.isnan(element.value):
         THREAD.tainted = True
-    if element.dtype is BF16:
-        return _pack("f", "I", element.value) >> _DROPPED
-    return _pack(_FLOATS[element.dtype.bits], _WORDS[element.dtype.bits], element.value)
+    width, dropped = (32, _DROPPED) if element.dtype is BF16 else (element.dtype.bits, 0)
+    bits: int = struct.unpack(_WORDS[width], struct.pack(_FLOATS[width], element.value))[0]
+    return bits >> dropped
 
 
 def _float(bits: int, dtype: DType) -> float:
-    bits &= (1 << dtype.bits) - 1
-    if dtype is BF16:
-        return _pack("I", "f", bits << _DROPPED)
-    return _pack(_WORDS[dtype.bits], _FLOATS[dtype.bits], bits)
-
-
-def _pack(source: str, target: str, value: Any) -> Any:
-    """The bytes of `value` in the format `source`, read in the format `target`."""
-    return struct.unpack(target, struct.pack(source, value))[0]
+    width, dropped = (32, _DROPPED) if dtype is BF16 else (dtype.bits, 0)
+    word = (bits & (1 << dtype.bits) - 1) << dropped
+    value: float = struct.unpack(_FLOATS[width], struct.pack(_WORDS[width], word))[0]
+    return value
