@@ -36,6 +36,11 @@ def is_integer_member(value: object) -> TypeGuard[int]:
     return isinstance(value, enum.IntEnum | enum.IntFlag)
 
 
+def frozen(value: object) -> object:
+    """`value` with tuples in place of lists, also inside: a list of the module that no statement changes is a table."""
+    return tuple(map(frozen, value)) if type(value) in (list, tuple) else value  # type: ignore[call-overload]
+
+
 def live_attribute(owner: object, name: str) -> object:
     """An attribute of a module, a user's class or the member of an enum, looked up without running code; else None."""
     match owner:
@@ -61,7 +66,10 @@ def defaults_of(function: FunctionType) -> dict[str, object]:
 
 
 def constants(function: FunctionType) -> dict[str, object]:
-    """The numbers, strings and tuples that `function` refers to, also in the user's modules that it mentions."""
+    """The numbers, strings, tuples and lists that `function` refers to, also in the user's modules that it mentions.
+
+    Lists are given as tuples of their present items.
+    """
     values: dict[str, object] = {}
     names = set(_code_names(function.__code__))
     for name, value in visible_objects(function).items():
@@ -70,7 +78,9 @@ def constants(function: FunctionType) -> dict[str, object]:
         else:
             values[name] = value
     return {
-        name: value for name, value in values.items() if isinstance(value, bool | int | float | complex | str | tuple)
+        name: frozen(value)
+        for name, value in values.items()
+        if isinstance(value, bool | int | float | complex | str | tuple | list)
     }
 
 

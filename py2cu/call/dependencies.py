@@ -19,7 +19,7 @@ class Dependencies:
     """The global names, closure variables and functions that `function` uses, with their values now.
 
     `unchanged()` is whether all of them have the same values. Objects are compared by identity, functions also by code
-    and defaults, since `%autoreload` replaces the code of existing functions.
+    and defaults, since `%autoreload` replaces the code of existing functions, and lists also by their items.
     """
 
     __slots__ = ("unchanged",)
@@ -31,8 +31,10 @@ class Dependencies:
             namespaces.setdefault(id(namespace), (namespace.get, {}))[1][name] = value
         lookups = [(get, tuple(values), tuple(values.values())) for get, values in namespaces.values()]
         cells = [(cell, contents(cell)) for each in functions for cell in cells_of(each).values()]
+        values = [*(value for _, _, found in lookups for value in found), *(value for _, value in cells)]
+        lists = [(value, repr(value)) for value in values if type(value) is list]
         self.unchanged = (
-            _unchanged_test_of_all(functions, lookups, cells) if lookups or cells else _unchanged_test(function)
+            _unchanged_test_of_all(functions, lookups, cells, lists) if lookups or cells else _unchanged_test(function)
         )
 
 
@@ -51,9 +53,12 @@ def _unchanged_test(function: FunctionType) -> Callable[[], bool]:
 
 
 def _unchanged_test_of_all(
-    functions: Sequence[FunctionType], lookups: Sequence[_Lookup], cells: Sequence[tuple[CellType, object]]
+    functions: Sequence[FunctionType],
+    lookups: Sequence[_Lookup],
+    cells: Sequence[tuple[CellType, object]],
+    lists: Sequence[tuple[list[object], str]],
 ) -> Callable[[], bool]:
-    """A function that tests whether all `functions`, namespaces and closure variables have their present values."""
+    """A function that tests whether all `functions`, namespaces, closure variables and lists are as they are now."""
     tests = [_unchanged_test(function) for function in functions]
 
     def unchanged() -> bool:
@@ -63,6 +68,8 @@ def _unchanged_test_of_all(
         for test in tests:
             if not test():
                 return False
+        if lists and not all(repr(each) == text for each, text in lists):
+            return False
         return all(contents(cell) is value for cell, value in cells) if cells else True
 
     return unchanged

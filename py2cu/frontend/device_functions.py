@@ -120,7 +120,7 @@ class FunctionReader:
     def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Argument, ...] | None:
         """The argument of each parameter of `function`; None, after a diagnostic, if the call does not fit."""
         node, environment = function.node, function.environment
-        if any(environment.decorates(decorator.decorator) == "py2cu.kernel" for decorator in node.decorators):
+        if environment.is_kernel(node):
             self.reporter.error(
                 "P105", f"`{node.name.value}` is a kernel: the host launches kernels, and they cannot call each other",
                 self.span_of(call), "move the common code into a plain function, and call that",

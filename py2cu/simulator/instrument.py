@@ -114,7 +114,7 @@ class InstrumentedKernel:
             return THREAD.integer(value)
         if value.__class__ is complex:
             return PyComplex(value)
-        if value.__class__ is tuple:
+        if value.__class__ in (tuple, list):
             return as_table(value)
         if (in_class := substitute_class(value, self._substitute)) is not None:
             return in_class

@@ -345,6 +345,17 @@ MUTATIONS: Final = (
         ("    if rounded:\n", "    if False:\n", "refused:rounded_by_a_join"),
     ),
     *_rule(
+        "a list that may change is no table",
+        ("if node.value in self.lists and node not in self.read:", "if False:", "refused:list_of_the_module"),
+        ("yield from ((name, stmt) for name in sorted(lists & words))", "yield from ()", "refused:list_of_the_module"),
+        ("set() if self._has_rows(node) else {node}", "{node}", "refused:list_of_the_module"),
+        (
+            "all(repr(each) == text for each, text in lists)",
+            "True",
+            "tests/unit/call/test_redefinitions.py::test_a_list_that_is_changed_in_place",
+        ),
+    ),
+    *_rule(
         "the bits of an element",
         ("if element.error or math.isnan(element.value):", "if False:", "cpu:bits_of_elements"),
         ("row.rule not in (Rule.CHOICE, Rule.VIEW)", "row.rule is not Rule.CHOICE", "cpu:bits_of_elements"),

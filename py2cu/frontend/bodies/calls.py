@@ -66,6 +66,8 @@ class CallReader:
             return ir.Constant(0, span)
         if qualified == "builtins.float" and (text := self._string(node)) is not None:
             return self._read_float(node, text)
+        if qualified == "builtins.ord" and isinstance(code := self.scope.environment.constant(node), int):
+            return ir.Constant(code, span)
         if qualified in RESULTS and (reduced := ReductionReader(self.scope, self.read).read_reduction(node, qualified)):
             return reduced
         return self._read_builtin(node, qualified)

@@ -322,7 +322,7 @@ class ExpressionReader:
                 return self._read_item(node, self.read(call))
             case cst.Name() as base if not self.scope.is_local(base) and self.scope.environment.qualify(base) is None:
                 self.scope.unknown_name(base)
-            case base if self.scope.reports_class(base):
+            case base if self.scope.reports_class(base) or self.scope.reports_ambiguous(base):
                 pass
             case cst.Call(func=cst.Attribute(attr=cst.Name(value="view"))) as view:
                 hint = f"assign the view first: `rows = {source_text(view)}`"

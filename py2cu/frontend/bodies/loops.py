@@ -79,13 +79,6 @@ def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences:
 
 def _instead(target: cst.BaseExpression, node: cst.BaseExpression, scope: Scope) -> str:
     """The hint for a loop over `node`, which no kernel can loop over."""
-    match node:
-        case cst.Name(value=name) if (
-            not scope.is_local(node)
-            and name in scope.environment.definitions
-            and isinstance(scope.environment.definition(name), cst.List)
-        ):
-            return f"make `{name}` a tuple: `{name} = (…)`"
     return f"`for {source_text(target)} in {_countable(node, scope)}`"
 
 

@@ -12,7 +12,8 @@ from py2cu import ir
 from py2cu.frontend.bodies.assignments import Unpacker
 from py2cu.frontend.bodies.comments import comment_beside, comment_of, comments_above, head_comment
 from py2cu.frontend.bodies.expressions import ExpressionReader
-from py2cu.frontend.bodies.lists.fill import ListReader, is_list
+from py2cu.frontend.bodies.lists.displays import is_list, is_list_call
+from py2cu.frontend.bodies.lists.fill import ListReader
 from py2cu.frontend.bodies.lists.uses import refuse_changed_items
 from py2cu.frontend.bodies.loops import LoopHead, make_while, read_loop_head, read_tests
 from py2cu.frontend.bodies.printing import read_assert, read_print
@@ -262,8 +263,10 @@ class StatementReader:
     def _read_annotated(self, statement: cst.AnnAssign) -> ir.Block:
         """`v: float = 0.0`: an assignment, and the declared type of `v`."""
         match statement.target:
-            case cst.Name() as target if statement.value is not None and is_list(statement.value):
-                return self.lists(statement).assign(target, statement.value)  # `acc: list[float] = [0.0] * 4`
+            case cst.Name() as target if (value := statement.value) is not None and (
+                is_list(value) or is_list_call(value, self.scope)
+            ):
+                return self.lists(statement).assign(target, value)  # `acc: list[float] = [0.0] * 4`
             case cst.Name(value=name) if name in self.scope.values:
                 self._read_annotation(name, statement.annotation.annotation)
             case cst.Name():

@@ -100,9 +100,8 @@ def _refuse_other(node: cst.Subscript, name: cst.Name, scope: Scope) -> ir.Expr 
     if scope.is_local(name) or name.value not in scope.environment.definitions:
         return None
     definition = scope.environment.definition(name.value)
-    is_list = isinstance(definition, cst.List)
-    what = f"a kernel indexes tuples of constants, and `{name.value}` is {'a list' if is_list else 'not one'}"
-    hint = "write a tuple: `(1, 2, 3)`" if is_list else "write its numbers out, or pass it as a parameter"
+    what = f"a kernel indexes tuples of constants, and `{name.value}` is not one"
+    hint = "write its numbers out, or pass it as a parameter"
     if isinstance(definition, cst.Call) and not scope.environment.live:
         hint = "write its numbers out, or call the kernel from Python, where the module has computed them"
     scope.error("P408", what, node, hint)

@@ -63,6 +63,8 @@ def _hint(name: str, bindings: Sequence[Binding]) -> str:
     for meaning in (place.meaning for place in bindings):
         if isinstance(meaning, cst.FunctionDef) and meaning.decorators:
             return remove_decorators(meaning)
+    if any(place.is_change for place in bindings):
+        return f"make `{name}` a tuple, which nothing changes: `{name} = (…)`"
     return f"bind `{name}` once, with a plain `=`, `def` or `import` that always runs"
 
 
@@ -71,6 +73,8 @@ def _effect_of(place: Binding) -> str:
     match place:
         case Binding(meaning=cst.FunctionDef(decorators=[_, *_])):
             return f"the decorator may replace `{place.name}` here"
+        case Binding(is_change=True):
+            return f"`{place.name}` may be changed here, or get another name"
         case Binding(meaning=None, node=cst.Name() | cst.NamedExpr()):
             return f"`{place.name}` {'gets' if place.is_certain else 'may get'} its value here"
         case Binding(meaning=None, node=cst.BaseExpression()):

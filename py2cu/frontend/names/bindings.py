@@ -35,6 +35,7 @@ class Binding:
     meaning: Meaning | None
     node: cst.CSTNode  # what to point at
     is_certain: bool  # it runs whenever the scope does
+    is_change: bool = False  # it binds no name, but may change the list that the name stands for
 
     def agrees(self, other: Binding) -> bool:
         """True for two imports of the same object."""
@@ -179,8 +180,19 @@ def _targets(target: cst.CSTNode, value: cst.BaseExpression | None, is_certain: 
             for element, element_value in zip(elements, values, strict=True):
                 yield from _targets(element.value, element_value.value, is_certain)
         case ((cst.Tuple(elements=elements) | cst.List(elements=elements)), _):
-            for element in elements:
-                yield from _targets(element.value, None, is_certain)
+            for at, element in enumerate(elements):
+                item = value if value is None else _item(value, at)
+                yield from _targets(element.value, item if isinstance(element, cst.Element) else None, is_certain)
+
+
+def _item(value: cst.BaseExpression, at: int) -> cst.BaseExpression | None:
+    """The expression `value[at]` for what is certain to be a sequence, a range: `RED, GREEN, BLUE = range(3)`."""
+    match value:
+        case cst.Call(func=cst.Name(value="range")):
+            index = cst.SubscriptElement(cst.Index(cst.Integer(str(at))))
+            return cst.Subscript(value, [index])
+        case _:
+            return None
 
 
 def _are_pairs(elements: Sequence[cst.BaseElement], values: Sequence[cst.BaseElement]) -> bool:

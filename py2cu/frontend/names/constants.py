@@ -33,7 +33,7 @@ MAX_NUMBERS: Final = 64 * 1024 // 4  # of a table, to fit constant memory
 _LARGE: Final = 2**128  # larger numbers are not evaluated: no constant of a kernel needs them
 
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
-    "builtins.len": len, "math.degrees": math.degrees, "math.radians": math.radians,
+    "builtins.len": len, "builtins.range": range, "math.degrees": math.degrees, "math.radians": math.radians,
     **{key: row.python for key, row in ROWS.items() if row.folds and row.python is not None},
 }  # fmt: skip
 _OF_TUPLES: Final = frozenset(["builtins.len", "builtins.max", "builtins.min"])
@@ -47,13 +47,21 @@ _LIMITS: Final[dict[str, Callable[[DType], Real]]] = {
 def call(function: str, values: Iterable[object]) -> Value | None:
     """The result of a function, by its qualified name, on constants; None if it is not known here, or would raise."""
     arguments = list(values)
-    if function == "builtins.float" and [type(value) for value in arguments] == [str]:
-        return as_float(str(arguments[0]))
+    if len(arguments) == 1 and isinstance(arguments[0], str):
+        return as_float(arguments[0]) if function == "builtins.float" else code_of(function, arguments[0])
     if function not in _FUNCTIONS or any(value is None or isinstance(value, str) for value in arguments):
         return None
+    if function == "builtins.range":
+        numbers_in = _tried(range, *arguments)
+        return as_constants(numbers_in) if numbers_in is not None and len(numbers_in) <= MAX_NUMBERS else None
     if len(arguments) == 1 and isinstance(arguments[0], tuple):
         return _tried(_FUNCTIONS[function], arguments[0]) if function in _OF_TUPLES else None
     return compute(_FUNCTIONS[function], *arguments)
+
+
+def code_of(function: str, text: str) -> int | None:
+    """What `ord` makes of one character; None for other functions and texts."""
+    return ord(text) if function == "builtins.ord" and len(text) == 1 else None
 
 
 def as_float(text: str) -> float | None:
@@ -124,6 +132,16 @@ def numbers(value: Constants | Real) -> Iterator[Real]:
             yield from numbers(item)
     else:
         yield value
+
+
+def compute_or_join(function: Callable[..., Any], left: object, right: object) -> Value | None:
+    """The result of an operator on numbers, or the tuple that `+` makes of two, or `*` of one and a number."""
+    if not isinstance(left, tuple) and not isinstance(right, tuple):
+        return compute(function, left, right)
+    counts = [abs(side) for side in (left, right) if isinstance(side, int)]
+    is_small = not counts or counts[0] <= MAX_NUMBERS
+    joined = _tried(function, left, right) if function in (operator.add, operator.mul) and is_small else None
+    return as_constants(joined) if isinstance(joined, tuple) else None
 
 
 def compute(function: Callable[..., Any], *operands: object) -> Number | None:

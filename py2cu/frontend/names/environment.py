@@ -23,6 +23,7 @@ from py2cu.frontend.names.bindings import Binding, gather_bindings
 from py2cu.frontend.names.constants import Constants, Number, Real, plain, rounds_alike
 from py2cu.frontend.names.evaluation import Evaluator
 from py2cu.frontend.names.known_names import is_known
+from py2cu.frontend.names.list_changes import find_changes, lists_in
 from py2cu.frontend.names.reexports import Reexports
 from py2cu.frontend.names.syntax import Statement, all_parameters, dotted, name_nodes
 from py2cu.live import is_library, live_attribute, live_name
@@ -100,6 +101,7 @@ class Environment:
                 self._enter(places[-1][1])
             if name in again:
                 self.rebound[name] = tuple(each for _, each in places)
+        self._forget_changed_lists(body, gathered.by_name)
         for name, node in self.bound_elsewhere.items():
             self._forget(name)
             self.ambiguous[name] = (
@@ -108,6 +110,18 @@ class Environment:
             )
         if self.ambiguous or again or parameters:
             self._spread({name: bound[name] for name in gathered.by_name}, bound, again)
+
+    def _forget_changed_lists(self, body: Iterable[Statement], names: Iterable[str]) -> None:
+        """Mark the lists among the definitions `names` as ambiguous that a statement of the scope may change."""
+        lists = lists_in({name: self.definitions[name] for name in names if name in self.definitions})
+        for name, places in (find_changes(body, lists, self.is_kernel) if lists else {}).items():
+            changes = (Binding(name, None, place, False, is_change=True) for place in places)
+            self.ambiguous[name] = (Binding(name, None, self.definitions[name], True), *changes)
+            del self.definitions[name]
+
+    def is_kernel(self, function: cst.FunctionDef) -> bool:
+        """True if a decorator makes `function` a kernel."""
+        return any(self.decorates(each.decorator) == "py2cu.kernel" for each in function.decorators)
 
     def _rivals(self, places: list[Binding], is_bound_before: bool) -> tuple[Binding, ...] | None:
         """The bindings that may reach a launch; None if only the last one does, and the source shows its value."""

@@ -25,7 +25,7 @@ from py2cu.frontend.names import constants as evaluate
 from py2cu.frontend.names.constants import Real, Value, as_constants
 from py2cu.frontend.names.operators import COMPUTE_BINARY, COMPUTE_UNARY
 from py2cu.frontend.names.syntax import dotted
-from py2cu.live import is_integer_member, is_library, live_attribute
+from py2cu.live import frozen, is_integer_member, is_library, live_attribute
 
 MAX_STEPS: Final = 300  # the longest chain of definitions that is evaluated
 _LITERAL: Final = (bool, int, float, complex, str)
@@ -41,6 +41,7 @@ class Evaluator:
     """Evaluates expressions outside of kernels. The bindings are those of an `Environment`.
 
     `values` caches the values of definitions and the classes. `inside`: what the body of a class has bound so far.
+    `is_table`: the expression is what a name stands for, where a list is a table, as a tuple is.
     """
 
     imports: Mapping[str, str]
@@ -51,11 +52,16 @@ class Evaluator:
     qualify: Callable[[cst.BaseExpression], str | None]
     values: MutableMapping[str, object]
     inside: Mapping[str, object] = field(default_factory=dict)
+    is_table: bool = False
 
     def value(self, node: cst.BaseExpression, depth: int = 0) -> Value | None:
         """The number, string or tuple of numbers that `node` evaluates to; None for anything else."""
         if depth > MAX_STEPS:
             return None
+        if self.is_table and isinstance(node, cst.List | cst.Tuple):
+            return as_constants(self.value(element.value, depth + 1) for element in node.elements)
+        if self.is_table:
+            return replace(self, is_table=False).value(node, depth)
 
         def value(inner: cst.BaseExpression) -> Value | None:
             return self.value(inner, depth + 1)
@@ -71,7 +77,7 @@ class Evaluator:
             case cst.UnaryOperation(operator=sign, expression=inner):
                 return evaluate.compute(COMPUTE_UNARY[type(sign)], value(inner))
             case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in COMPUTE_BINARY:
-                return evaluate.compute(COMPUTE_BINARY[type(sign)], value(left), value(right))
+                return evaluate.compute_or_join(COMPUTE_BINARY[type(sign)], value(left), value(right))
             case cst.Comparison(left=left, comparisons=rest):
                 operands = [value(left), *(value(each.comparator) for each in rest)]
                 return evaluate.compare([each.operator for each in rest], operands)
@@ -105,7 +111,7 @@ class Evaluator:
     def _value_of_definition(self, name: str, depth: int) -> Value | None:
         if name not in self.values:
             self.values[name] = None  # ends the recursion of a name that its own definition mentions
-            computed = replace(self, inside={}).value(self.definitions[name], depth + 1)
+            computed = replace(self, inside={}, is_table=True).value(self.definitions[name], depth + 1)
             # `TABLE = tuple(f(k) for k in range(256))`, `PAD = ord("=")`: the module has computed it.
             self.values[name] = self.live.get(name) if computed is None else computed
         return _as_value(self.values[name])
@@ -222,9 +228,10 @@ class Evaluator:
 
 
 def _as_value(value: object) -> Value | None:
-    """`value` if it is a number, a string, a tuple of numbers, or a member of an `IntEnum`; else None."""
-    if isinstance(value, tuple):
-        return as_constants(value)
+    """`value` if it is a number, a string, a tuple or list of numbers, or a member of an `IntEnum`; else None."""
+    table = frozen(value)
+    if isinstance(table, tuple):
+        return as_constants(table)
     if isinstance(value, enum.Enum):
         return value if is_integer_member(value) else None
     return value if isinstance(value, _LITERAL) and type(value).__module__ != "numpy" else None

@@ -17,12 +17,12 @@ import libcst as cst
 
 from py2cu.frontend.names.constants import plain
 from py2cu.frontend.names.environment import Environment
-from py2cu.live import is_library, live_attribute
+from py2cu.live import frozen, is_library, live_attribute
 
 IsHere = Callable[[cst.FunctionDef, FunctionType], bool]
 """Whether a node of the source defines a live function."""
 
-_LITERAL = (bool, int, float, complex, str, tuple)
+_LITERAL = (bool, int, float, complex, str, tuple, list)
 
 
 def redefined(environment: Environment, live: Mapping[str, object], is_here: IsHere) -> list[str]:
@@ -47,7 +47,8 @@ def _differs_from_source(name: str, value: object, source_only: Environment, is_
     constant = source_only.constants(mention) if number is None else number
     if constant is None:
         return _element_or_alias_differs(mention, value, source_only)
-    return type(value) is not type(constant) or repr(value) != repr(constant)
+    current = frozen(value)
+    return type(current) is not type(constant) or repr(current) != repr(constant)
 
 
 def _class_differs(shown: object, value: object) -> bool:

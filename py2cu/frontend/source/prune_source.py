@@ -3,7 +3,7 @@
 In: the text and the tree of Python's own parser, which is fast and small; LibCST's trees take a thousand bytes a token.
 Out: the text with those statements blanked, all others at their positions, and the names that the blanked ones bind.
 Kept are imports, decorated functions and statements that contain one, statements that may call `kernel`, and statements
-that bind a name which a kept statement mentions.
+that bind a name which a kept statement mentions, or may change the list that it stands for.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ def prune(text: str, tree: ast.Module, wanted: str | None = None) -> PrunedSourc
     for stmt in tree.body:
         for name in _bound(stmt, has_globals):
             binders.setdefault(name, []).append(stmt)
+    for name, stmt in _uses_of_lists(lines, tree):
+        binders[name].append(stmt)
     roots = _kernel_statements(text, lines, tree)
     roots.update(binders.get(wanted or "", ()))
     waiting = [stmt for stmt in tree.body if stmt in roots or _is_root(stmt, wanted)]
@@ -45,6 +47,20 @@ def prune(text: str, tree: ast.Module, wanted: str | None = None) -> PrunedSourc
     _blank(lines, tree, kept)
     pruned_names = frozenset(name for name, statements in binders.items() if kept.isdisjoint(statements))
     return PrunedSource("".join(lines), [stmt for stmt in tree.body if stmt in kept], pruned_names)
+
+
+def _uses_of_lists(lines: list[str], tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
+    """The statements that mention a name to which a statement assigns a list, and so may change the list."""
+    lists = {
+        target.id
+        for stmt in tree.body
+        if isinstance(stmt, ast.Assign | ast.AnnAssign) and any(isinstance(node, ast.List) for node in ast.walk(stmt))
+        for target in ast.walk(stmt)
+        if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store)
+    }
+    for stmt in tree.body if lists else ():
+        words = _words("".join(lines[_first_line(stmt) - 1 : stmt.end_lineno]))
+        yield from ((name, stmt) for name in sorted(lists & words))
 
 
 def _blank(lines: list[str], tree: ast.Module, kept: set[ast.stmt]) -> None:

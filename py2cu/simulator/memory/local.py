@@ -6,6 +6,7 @@ In: a shape and a dtype as the kernel spells them. Out: `make_local`, `parse_sha
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from enum import IntEnum, IntFlag
 from typing import Any, Final
 
@@ -69,11 +70,11 @@ class Table(tuple[Any, ...]):
         return super().__getitem__(at)
 
 
-def as_table(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`values` as a `Table`, if it contains only numbers and such tuples; else `values` itself."""
-    if len(values) > 2**14:
+def as_table(values: Sequence[Any]) -> Sequence[Any]:
+    """The tuple or list `values` as a `Table`, if it contains only numbers and such sequences; else `values` itself."""
+    if not values or len(values) > 2**14:
         return values  # data of the module: no kernel has a table so large
-    items = [as_table(v) if isinstance(v, tuple) else _as_checked(v) for v in values]
+    items = [as_table(v) if isinstance(v, tuple | list) else _as_checked(v) for v in values]
     return Table(items) if all(isinstance(v, bool | int | float | Table) for v in items) else values
 
 

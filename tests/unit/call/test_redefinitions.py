@@ -152,6 +152,24 @@ def test_a_variable_of_a_function_around(cells: Cells) -> None:
     assert "5 * x[i]" in plain(cells.kernel.cuda_source)
 
 
+@pytest.mark.parametrize("change", ["K[1] = 7", "K.append(7)", "K += [7]", "K = [2, 7, 7]"])
+def test_a_list_that_is_changed_in_place(cells: Cells, change: str) -> None:
+    cells.run(f"{HEAD}K = [2, 3]\n{KERNEL}K[-1] * x[i]\n")
+    assert "3 * x[i]" in plain(cells.kernel.cuda_source)
+    torch.testing.assert_close(cells.kernel.simulate(X), 3 * X)
+    cells.run(change)
+    assert "7 * x[i]" in plain(cells.kernel.cuda_source)
+    torch.testing.assert_close(cells.kernel.simulate(X), 7 * X)
+
+
+def test_a_list_in_a_function_around(cells: Cells) -> None:
+    inner = KERNEL.replace("\n", "\n    ")
+    cells.run(f"{HEAD}def factory():\n    K = [2, 3]\n{inner}K[1] * x[i]\n    return f, K\nf, K = factory()\n")
+    assert "3 * x[i]" in plain(cells.kernel.cuda_source)
+    cells.run("K[1] = 5")
+    assert "5 * x[i]" in plain(cells.kernel.cuda_source)
+
+
 def test_names_that_a_kernel_does_not_read_are_no_dependencies(cells: Cells) -> None:
     """In a notebook, attributes share names with variables, which change all the time."""
     cells.run(f"{HEAD}shape = x = i = 3\n{KERNEL}x[i] * x.shape[0] + math.pi\n")

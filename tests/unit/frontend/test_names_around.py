@@ -69,6 +69,9 @@ def read(text: str, value: str) -> str:
         ("def square(k):\n    return k * k\nK = tuple(square(k) for k in range(3))\n", "K[2] * x[i]", "4 * x[i]"),
         ('K = ord("=")\n', "K * x[i]", "61 * x[i]"),
         ("def square(k):\n    return k * k\nK = square(1.5)\n", "K * x[i]", "2.25f * x[i]"),
+        ("K = [1, 2]\nK.append(7)\n", "K[2] * x[i]", "7 * x[i]"),
+        ("K = [[1], [2]]\nfor row in K:\n    row.append(7)\n", "K[0][1] * x[i]", "7 * x[i]"),
+        ("K = list(range(3, 6))\n", "K[2] * x[i]", "5 * x[i]"),
         # A function of the file reads a name that the kernel does not.
         (f"K = 5\nif {FALSE}:\n    K = 6\ndef g(v):\n    return K * v\n", "g(x[i])", "return 5 * v;"),
     ],
@@ -81,7 +84,7 @@ def test_a_live_kernel_asks_what_its_text_does_not_tell(folder: Path, text: str,
 
 @pytest.mark.parametrize("value", ["K * x[i]", "K[0] * x[i]", "K(x[i])"])
 def test_a_live_name_that_is_no_constant_is_refused(folder: Path, value: str) -> None:
-    kernel = imported(folder, f"K = 5\nif {TRUE}:\n    K = [6]\n{KERNEL}{value}\n").f
+    kernel = imported(folder, f"K = 5\nif {TRUE}:\n    K = {{6}}\n{KERNEL}{value}\n").f
     with pytest.raises(TranslationError, match="`K`"):
         _ = kernel.cuda_source
 

@@ -27,6 +27,7 @@ from py2cu.frontend.bodies.lists.copies import (
     exchange_elements,
     moved_list,
 )
+from py2cu.frontend.bodies.lists.displays import is_list, is_list_call
 from py2cu.frontend.bodies.loops import as_count
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences import kinds
@@ -34,7 +35,7 @@ from py2cu.frontend.bodies.sequences.comprehensions import bound
 from py2cu.frontend.bodies.sequences.kinds import Display
 from py2cu.frontend.bodies.sequences.ranges import ONE, Range
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
-from py2cu.frontend.bodies.tables import Read
+from py2cu.frontend.bodies.tables import MAX_NUMBERS, Read, constant_value, find_row
 from py2cu.frontend.bodies.targets import TargetReader
 from py2cu.frontend.bodies.views import ZERO, View, plus, times
 from py2cu.frontend.names.operators import IN_EXTENTS
@@ -46,19 +47,6 @@ from py2cu.source import Span
 Indices = tuple[ir.Expr, ...]
 Filled = tuple[Indices, ir.Block]  # the extents of a list, and the statements that store its elements
 _EXTENT_OPERATORS = frozenset(IN_EXTENTS.values())
-
-
-def is_list(node: cst.BaseExpression) -> bool:
-    """True for an expression that makes a list: a display, a comprehension, `[0.0] * 4`, and a choice of two."""
-    match node:
-        case cst.List() | cst.ListComp():
-            return True
-        case cst.BinaryOperation(left=left, operator=cst.Multiply(), right=right):
-            return isinstance(left, cst.List) or isinstance(right, cst.List)
-        case cst.IfExp(body=body, orelse=orelse):
-            return is_list(body) and is_list(orelse)
-        case _:
-            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +71,8 @@ class ListReader:
                 return self.assign(target, value)
             case cst.Name() as target, value if (source := copied_list(value, self.scope)) is not None:
                 return self._copy(target, source)
+            case cst.Name() as target, value if is_list_call(value, self.scope):
+                return self.assign(target, value)
             case cst.Name(value=name) as target, value if (
                 array_of_list(name, self.scope) is not None
                 and (source := moved_list(value, self.following, self.scope)) is not None
@@ -202,6 +192,8 @@ class _Filler:
                 return self._display(node, [element.value for element in elements], place)
             case cst.ListComp(elt=elt, for_in=head):
                 return self._comprehension(head, elt, place)
+            case cst.Call(func=cst.Name() as function, args=[cst.Arg(value=value)]):
+                return self._items(function, value, place)
             case cst.IfExp(test=test, body=body, orelse=orelse):
                 return self._chosen(test, body, orelse, place)
             case cst.BinaryOperation(left=cst.List() as unit, right=count):
@@ -233,6 +225,22 @@ class _Filler:
             self.scope.error("P408", "these two lists differ in length", orelse, "make both as long as the longer one")
             return None
         return chosen[0], (*before, ir.If(condition, chosen[1], other[1], self.span))
+
+    def _items(self, function: cst.Name, value: cst.BaseExpression, place: Indices) -> Filled | None:
+        """`list(TABLE)`, `list(range(4))`, `list(x[i] for …)`: the items of `value`.
+
+        Other than of constants and generators, `[list for list in value]`: the name of the function is the variable.
+        """
+        row = find_row(value, self.scope)
+        if isinstance(value, cst.GeneratorExp):
+            return self._comprehension(value.for_in, value.elt, place)
+        if row is None or len(row) > MAX_NUMBERS or any(isinstance(item, tuple) for item in row):
+            return self._comprehension(cst.CompFor(function, value), function, place)
+        stores = (
+            ir.Store(self.array, (*place, self._constant(at)), constant_value(item, value, self.scope), self.span)
+            for at, item in enumerate(row)
+        )
+        return (self._constant(len(row)),), tuple(stores)
 
     # --- displays ---
 

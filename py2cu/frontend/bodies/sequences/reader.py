@@ -57,7 +57,8 @@ class SequenceReader:
         """The sequence that `node` is; None after a diagnostic, which says what `who` runs over."""
         before = len(self.scope.reporter.diagnostics)
         sequence = self.read_sequence(node)
-        if sequence is None and len(self.scope.reporter.diagnostics) == before:
+        is_reported = len(self.scope.reporter.diagnostics) > before
+        if sequence is None and not is_reported and not self.scope.reports_ambiguous(node):
             self.scope.error("P104", f"{who} runs over {ITERABLES}", node, hint)
         return sequence
 
