@@ -8,6 +8,7 @@ Errors: `TranslationError`.
 from __future__ import annotations
 
 import hashlib
+import re
 import warnings
 from types import FunctionType
 from typing import TYPE_CHECKING, NoReturn
@@ -37,7 +38,8 @@ class Translator:
         self._source = source_file(function)
         _require_texts(function, self._source)
         self.dependencies = Dependencies(function)
-        self._live, self._defaults = visible_objects(function), defaults_of(function)
+        self._live = {**_numbers_in_options(function, options), **visible_objects(function)}
+        self._defaults = defaults_of(function)
         self.key = _fingerprint(self._source, function, options)
         self._has_warned = False
 
@@ -127,10 +129,10 @@ def _fingerprint(file: SourceFile, function: FunctionType, options: KernelOption
     """A hash of everything that a translation depends on.
 
     That is, for the function and all functions that it may call (also closure variables): the source, the place in it,
-    the defaults and the constants; and the options.
+    the defaults and the constants; and the options, with the numbers that they name.
     """
     functions = {each: number for number, each in enumerate(reachable_functions(function))}
-    parts: list[object] = [file.name, file.text, repr(options)]
+    parts: list[object] = [file.name, file.text, repr(options), repr(_numbers_in_options(function, options))]
     texts: dict[str, None] = {}
     for each in functions:
         text = source_file(each)
@@ -139,6 +141,13 @@ def _fingerprint(file: SourceFile, function: FunctionType, options: KernelOption
         parts += [text.name, *place, repr(defaults_of(each)), _constants(each)]
         parts += [[functions[other] for other in callees(each)]]
     return hashlib.sha256("\0".join(map(str, [*parts, *texts])).encode()).hexdigest()
+
+
+def _numbers_in_options(function: FunctionType, options: KernelOptions) -> dict[str, int]:
+    """The whole numbers of the module that `size` and `block` name: `size="blocks * THREADS"`."""
+    names = re.findall(r"[^\W\d]\w*", f"{options.size} {options.block}")
+    values = ((name, function.__globals__.get(name)) for name in names)
+    return {name: value for name, value in values if isinstance(value, int)}
 
 
 def _constants(function: FunctionType) -> str:

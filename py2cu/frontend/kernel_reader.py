@@ -32,6 +32,7 @@ from py2cu.frontend.names.syntax import all_parameters
 from py2cu.frontend.parameters import ParameterReader, Parameters
 from py2cu.frontend.source.imports import ImportedSources
 from py2cu.frontend.source.reader import KernelSource, Module
+from py2cu.ir.substitution import substitute
 from py2cu.ir.visit import all_expressions, names_in
 from py2cu.options import DEFAULT_BLOCKS, MAX_THREADS, KernelOptions, Values, is_launchable
 from py2cu.source import Span
@@ -148,7 +149,7 @@ class _KernelReader:
         if options.size is None:
             return None
         items = options.size if isinstance(options.size, tuple) else (options.size,)
-        extents = [annotations.read_extent(str(item), self._decorator_span()) for item in items]
+        extents = [self._launch_extent(str(item), parameters, annotations) for item in items]
         return tuple(extent for extent in extents if extent is not None) or None
 
     def _block(
@@ -157,11 +158,28 @@ class _KernelReader:
         """The threads of a block in x, y and z."""
         block = options.block
         items = block if isinstance(block, tuple) else (DEFAULT_BLOCKS[rank] if block is None else (block,))
-        span = self._decorator_span()
-        read = [ir.constant_extent(e) if isinstance(e, int) else annotations.read_extent(e, span) for e in items]
+        read = [self._launch_extent(str(item), parameters, annotations) for item in items]
         extents = tuple(ir.constant_extent(1) if extent is None else extent for extent in read)
         self._check_block(extents, parameters, options.bounds[0] if options.bounds else MAX_THREADS)
         return extents + (ir.constant_extent(1),) * (rank - len(extents))
+
+    def _launch_extent(self, text: str, parameters: Parameters, annotations: AnnotationReader) -> ir.DimExpr | None:
+        """An extent of `size` or `block`: a name that is no dimension and no parameter is a constant of the module."""
+        extent = annotations.read_extent(text, self._decorator_span())
+        if extent is None:
+            return None
+        types = [parameter.type for parameter in parameters.arguments]
+        dims = {
+            name for type_ in types if isinstance(type_, ir.ArrayType) for dim in type_.dims for name in names_in(dim)
+        }
+        others = set(names_in(extent)) - dims - {parameter.name for parameter in parameters.arguments}
+        constants = {name: self.source.environment.constant(cst.Name(name)) for name in others}
+        values = {
+            name: ir.Constant(value, extent.span, ir.PY_INT)
+            for name, value in constants.items()
+            if isinstance(value, int) and not isinstance(value, bool)
+        }
+        return ir.as_extent(substitute(extent, values)) if values else extent
 
     def _check_block(self, block: tuple[ir.DimExpr, ...], parameters: Parameters, most: int) -> None:
         """Refuse blocks that a GPU cannot launch, or that exceed `most` threads, for some value of template arguments.

@@ -162,6 +162,16 @@ def test_a_list_that_is_changed_in_place(cells: Cells, change: str) -> None:
     torch.testing.assert_close(cells.kernel.simulate(X), 7 * X)
 
 
+def test_a_number_that_only_an_option_names(cells: Cells) -> None:
+    cells.run(f"{HEAD}from py2cu import blockIdx, threadIdx\nWIDTH = 64")
+    head = "@kernel(size='blocks * WIDTH', block='WIDTH')\ndef f(out: Float32[Tensor, 'n'], blocks: int):\n"
+    cells.run(f"{head}    if threadIdx.x < 2:\n        out[threadIdx.x] = blockIdx.x\n")
+    assert "const dim3 block(64)" in cells.kernel.cuda_source
+    cells.run("WIDTH = 32")
+    cells.run(f"{head}    if threadIdx.x < 3:\n        out[threadIdx.x] = blockIdx.x\n")
+    assert "const dim3 block(32)" in cells.kernel.cuda_source
+
+
 def test_a_list_in_a_function_around(cells: Cells) -> None:
     inner = KERNEL.replace("\n", "\n    ")
     cells.run(f"{HEAD}def factory():\n    K = [2, 3]\n{inner}K[1] * x[i]\n    return f, K\nf, K = factory()\n")
