@@ -63,5 +63,8 @@ def autocast_advice(name: str, tensor: torch.Tensor, admitted: str) -> str:
     device = tensor.device.type
     if device not in tuple(TargetName) or not torch.is_autocast_enabled(device):
         return ""
-    is_cast = tensor.dtype == torch.get_autocast_dtype(device)
-    return f"; `torch.autocast` may have cast it: pass `{name}.to(torch.{admitted})`" if is_cast else ""
+    chosen = torch.get_autocast_dtype(device)
+    if chosen not in (tensor.dtype, getattr(torch, admitted)):
+        return ""
+    what = "may have cast it" if tensor.dtype == chosen else "casts other arguments"
+    return f"; `torch.autocast` {what}: pass `{name}.to(torch.{admitted})`"

@@ -47,7 +47,7 @@ def check_traced_arguments(signature: Signature, values: Mapping[str, Any]) -> N
         RuntimeError: as `check_arguments`.
     """
     try:
-        _check(signature, values)
+        _check(signature, values, has_memory=False)
     except _Misfit as misfit:
         message = f"{signature.name}: {misfit}"
     else:
@@ -59,8 +59,11 @@ class _Misfit(Exception):
     """The reason why an argument is refused."""
 
 
-def _check(signature: Signature, values: Mapping[str, Any]) -> Tensors:
-    """Check everything but memory, and return the tensors as the launcher gets them."""
+def _check(signature: Signature, values: Mapping[str, Any], *, has_memory: bool = True) -> Tensors:
+    """Check everything but addresses, and return the tensors as the launcher gets them.
+
+    Of tensors without memory, a tracer may see other strides than the op does at run time: these are not checked.
+    """
     present = [p for p in signature.arrays if p.name in values]
     for parameter in present:
         _check_storage(parameter, values[parameter.name])
@@ -73,7 +76,7 @@ def _check(signature: Signature, values: Mapping[str, Any]) -> Tensors:
     ordered = _ordered(signature, tensors)
     _check_dtypes(signature, ordered, tensors)
     for parameter in ordered:
-        _check_layout(parameter, tensors[parameter.name], parameter.name in signature.strided)
+        _check_layout(parameter, tensors[parameter.name], parameter.name in signature.strided or not has_memory)
     _check_shapes(signature.instance(tensors), ordered, tensors, values)
     return tensors
 
@@ -134,8 +137,10 @@ def leaf_message(name: str) -> str:
 
 
 def needs_grad(tensor: torch.Tensor) -> bool:
-    """True for a tensor that torch's own in-place operations refuse: a leaf that requires grad."""
-    return tensor.requires_grad and tensor.is_leaf and torch.is_grad_enabled()
+    """True for a tensor that torch's own in-place operations refuse: a leaf that requires grad, or a view of one."""
+    base = tensor._base
+    is_of_leaf = tensor.is_leaf or (base is not None and base.is_leaf and base.requires_grad)
+    return tensor.requires_grad and is_of_leaf and torch.is_grad_enabled()
 
 
 def _common_device(tensors: Tensors) -> str:
@@ -166,7 +171,8 @@ def _check_layout(parameter: Parameter, tensor: torch.Tensor, is_strided: bool) 
     if not parameter.type.leading and tensor.dim() != rank:
         raise _Misfit(f"`{name}` must have {rank} dimensions, got {tensor.dim()}")
     if not is_strided and not tensor.is_contiguous():
-        raise _Misfit(f"`{name}` must be contiguous; pass `{name}.contiguous()`")
+        ways = f"pass `{name}.contiguous()`" if parameter.role is Role.INPUT else "give a contiguous array"
+        raise _Misfit(f'`{name}` must be contiguous; {ways}, or declare `@kernel(strided="{name}")`')
 
 
 # --- numbers ------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ import torch
 
 from py2cu.call.argument_checks import check_arguments
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.abi.parameters import CONSTEXPR_MAX, Parameter, is_constexpr_value
+from py2cu.ir.abi.parameters import CONSTEXPR_MAX, Parameter, Role, is_constexpr_value
 from py2cu.ir.abi.signature import Dim, Signature
 from py2cu.ir.types import ElementType, PythonType
 
@@ -128,8 +128,14 @@ class ArgumentBinder:
         types = {**positional, **named}
         missing = [p.name for p in self.signature.required if p.name not in types]
         if missing := [name for name in missing if self.source(name, types) is None]:
-            return f"is missing {_list(missing)}"
+            return f"is missing {_list(missing)}{self._way_to_fill(missing[0])}"
         return self._type_mismatch(types, _kinds_of)
+
+    def _way_to_fill(self, name: str) -> str:
+        """How a call allocates the array `name`, which the kernel reads and writes; nothing for other parameters."""
+        if self.signature.parameter(name).role is not Role.INOUT:
+            return ""
+        return f'; the kernel reads it before it writes it: give it, or let calls fill it, `init={{"{name}": 0}}`'
 
     def _type_mismatch(
         self, types: Mapping[str, type], accepted: Callable[[Parameter], tuple[type, ...]]

@@ -121,7 +121,7 @@ class Definition:
     def __init__(self, name: str, native: Native, backwards: Sequence[BackwardCall]) -> None:
         self.name = name
         self.native = native
-        gradients = Gradients(native.signature, backwards)
+        self.gradients = Gradients(native.signature, backwards)
         library: Any = torch.library.Library(NAMESPACE, "FRAGMENT")  # type: ignore[no-untyped-call]
         self.library = library
         texts = schemas(name, native.signature, style_of(native.signature))
@@ -131,7 +131,7 @@ class Definition:
         self.overloads = {overload: getattr(self.packet, overload) for overload in texts}
         for overload, op in self.overloads.items():
             op.definition = self
-            self._implement(name if overload == ALLOCATES else f"{name}.{overload}", _Overload(native, gradients, op))
+            self._implement(name if overload == ALLOCATES else f"{name}.{overload}", _Overload(self, op))
 
     def _implement(self, name: str, overload: _Overload) -> None:
         for device, key in _KEYS.items():
@@ -144,29 +144,36 @@ class Definition:
 
 
 class _Overload:
-    """The functions of one overload, as torch's dispatcher calls them."""
+    """The functions of one overload, as torch's dispatcher calls them.
 
-    def __init__(self, native: Native, gradients: Gradients, op: Any) -> None:
-        self.native = native
-        self.signature = native.signature
+    The dispatcher never drops them, so that they hold the op and its definition weakly.
+    """
+
+    def __init__(self, definition: Definition, op: Any) -> None:
+        self.signature = definition.native.signature
         self.is_launch = op._overloadname == ON_GRID
-        self.gradients = gradients
+        self._definition: Callable[[], Any] = weakref.ref(definition)
         self.op: Callable[[], Any] = weakref.ref(op)
-        self.arguments = op._schema.arguments
-        names = {argument.name for argument in self.arguments}
+        schema = [*op._schema.arguments]
+        self.names = [argument.name for argument in schema]
+        self.defaults = {each.name: each.default_value for each in schema if each.has_default_value()}
+        names = {*self.names}
         style = style_of(self.signature)
         spelled = ((p, style.arguments(p)) for p in self.signature.parameters)
         self.parameters = [(p, arguments) for p, arguments in spelled if names.issuperset(arguments)]
         self.written = [p for p, _ in self.parameters if p.is_array and p.role is not Role.INPUT]
+
+    @property
+    def native(self) -> Native:
+        native: Native = self._definition().native
+        return native
 
     def read(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Launch]:
         """The arguments by parameter, None left out, and the grid and the block of a launch.
 
         The dispatcher leaves out arguments that are equal to their defaults.
         """
-        given = {each.name: each.default_value for each in self.arguments if each.has_default_value()}
-        given |= {each.name: value for each, value in zip(self.arguments, args, strict=False)}
-        given |= kwargs
+        given = {**self.defaults, **dict(zip(self.names, args, strict=False)), **kwargs}
         values = {}
         for parameter, names in self.parameters:
             parts = [given[name] for name in names]
@@ -226,7 +233,9 @@ class _Overload:
         require_writable(self.signature.name, written)
         check_recorded(self.signature, values)
         # `mark_dirty` bumps the versions.
-        return self.gradients.record(lambda: run(torch._C._after_ADInplaceOrView_keyset), values, [*written])
+        return self._definition().gradients.record(
+            lambda: run(torch._C._after_ADInplaceOrView_keyset), values, [*written]
+        )
 
     def _refuse_tangents(self, values: Mapping[str, Any]) -> None:
         """Refuse arrays with a tangent, which the kernel would drop."""

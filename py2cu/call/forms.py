@@ -70,7 +70,7 @@ def form_of(operator: Operator, types: tuple[type, ...], named: Mapping[str, typ
     by_keyword = {argument.name for argument in operator[overload]._schema.arguments if argument.kwarg_only}
     arguments = []
     for parameter in parameters:
-        default = None if parameter.default is None else parameter.default.value
+        default = None if parameter.default is None or signature.is_derived(parameter) else parameter.default.value
         parts = ("real", "imag") if is_complex(parameter.type) else ("",)
         names = style.arguments(parameter)
         arguments += [

@@ -21,6 +21,7 @@ from py2cu.ir.abi.gradients import PREFIX, BackwardForm, Misfit, match_backwards
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
 
+_AUTOGRAD: Final[Any] = torch._C._autograd
 _LEGACY_BATCHED: Final[Any] = torch._C._parse_dispatch_key("Batched")
 """The key of tensors under torch's former `vmap`, which slices the arguments of functional operators alone."""
 
@@ -49,7 +50,8 @@ class Gradients:
         self.backwards = [*_matched(signature, backwards)]
         computed = {target for each in self.backwards for target in each.targets}
         self.differentiable = {output for each in self.backwards for _, output in each.form.incoming}
-        self._names = [p.name for p in signature.parameters]
+        # Those that may be written come first: autograd takes a view that is written for the first tensor.
+        self._names = [p.name for p in sorted(signature.parameters, key=lambda p: p.role is Role.INPUT)]
         self.missing = {p.name for p in signature.arrays} - computed
         functions = {"forward": staticmethod(self._forward), "backward": staticmethod(self._backward)}
         self._function: Any = type(signature.op, (torch.autograd.Function,), functions)
@@ -57,8 +59,13 @@ class Gradients:
         self._function_of_level: Any = type(signature.op, (of_level,), functions)
 
     def record(self, run: Callable[[], Any], values: Mapping[str, Any], written: Sequence[str]) -> Any:
-        """Call `run`, which writes the arrays `written`, and return what it returns, with a history."""
-        arguments = [values.get(p.name) for p in self.signature.parameters]
+        """Call `run`, which writes the arrays `written`, and return what it returns, with a history.
+
+        Raises:
+            RuntimeError: autograd cannot record that these arrays are written.
+        """
+        self._check_written({name: values[name] for name in written}, values)
+        arguments = [values.get(name) for name in self._names]
         if torch._C._are_functorch_transforms_active():
             # The dispatcher calls the op once for each transform, and each of these calls has a graph of its own.
             with enable_single_level_autograd_function():
@@ -67,6 +74,23 @@ class Gradients:
             outputs = self._function.apply(run, values, written, *arguments)
         returned = outputs[: len(outputs) - len(written)]
         return returned[0] if len(returned) == 1 else returned or None
+
+    def _check_written(self, written: Mapping[str, torch.Tensor], values: Mapping[str, Any]) -> None:
+        name = self.signature.name
+        allocated = sum(p.name not in values for p in self.signature.outputs)
+        for array, tensor in written.items():
+            if self.backwards and tensor.requires_grad and array not in self.differentiable:
+                what = f"{name}: `{array}` requires grad and is written, and no backward of {name} takes"
+                raise RuntimeError(f"{what} `{PREFIX}{array}`; pass `{array}.detach()`")
+            if not tensor._is_view():
+                continue
+            how = f"pass `{array}.clone()`, and copy it back"
+            if len(written) + allocated > 1:
+                what = f"{name}: `{array}` is a view, and autograd records no write to a view of a kernel that writes"
+                raise RuntimeError(f"{what} other arrays, too; {how}")
+            if _AUTOGRAD._get_creation_meta(tensor) != _AUTOGRAD.CreationMeta.DEFAULT:
+                what = f"{name}: `{array}` is a view that autograd lets nobody write, such as one of `unbind`"
+                raise RuntimeError(f"{what}; {how}")
 
     def _forward(
         self, ctx: Any, run: Callable[[], Any], values: Mapping[str, Any], written: Sequence[str], *arguments: Any
@@ -80,6 +104,7 @@ class Gradients:
         if self.backwards:
             ctx.mark_non_differentiable(*(each for name, each in outputs.items() if name not in self.differentiable))
         ctx.outputs = tuple(outputs)
+        ctx.written_views = frozenset(name for name in written if values[name]._is_view())
         ctx.arrays = [name for name, each in zip(self._names, arguments, strict=True) if isinstance(each, torch.Tensor)]
         self._save(ctx, dict(values) | outputs)
         return tuple(outputs.values())
@@ -109,7 +134,9 @@ class Gradients:
 
     def _backward(self, ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         nodes = zip(ctx.arrays, ctx.next_functions, strict=True)
-        needed = self._needed(ctx).intersection(name for name, (node, _) in nodes if _is_asked_for(node))
+        # Autograd asks for the gradient of a view that was written by the node of its base.
+        asked_for = ctx.written_views.union(name for name, (node, _) in nodes if _is_asked_for(node))
+        needed = self._needed(ctx) & asked_for
         self._require(needed)
         values = dict(zip(ctx.tensors, ctx.saved_tensors, strict=True)) | ctx.numbers
         incoming = dict(zip(ctx.outputs, grads, strict=True))

@@ -8,12 +8,14 @@ its arrays.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, Protocol, Self
 
 import torch
+from torch.autograd.gradcheck import GradcheckError
 
 from py2cu.check.cases import Argument, Case, make_case, scale_down, user_case
 from py2cu.check.differences import Fault
@@ -32,6 +34,8 @@ MAX_WORK: Final = 64  # of an invented case
 MAX_ELEMENTS: Final = 2048  # of an input, since each element is varied
 SECONDS: Final = 3.0  # of processor time for the Python of a case
 SHOWN: Final = 400  # characters of a message of `gradcheck`
+STEP: Final = 1e-6  # of a difference quotient
+FAR: Final = 1e-5  # a derivative that is farther from its quotient is worth showing
 
 
 class Differentiable(CheckedKernel, Protocol):
@@ -132,20 +136,73 @@ def _difference(kernel: Differentiable, case: Case, name: str, device: str) -> s
     given: dict[str, Any] = {n: v.to(device) if isinstance(v, torch.Tensor) else v for n, v in case.arguments.items()}
     value = given[name].detach().requires_grad_()
 
-    def run(value: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def run(value: torch.Tensor) -> dict[str, torch.Tensor]:
+        """What the kernel writes, by name."""
         arguments = {n: v for n, v in _copied(given | {name: value}).items() if n not in allocated}
         returned = kernel(**arguments)
         outputs = returned if isinstance(returned, tuple) else (returned,) if allocated else ()
-        updated = [arguments[p.name] for p in kernel.signature.arrays if p.role is Role.INOUT and p.name in arguments]
-        return tuple(each for each in (*outputs, *updated) if each.requires_grad)
+        written = dict(zip((p.name for p in kernel.signature.outputs), outputs, strict=True))
+        updated = (p.name for p in kernel.signature.arrays if p.role is Role.INOUT and p.name in arguments)
+        return written | {name: arguments[name] for name in updated}
 
-    try:
-        with _uninitialised_memory_is_nan():
-            torch.autograd.gradcheck(run, value)
-    except RuntimeError as error:
-        text = " ".join(str(error).split())
-        return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
+    with _uninitialised_memory_is_nan():
+        try:
+            torch.autograd.gradcheck(lambda value: tuple(_differentiable(run(value)).values()), value)
+        except GradcheckError as error:
+            return _worst_element(run, name, value) or _shortened(error)
+        except RuntimeError as error:
+            return _shortened(error)
     return None
+
+
+def _shortened(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
+
+
+def _differentiable(written: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: each for name, each in written.items() if each.requires_grad}
+
+
+def _worst_element(
+    run: Callable[[torch.Tensor], Mapping[str, torch.Tensor]], name: str, value: torch.Tensor
+) -> str | None:
+    """The derivative by an element of the argument `name` that is farthest from a difference quotient.
+
+    None for complex numbers, and where no derivative is far away.
+    """
+    outputs = _differentiable(run(value))
+    if any(each.is_complex() for each in (value, *outputs.values())):
+        return None
+    worst, text = FAR, None
+    for output, result in outputs.items():
+        places = range(result.numel())
+        derivatives = [torch.autograd.grad(run(value)[output].flatten()[at], value)[0].flatten() for at in places]
+        quotients = [_quotient(run, output, value, at) for at in range(value.numel())]
+        found, expected = torch.stack(derivatives), torch.stack(quotients, dim=1)
+        away = (found - expected).abs().nan_to_num(math.inf)
+        if away.max() > worst:
+            worst, at = float(away.max()), tuple(map(int, torch.unravel_index(away.argmax(), away.shape)))
+            quotient = f"d {_element(output, result, at[0])} / d {_element(name, value, at[1])}"
+            text = f"{quotient} is {found[at]:.6g} by the kernel, and {expected[at]:.6g} by differences"
+    return text
+
+
+def _quotient(
+    run: Callable[[torch.Tensor], Mapping[str, torch.Tensor]], output: str, value: torch.Tensor, at: int
+) -> torch.Tensor:
+    """The difference quotients of all elements of `output` by element `at` of the argument."""
+    with torch.no_grad():
+        lower, upper = value.detach().clone(), value.detach().clone()
+        lower.view(-1)[at] -= STEP
+        upper.view(-1)[at] += STEP
+        return (run(upper)[output] - run(lower)[output]).flatten() / (2 * STEP)
+
+
+def _element(name: str, tensor: torch.Tensor, at: int) -> str:
+    """Element `at` of all elements, as Python spells it: `x[1, 2]`."""
+    indices = torch.unravel_index(torch.tensor(at), tensor.shape) if tensor.dim() else ()
+    return f"`{name}[{', '.join(str(int(index)) for index in indices) or '()'}]`"
 
 
 @contextmanager

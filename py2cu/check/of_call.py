@@ -6,6 +6,7 @@ In: a kernel and the arguments of `k.check(…)`. Out: a `CheckReport`. Errors: 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from py2cu.call.bind import ArgumentBinder
@@ -35,9 +36,25 @@ def check_call(
     with progress_bar(f"checking {kernel.__name__}") as progress:
         if not args and not arguments:
             report = check_kernel(kernel.with_small_values(), contracts=contracts, progress=progress, **options)
-            return check_gradients(kernel, report) if with_gradients else report
+            return _with_gradients(kernel, report, None, contracts, options.get("race")) if with_gradients else report
         values = binder.bind(args, arguments).values
         device = binder.accept(values)
         case = user_case(kernel.signature.instance(values), values)
         report = check_kernel(kernel, [case], device=device, contracts=contracts, progress=progress, **options)
-        return check_gradients(kernel, report, values) if with_gradients else report
+        return _with_gradients(kernel, report, values, contracts, options.get("race")) if with_gradients else report
+
+
+def _with_gradients(
+    kernel: Checkable,
+    report: CheckReport,
+    values: Mapping[str, Any] | None,
+    contracts: bool,
+    race: str | None,
+) -> CheckReport:
+    """`report` with the gradients, and with what a check of each backward by itself finds, such as races."""
+    report = check_gradients(kernel, report, values)
+    for backward in kernel.backwards:
+        own = check_kernel(backward.with_small_values(), contracts=contracts, race=race)
+        failures = (replace(each, message=f"in `{backward.__name__}`, {each.message}") for each in own.failures)
+        report = replace(report, failures=(*report.failures, *failures))
+    return report

@@ -96,6 +96,8 @@ def check(
                 )
                 has_gradients = with_gradients and each.backwards
                 reports.append(check_gradients(each, report) if has_gradients else report)
+    if not with_gradients and any(each.backwards for loaded in files_of_kernels for each in loaded.kernels):
+        print_error("note: gradients are not compared; `--grad` compares them")
     show_reports(reports)
     if not all(report.ok for report in reports):
         raise click.exceptions.Exit(EXIT_CHECK_FAILED)

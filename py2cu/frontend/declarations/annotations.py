@@ -243,12 +243,11 @@ class AnnotationReader:
         return ir.ArrayType(dtype, unnamed_dims(parameter, len(items), self.span_of(node)))
 
     def read_dims(self, text: str, span: Span) -> tuple[ir.DimExpr, ...] | None:
-        """The extents in a dimension string; None, after a diagnostic, if one of them is wrong."""
-        if _SPACED.search(text):
-            closed = _SPACED.sub(r"\1", text)
-            hint = f"spaces separate dimensions, so a formula has none: `{closed}`"
-            self.reporter.error("P304", f"`{text}` has an operator between spaces", span, hint)
-            return None
+        """The extents in a dimension string; None, after a diagnostic, if one of them is wrong.
+
+        Spaces separate extents, but for those around an operator: `"n + m k"` is `"n+m k"`.
+        """
+        text = _SPACED.sub(r"\1", text)
         leading, tokens = _leading(text), text.split()
         if leading:
             tokens[0] = leading.removeprefix("*")

@@ -143,6 +143,9 @@ class _Pair:
             yield self._misfit(parameter, what, f"write gradients: {_listed(self._results)}")
         elif own.may_be_none and not self.backward.is_optional(parameter):
             yield self._never_none(parameter, own)
+        elif own.role is not Role.OUTPUT and name in self.forward.strided and name not in self.backward.strided:
+            what = f"`{name}` of `{self.forward.name}` may have any strides, and must be contiguous here"
+            yield self._misfit(parameter, what, f'write `@{self.forward.name}.backward(strided="{name}")`')
 
     def _misfits_of_gradient(self, target: Parameter, parameter: Parameter) -> Iterator[Misfit]:
         name, forward = parameter.name, self.forward.name
@@ -160,6 +163,24 @@ class _Pair:
             yield self._misfit(parameter, what, f"write gradients of inputs: {_listed(self._results)}")
         elif parameter.role is Role.INOUT and target.may_be_none and not parameter.may_be_none:
             yield self._never_none(parameter, target)
+        elif parameter.role is not Role.INPUT:
+            yield from self._misfits_of_result(target, parameter)
+
+    def _misfits_of_result(self, target: Parameter, parameter: Parameter) -> Iterator[Misfit]:
+        """A gradient whose dtype or rank is not that of the input: autograd would round it, or sum it, in silence."""
+        name, own, given = (
+            parameter.name,
+            self.backward.array_type(parameter.name),
+            self.forward.array_type(target.name),
+        )
+        hint = f"annotate `{name}` like `{target.name}`"
+        rounded = [i.dtype(target.name) for i in self.forward.instances or (self.forward,)]
+        if own.dtype.variable is None and any(dtype.part.precision > own.dtype.part.precision for dtype in rounded):
+            what = f"`{name}` is {own.dtype}, and `{target.name}` of `{self.forward.name}` may have more digits"
+            yield self._misfit(parameter, what, hint)
+        elif not (own.leading or given.leading) and len(own.dims) != len(given.dims):
+            what = f"`{name}` has {len(own.dims)} dimensions, and `{target.name}` of `{self.forward.name}` has"
+            yield self._misfit(parameter, f"{what} {len(given.dims)}", hint)
 
     def _never_none(self, parameter: Parameter, own: Parameter) -> Misfit:
         """Refuses a parameter that has no value in a call of the forward without `own`."""

@@ -108,7 +108,12 @@ class _DoubleNoter:
                 if quote(leaf.span) != leaf.id:
                     return "cast what is added up: `np.float32(…)`"  # in `sum(…)`, whose total has no name
                 return f"make `{leaf.id}` a float32 where it is assigned: `{leaf.id} = np.float32(…)`"
-        cast = f"compute in float32: `np.float32({quote(leaves[0].span) if leaves else '…'})`"
+        number = quote(leaves[0].span) if leaves else "…"
+        types = {p.name: p.type for p in self.function.parameters if isinstance(p.type, ir.ArrayType)}
+        generic = next((name for name, type_ in types.items() if type_.dtype.variable is not None), None)
+        cast = f"compute in float32: `np.float32({number})`"
+        if generic is not None:
+            cast = f"compute in the dtype of `{generic}`: `{generic}.dtype({number})`"
         is_of_parameters = not self.function.key and all(self.function.parameter(name) for name in names_in(expr))
         has_loads = any(isinstance(leaf, ir.Load) for leaf in leaves)
         return f"{cast}; or pass the result as a parameter" if is_of_parameters and not has_loads else cast

@@ -5,13 +5,15 @@ import pickle
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from jaxtyping import Complex, Float, Float32, Int64  # noqa: E402
+from jaxtyping import Complex, Float, Float32, Float64, Int64  # noqa: E402
 from torch import Tensor  # noqa: E402
 from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
 
@@ -531,3 +533,162 @@ def test_pickles_and_copies_have_backwards() -> None:
         other(x).sum().backward()
         assert x.grad.tolist() == [1, 1]
     assert pickle.loads(pickle.dumps(scaled)) is scaled
+
+
+# --- written arrays that are views ---
+
+
+@kernel
+def tripled(i: Index["n"], x: Float64[Tensor, "n"]):
+    x[i] = x[i] * 3
+
+
+@tripled.backward
+def tripled_x(i: Index["n"], grad_x: Float64[Tensor, "n"]):
+    grad_x[i] = grad_x[i] * 3
+
+
+@kernel
+def added(i: Index["n"], a: Float64[Tensor, "n"], x: Float64[Tensor, "n"]):
+    x[i] += 2 * a[i]
+
+
+@added.backward
+def added_a(i: Index["n"], grad_x: Float64[Tensor, "n"], grad_a: Float64[Tensor, "n"]):
+    grad_a[i] = 2 * grad_x[i]
+    grad_x[i] = grad_x[i]
+
+
+def changed(write: Callable[[torch.Tensor], Any]) -> Callable[..., torch.Tensor]:
+    """A function that writes to a copy of its first argument, and returns the copy."""
+
+    def run(base: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
+        copy = base * 1
+        write(copy, *rest)
+        return copy
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "write",
+    [lambda b: tripled(b[:3]), lambda b: tripled(b.view(-1)), lambda b: tripled(b.view(2, 3)[1]),
+     lambda b: tripled(b[2:][1:3])],
+)  # fmt: skip
+def test_views_that_are_changed_in_place(write: Callable[..., Any]) -> None:
+    assert gradcheck(changed(write), (leaf(6),))
+
+
+def test_a_view_that_is_not_the_first_argument() -> None:
+    assert gradcheck(changed(lambda b, a: added(a, b[1:4])), (leaf(6), leaf(3)))
+    first, second = torch.func.grad(lambda b, a: changed(lambda b, a: added(a, b[1:4]))(b, a).sum(), (0, 1))(
+        leaf(6).detach(), leaf(3).detach()
+    )
+    assert first.tolist() == [1] * 6
+    assert second.tolist() == [2] * 3
+
+
+def test_an_output_that_is_a_view() -> None:
+    def into_a_view(x: torch.Tensor) -> torch.Tensor:
+        buffer = torch.zeros(8, dtype=x.dtype)
+        scaled(x, torch.ones_like(x), out=buffer[2:6])
+        return buffer
+
+    assert gradcheck(into_a_view, (leaf(4),))
+
+
+def test_views_that_autograd_cannot_record() -> None:
+    buffer, x = torch.zeros(6, dtype=torch.float64), leaf(3)
+    with pytest.raises(RuntimeError, match="both: `low` is a view, and autograd records no write to a view"):
+        both(x, low=buffer[:3], high=buffer[3:], at=torch.zeros(3, dtype=torch.int64))
+    rows = leaf(2, 3) * 1
+    with pytest.raises(RuntimeError, match="tripled: `x` is a view that autograd lets nobody write"):
+        tripled(rows.unbind(0)[0])
+    weight = leaf(4)
+    with pytest.raises(RuntimeError, match="tripled: `x` is written, and is a leaf that requires grad"):
+        tripled(weight[:2])
+    assert buffer.tolist() == [0] * 6
+    assert [each._version for each in (buffer, weight)] == [0, 0]
+
+
+def test_a_view_written_by_a_kernel_without_a_backward() -> None:
+    @kernel
+    def plain(i: Index["n"], x: Float64[Tensor, "n"]):
+        x[i] += 1
+
+    with pytest.raises(RuntimeError, match="plain has no backward"):
+        changed(lambda b: plain(b[:2]))(leaf(3)).sum().backward()
+
+
+def test_a_written_array_without_a_gradient_may_not_require_grad() -> None:
+    """It would keep its former history, as if the kernel had not run."""
+
+    @kernel
+    def counted(i: Index["n"], x: Float64[Tensor, "n"], c: Float64[Tensor, "n"], out: Float64[Tensor, "n"]):
+        c[i] = c[i] * 10
+        out[i] = x[i] * 3
+
+    @counted.backward
+    def counted_x(i: Index["n"], grad_out: Float64[Tensor, "n"], grad_x: Float64[Tensor, "n"]):
+        grad_x[i] = 3 * grad_out[i]
+
+    c = leaf(3) * 2
+    with pytest.raises(RuntimeError, match="counted: `c` requires grad and is written, and no backward of counted"):
+        counted(leaf(3), c)
+    assert counted(x := leaf(3), c.detach()).requires_grad
+    assert x.grad is None
+
+
+def test_results_that_autograd_would_round_or_sum() -> None:
+    @kernel
+    def same(i: Index["n"], j: Index["m"], x: Float[Tensor, "m"], out: Float[Tensor, "n m"]):
+        out[i, j] = x[j]
+
+    @same.backward
+    def narrow(j: Index["m"], grad_out: Float[Tensor, "n m"], grad_x: Float32[Tensor, "m"], n: int):
+        grad_x[j] = grad_out[0, j] * n
+
+    with pytest.raises(TranslationError, match="`grad_x` is float32, and `x` of `same` may have more digits"):
+        same(leaf(2), torch.zeros(3, 2, dtype=torch.float64))
+
+    @kernel
+    def spread(i: Index["n"], j: Index["m"], x: Float64[Tensor, "m"], out: Float64[Tensor, "n m"]):
+        out[i, j] = x[j]
+
+    @spread.backward
+    def wide(i: Index["n"], j: Index["m"], grad_out: Float64[Tensor, "n m"], grad_x: Float64[Tensor, "n m"]):
+        grad_x[i, j] = grad_out[i, j]
+
+    with pytest.raises(TranslationError, match="`grad_x` has 2 dimensions, and `x` of `spread` has 1"):
+        spread(leaf(2), torch.zeros(3, 2, dtype=torch.float64))
+
+
+def test_strides_of_the_forward_are_those_of_its_backward() -> None:
+    @kernel(strided=True)
+    def squared(i: Index["n"], x: Float64[Tensor, "n"], out: Float64[Tensor, "n"]):
+        out[i] = x[i] * x[i]
+
+    @squared.backward
+    def squared_x(i: Index["n"], x: Float64[Tensor, "n"], grad_out: Float64[Tensor, "n"], grad_x: Float64[Tensor, "n"]):
+        grad_x[i] = 2 * x[i] * grad_out[i]
+
+    with pytest.raises(TranslationError, match="`x` of `squared` may have any strides, and must be contiguous here"):
+        squared(leaf(4)[::2])
+
+
+def test_dropped_kernels_with_backwards_leave_no_op() -> None:
+    def define(number: int) -> tuple[str, str]:
+        @kernel
+        def dropped(i: Index["n"], x: Float64[Tensor, "n"], out: Float64[Tensor, "n"]):
+            out[i] = x[i] * number
+
+        @dropped.backward
+        def dropped_x(i: Index["n"], grad_out: Float64[Tensor, "n"], grad_x: Float64[Tensor, "n"]):
+            grad_x[i] = grad_out[i] * number
+
+        return str(dropped.op.name()), str(dropped_x.op.name())
+
+    names = define(7)
+    for _ in range(4):  # torch's own finalizers run at the next collection
+        gc.collect()
+    assert not [name for name in torch._C._dispatch_get_all_op_names() if name.startswith(names)]

@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from jaxtyping import Float32  # noqa: E402
+from jaxtyping import Float, Float32  # noqa: E402
 from torch import Tensor  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
@@ -165,6 +165,11 @@ def test_inference_tensors_are_written_in_inference_mode_alone() -> None:
         bump.op(out)
 
 
+@kernel
+def total(i: Index["n"], x: Float[Tensor, "n"], y: Float[Tensor, "n"], out: Float[Tensor, "n"]):
+    out[i] = x[i] + y[i]
+
+
 def test_autocast() -> None:
     with torch.autocast("cpu", torch.bfloat16):
         assert plus(X).dtype == plus.op(X).dtype == torch.float32
@@ -175,6 +180,11 @@ def test_autocast() -> None:
                 call(product)
         with pytest.raises(RuntimeError, match=r"`x` must be float32, got float64$"):
             plus(X.double())
+        message = (
+            r"`y` must be bfloat16, got float32; `torch.autocast` casts other arguments: pass `y.to\(torch.bfloat16\)`"
+        )
+        with pytest.raises(RuntimeError, match=message):
+            total(product, torch.ones(2))
     with pytest.raises(RuntimeError, match=r"`x` must be float32, got bfloat16$"):
         plus(product)
 
@@ -275,7 +285,7 @@ def test_threads_define_one_op() -> None:
 
 
 TEXT = """
-from jaxtyping import Float32
+from jaxtyping import Float, Float32
 from torch import Tensor
 from py2cu import Index, kernel
 FACTOR = 2.0

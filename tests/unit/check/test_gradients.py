@@ -1,6 +1,7 @@
 """`k.check(grad=True)` finds wrong gradients, and nothing but these."""
 
 import math
+import re
 from pathlib import Path
 from types import FunctionType
 
@@ -80,11 +81,28 @@ def test_a_wrong_gradient_differs(backward: FunctionType) -> None:
     forward.backward(backward)
     report = forward.check(grad=True)
     assert [failure.kind for failure in report.failures] == [Fault.GRADIENT]
-    assert f"`grad_x` of `{backward.__name__}` is no derivative: Jacobian mismatch" in str(report)
+    assert f"`grad_x` of `{backward.__name__}` is no derivative: d `out[" in str(report)
+    assert re.search(r"d `out\[\d\]` / d `x\[\d\]` is \S+ by the kernel, and \S+ by differences", str(report))
     assert forward.check().ok
     with pytest.raises(AssertionError, match="wrong gradient"):
         assert_matches_python(forward, grad=True)
     assert not forward.check(torch.randn(300), grad=True).ok
+
+
+def test_a_backward_that_races_differs() -> None:
+    @kernel
+    def shifted(
+        i: Index["n"], j: Index["m"], x: Float[Tensor, "n m"], bias: Float[Tensor, "m"], out: Float[Tensor, "n m"]
+    ):
+        out[i, j] = x[i, j] + bias[j]
+
+    @shifted.backward
+    def shifted_bias(i: Index["n"], j: Index["m"], grad_out: Float[Tensor, "n m"], grad_bias: Float[Tensor, "m"]):
+        grad_bias[j] += grad_out[i, j]
+
+    report = shifted.check(grad=True)
+    assert not report.ok
+    assert "in `shifted_bias`, a race on `grad_bias`" in str(report)
 
 
 @kernel
