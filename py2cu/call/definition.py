@@ -175,10 +175,10 @@ class _Overload:
         """
         given = {**self.defaults, **dict(zip(self.names, args, strict=False)), **kwargs}
         values = {}
-        for parameter, names in self.parameters:
-            parts = [given[name] for name in names]
-            if None not in parts:
-                values[parameter.name] = complex(*parts) if len(parts) > 1 else parts[0]
+        for parameter, (name, *imaginary) in self.parameters:
+            value = given[name]
+            if value is not None:  # `in` would compare elements
+                values[parameter.name] = complex(value, given[imaginary[0]]) if imaginary else value
         return self.native.binder.complete(values), (given["grid"], given["block"]) if self.is_launch else ()
 
     def implementation(self, device: TargetName) -> Callable[..., Any]:
