@@ -55,7 +55,9 @@ def free_variables(functions: Iterable[PlacedFunction]) -> Iterator[tuple[str, c
 
 
 def _cached_free_names(function: cst.FunctionDef, home: Environment) -> tuple[str, ...]:
-    """`_free_names`, computed once for each function: every call needs them."""
+    """`_free_names` as far as scopes around bind them, computed once for each function: every call needs them."""
+    if not home.homes and not home.binders:
+        return ()
     if function not in home.free_names:
         home.free_names[function] = tuple(_free_names(function, home))
     return home.free_names[function]

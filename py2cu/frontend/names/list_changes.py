@@ -22,8 +22,15 @@ def lists_in(definitions: Mapping[str, cst.BaseExpression]) -> dict[str, bool]:
     return {
         name: any(isinstance(element.value, cst.List) for element in value.elements)
         for name, value in definitions.items()
-        if isinstance(value, cst.List | cst.Tuple) and any(isinstance(each, cst.List) for each in nodes_in(value))
+        if isinstance(value, cst.List | cst.Tuple) and _holds_list(value)
     }
+
+
+def _holds_list(node: cst.BaseExpression) -> bool:
+    """True for a list, and a tuple with one in it."""
+    if isinstance(node, cst.Tuple):
+        return any(_holds_list(each.value) for each in node.elements)
+    return isinstance(node, cst.List)
 
 
 def find_changes(

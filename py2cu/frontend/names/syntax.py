@@ -12,7 +12,7 @@ import libcst as cst
 
 Statement = cst.BaseStatement | cst.BaseSmallStatement
 _OF_BLOCKS = frozenset([cst.If, cst.For, cst.While, cst.Try, cst.TryStar, cst.With, cst.Else, cst.Finally, cst.Match])
-_WITHOUT_NAMES = frozenset([cst.Integer, cst.Float, cst.SimpleString, cst.SimpleWhitespace, cst.Comma])
+WITHOUT_NAMES = frozenset([cst.Integer, cst.Float, cst.SimpleString, cst.SimpleWhitespace, cst.Comma])
 
 
 def flatten(body: Iterable[Statement]) -> Iterator[Statement]:
@@ -112,7 +112,7 @@ def name_nodes(node: cst.CSTNode) -> Iterator[cst.Name]:
     if isinstance(node, cst.Name):
         yield node
         return
-    if node.__class__ in _WITHOUT_NAMES:  # runs for every node, like `suites` for every statement
+    if node.__class__ in WITHOUT_NAMES:  # runs for every node, like `suites` for every statement
         return
     match node:
         case cst.Attribute(value=value) | cst.Arg(value=value):

@@ -18,7 +18,7 @@ import libcst as cst
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
-from py2cu.frontend.names.syntax import Statement, flatten, source_text
+from py2cu.frontend.names.syntax import WITHOUT_NAMES, Statement, flatten, source_text
 from py2cu.frontend.source.reader import KERNEL_DECORATOR, KernelSource, Module
 
 _HINT = "write `@kernel(…)` above the `def`, or a name that is bound once, to `kernel(…)`, in a line that always runs"
@@ -141,6 +141,8 @@ def _statements(body: Iterable[Statement]) -> Iterator[Statement]:
 
 
 def _calls(node: cst.CSTNode) -> Iterator[cst.Call]:
+    if node.__class__ in WITHOUT_NAMES:
+        return
     if isinstance(node, cst.Call):
         yield node
     if not isinstance(node, cst.Lambda):

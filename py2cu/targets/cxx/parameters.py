@@ -53,8 +53,8 @@ class Argument:
     @property
     def documented(self) -> Argument:
         """The parameter as a header declares it: `double eps /* = 1e-5 */`."""
-        name = f"{self.name} /* = {self.default} */" if self.default else self.name
-        return replace(self, name=name, base=qualified(self.base))
+        name, base = f"{self.name} /* = {self.default} */" if self.default else self.name, qualified(self.base)
+        return self if (name, base) == (self.name, self.base) else replace(self, name=name, base=base)
 
 
 def headers_of_arguments(arguments: Iterable[Argument]) -> frozenset[str]:
