@@ -1,13 +1,14 @@
 """Arrays that a function declares: `acc = local((4, 4), np.float32)`, `tile = shared((16, 16), x.dtype)`, and views.
 
 In: a function's body, the meaning of its names, and its array parameters. Out: an `ArrayDecl` for each array. An
-array is declared once, on a line of its own outside loops and branches, where an engineer would declare it in C.
+array is declared once, on a line of its own, where an engineer would declare it in C. Only an array of one thread may be
+declared in a branch or a loop, for use in that block.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,10 +17,10 @@ import libcst as cst
 from py2cu import ir
 from py2cu.builtins.memory import LOCAL, SHARED
 from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
-from py2cu.frontend.declarations.array_extents import ExtentReader
+from py2cu.frontend.declarations.array_extents import ExtentReader, assignments_to_names
 from py2cu.frontend.declarations.array_views import ViewReader
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
-from py2cu.frontend.names.syntax import Statement
+from py2cu.frontend.names.syntax import Statement, assigned_names, nodes_in, suites
 
 MAKERS: Final = {
     **dict.fromkeys(LOCAL, ir.Space.LOCAL),
@@ -46,6 +47,7 @@ class ArrayDeclarationReader:
     def read(self, body: Iterable[Statement]) -> dict[str, ir.ArrayDecl]:
         """The arrays that the statements of `body` declare, by name."""
         views, qualify = ViewReader(self.extents), self.extents.environment.qualify
+        body = tuple(body)
         for target, value in self.extents.enter(body):
             name = target.value
             match value:
@@ -64,6 +66,12 @@ class ArrayDeclarationReader:
                     base in self.extents.arrays or base in self.declared
                 ):
                     self.declared[name] = views.read_rows(base, value, target)
+        for target, value, block in _in_blocks(body):
+            match value:
+                case cst.Call(func=function) if MAKERS.get(qualify(function) or "") is ir.Space.LOCAL and (
+                    target.value not in self.parameters | self.declared.keys() and _is_of(block, target.value, body)
+                ):
+                    self.declared[target.value] = self._read_call(value, target, ir.Space.LOCAL)
         return self.declared
 
     def _read_call(self, call: cst.Call, target: cst.Name, space: ir.Space) -> ir.ArrayDecl:
@@ -169,3 +177,23 @@ def _most_bytes(dtype: DType) -> int:
     """The size of an element, of the widest type that a type variable stands for."""
     admitted = (dtype,) if dtype.variable is None else dtype.variable.admits
     return max(*(each.bits for each in admitted), 8) // 8
+
+
+def _in_blocks(body: Iterable[Statement]) -> Iterator[tuple[cst.Name, cst.BaseExpression, Sequence[Statement]]]:
+    """The assignments to names in the blocks of the statements: the name, the value and the block."""
+    for statement in body:
+        for block in suites(statement):
+            for line in block:
+                pairs = assignments_to_names(line) if isinstance(line, cst.SimpleStatementLine) else ()
+                yield from ((target, value, block) for target, value in pairs)
+            yield from _in_blocks(block)
+
+
+def _is_of(block: Sequence[Statement], name: str, body: Iterable[Statement]) -> bool:
+    """Whether only statements of `block` mention the name, and one of them assigns to it."""
+
+    def mentions(statements: Iterable[Statement]) -> int:
+        nodes = (node for statement in statements for node in nodes_in(statement))
+        return sum(isinstance(node, cst.Name) and node.value == name for node in nodes)
+
+    return mentions(block) == mentions(body) and list(assigned_names(block)).count(name) == 1

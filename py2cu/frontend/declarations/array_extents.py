@@ -52,7 +52,9 @@ class ExtentReader:
         body = tuple(body)
         count = Counter(assigned_names(body))
         self._hidden.update(count.keys() - self._restated(body))
-        targets = [pair for line in body if isinstance(line, cst.SimpleStatementLine) for pair in _targets(line)]
+        targets = [
+            pair for line in body if isinstance(line, cst.SimpleStatementLine) for pair in assignments_to_names(line)
+        ]
         self._definitions.update({target.value: value for target, value in targets if count[target.value] == 1})
         return targets
 
@@ -133,7 +135,7 @@ class ExtentReader:
         return names_of_extents
 
 
-def _targets(line: cst.SimpleStatementLine) -> Iterator[Target]:
+def assignments_to_names(line: cst.SimpleStatementLine) -> Iterator[Target]:
     """Each name that a line assigns to, with its value; `a, b = c, d` are two."""
     for statement in line.body:
         match statement:
