@@ -35,12 +35,12 @@ class CallPlan:
     """How calls with arguments of certain types reach the compiled code.
 
     `sources` is, for each argument of the op, the position or the keyword of the call's argument. If the positional
-    arguments come first and in order, `trailing` names the rest, else it is None; `is_complete` is true if they come in
-    order and there is no rest. `defaults` are those of numbers that such calls leave out, `measured` are integers with
-    the position or the keyword of the array that they are taken from. `device_argument` is the position of an array,
-    whose device picks the op of `ops`: that for the CPU, and that for CUDA. `pick_written` returns the arrays that the
-    kernel writes and the caller passed. `pick_outputs` returns the outputs that the caller passed, if the op allocates
-    none.
+    arguments come first and in order, `trailing` names the rest, else it is None; `is_complete` is true if the call's
+    arguments are those of the op, in order. `defaults` are those of numbers that such calls leave out, `measured` are
+    integers with the position or the keyword of the array that they are taken from. `device_argument` is the position of
+    an array, whose device picks the op of `ops`: that for the CPU, and that for CUDA. `pick_written` returns the arrays
+    that the kernel writes and the caller passed. `pick_outputs` returns the outputs that the caller passed, if the op
+    allocates none.
     """
 
     sources: tuple[int | str, ...]
@@ -106,7 +106,10 @@ class KernelCall:
         key = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
         plan = self._launch_plans.get(key) if launch else self._plans.get(key)
         if plan is not None:
-            values = args if plan.is_complete else plan.gather(args, kwargs)
+            if plan.is_complete:
+                values = (*args, *kwargs.values()) if kwargs else args
+            else:
+                values = plan.gather(args, kwargs)
             op = plan.ops[values[plan.device_argument].is_cuda]
             if (
                 op is not None
@@ -196,7 +199,7 @@ class KernelCall:
             device_argument=next(place for place, p in enumerate(op_parameters) if p.is_array and not p.may_be_none),
             pick_written=_sequence_getter(written) if written else None,
             pick_outputs=operator.itemgetter(*outputs) if outputs and returns else None,
-            is_complete=in_order and len(sources) == len(args),
+            is_complete=in_order and sources[len(args) :] == tuple(kwargs),
         )
 
     def run(self, device: str, values: Mapping[str, Any]) -> None:

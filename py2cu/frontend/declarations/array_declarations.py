@@ -1,8 +1,8 @@
 """Arrays that a function declares: `acc = local((4, 4), np.float32)`, `tile = shared((16, 16), x.dtype)`, and views.
 
 In: a function's body, the meaning of its names, and its array parameters. Out: an `ArrayDecl` for each array. An
-array is declared once, on a line of its own, where an engineer would declare it in C. Only an array of one thread may be
-declared in a branch or a loop, for use in that block.
+array is declared once, on a line of its own, where an engineer would declare it in C. Only an array of one thread may
+be declared in a branch or a loop, for use in that block.
 """
 
 from __future__ import annotations
