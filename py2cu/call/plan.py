@@ -37,10 +37,10 @@ class CallPlan:
     `sources` is, for each argument of the op, the position or the keyword of the call's argument. If the positional
     arguments come first and in order, `trailing` names the rest, else it is None; `is_complete` is true if the call's
     arguments are those of the op, in order. `defaults` are those of numbers that such calls leave out, `measured` are
-    integers with the position or the keyword of the array that they are taken from. `device_argument` is the position of
-    an array, whose device picks the op of `ops`: that for the CPU, and that for CUDA. `pick_written` returns the arrays
-    that the kernel writes and the caller passed. `pick_outputs` returns the outputs that the caller passed, if the op
-    allocates none.
+    integers with the position or the keyword of the array that they are taken from. `device_argument` is the position
+    of an array, whose device picks the op of `ops`: that for the CPU, and that for CUDA. `pick_written` returns the
+    arrays that the kernel writes and the caller passed. `pick_outputs` returns the outputs that the caller passed, if
+    the op allocates none.
     """
 
     sources: tuple[int | str, ...]
@@ -106,10 +106,7 @@ class KernelCall:
         key = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
         plan = self._launch_plans.get(key) if launch else self._plans.get(key)
         if plan is not None:
-            if plan.is_complete:
-                values = (*args, *kwargs.values()) if kwargs else args
-            else:
-                values = plan.gather(args, kwargs)
+            values = ((*args, *kwargs.values()) if kwargs else args) if plan.is_complete else plan.gather(args, kwargs)
             op = plan.ops[values[plan.device_argument].is_cuda]
             if (
                 op is not None

@@ -66,13 +66,19 @@ class ArrayDeclarationReader:
                     base in self.extents.arrays or base in self.declared
                 ):
                     self.declared[name] = views.read_rows(base, value, target)
-        for target, value, block in _in_blocks(body):
+        for target, value, block in _in_blocks(body) if self._may_declare_local() else ():
             match value:
                 case cst.Call(func=function) if MAKERS.get(qualify(function) or "") is ir.Space.LOCAL and (
                     target.value not in self.parameters | self.declared.keys() and _is_of(block, target.value, body)
                 ):
                     self.declared[target.value] = self._read_call(value, target, ir.Space.LOCAL)
         return self.declared
+
+    def _may_declare_local(self) -> bool:
+        """Whether the file may know `local`: by an import of it or of its module, or as a live object."""
+        environment = self.extents.environment
+        imported = any(maker.startswith(name) for maker in LOCAL for name in environment.imports.values())
+        return imported or bool(environment.stars or environment.live)
 
     def _read_call(self, call: cst.Call, target: cst.Name, space: ir.Space) -> ir.ArrayDecl:
         """The array of `local(shape, dtype)`; a harmless one, after a diagnostic, if the call is wrong."""
