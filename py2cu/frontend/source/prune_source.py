@@ -36,7 +36,7 @@ def prune(text: str, tree: ast.Module, wanted: str | None = None) -> PrunedSourc
         binders[name].append(stmt)
     roots = _kernel_statements(text, lines, tree)
     roots.update(binders.get(wanted or "", ()))
-    waiting = [stmt for stmt in tree.body if stmt in roots or _is_root(stmt, wanted)]
+    waiting = [stmt for stmt in tree.body if stmt in roots or _is_root(stmt, lines, wanted)]
     kept = set(waiting)
     while waiting:
         for word in _words("".join(lines[_first_line(stmt := waiting.pop()) - 1 : stmt.end_lineno])):
@@ -102,7 +102,7 @@ def _kernel_statements(text: str, lines: list[str], tree: ast.Module) -> set[ast
     return statements
 
 
-def _is_root(stmt: ast.stmt, wanted: str | None) -> bool:
+def _is_root(stmt: ast.stmt, lines: list[str], wanted: str | None) -> bool:
     """True for a statement that is always kept; `wanted` is the function of a call `kernel(f)`."""
     match stmt:
         case ast.Import() | ast.ImportFrom():
@@ -110,7 +110,12 @@ def _is_root(stmt: ast.stmt, wanted: str | None) -> bool:
         case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Expr():
             return False
         case _:
-            return any(_is_wanted(node, wanted) for node in ast.walk(stmt))
+            # Without one of these, no node below is wanted; a walk takes as long as all else here.
+            source = "".join(lines[_first_line(stmt) - 1 : stmt.end_lineno])
+            may_be = (
+                "@" in source or "import" in source or bool(wanted and wanted in unicodedata.normalize("NFKC", source))
+            )
+            return may_be and any(_is_wanted(node, wanted) for node in ast.walk(stmt))
 
 
 def _is_wanted(node: ast.AST, wanted: str | None) -> bool:

@@ -183,15 +183,15 @@ def view(family: ir.Instances, groups: tuple[KernelView, ...], dialect: Dialect)
         launch_bounds=kernel.launch_bounds,
         open_block=", ".join(dim_text(extent, kernel) for extent in kernel.block) if kernel.has_open_block else "",
         uses_nonfinite=not all(
-            map(math.isfinite, chain(*map(unsupported_defaults, signature.parameters), _fills(family)))
+            map(math.isfinite, chain(*map(unsupported_defaults, signature.parameters), _fills(kernel, signature)))
         ),
     )
 
 
-def _fills(family: ir.Instances) -> Iterator[float]:
+def _fills(kernel: ir.Kernel, signature: Signature) -> Iterator[float]:
     """The initial values of allocated arrays."""
-    allocated = {parameter.name for parameter in signature_of(family).outputs}
-    return (value for name, value in family[0].inits if name in allocated)
+    allocated = {parameter.name for parameter in signature.outputs}
+    return (value for name, value in kernel.inits if name in allocated)
 
 
 def _blocks(kernel: ir.Kernel, dims: dict[str, Dim]) -> str:
