@@ -53,6 +53,7 @@ BEYOND: Final = {
 }  # fmt: skip
 # Kernels whose text compiles, and says nothing about widths or does not end.
 UNJUDGED: Final = {
+    "bits_of_elements.halves": "the bits of an element are a number that 12 bits do not hold",
     "breakpoint.halve": "it stops in a debugger",
     "overloads.alike_in_an_instance": "which overload a call means hangs on the types of its arguments",
     "powers_of_computed.counted": "a power whose range is known is greater than 12 bits hold",
