@@ -133,7 +133,7 @@ def check_recorded(signature: Signature, values: Mapping[str, Any]) -> None:
 
 
 def leaf_message(name: str) -> str:
-    return f"`{name}` is written, and is a leaf that requires grad; call it under `torch.no_grad()`"
+    return f"`{name}` is written, and is a leaf that requires grad, or a view of one; call it under `torch.no_grad()`"
 
 
 def needs_grad(tensor: torch.Tensor) -> bool:

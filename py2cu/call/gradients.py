@@ -76,6 +76,11 @@ class Gradients:
         return returned[0] if len(returned) == 1 else returned or None
 
     def _check_written(self, written: Mapping[str, torch.Tensor], values: Mapping[str, Any]) -> None:
+        """Refuse written arrays whose history autograd would drop or could not record.
+
+        Raises:
+            RuntimeError: there is one; the message names it.
+        """
         name = self.signature.name
         allocated = sum(p.name not in values for p in self.signature.outputs)
         for array, tensor in written.items():
@@ -86,10 +91,12 @@ class Gradients:
                 continue
             how = f"pass `{array}.clone()`, and copy it back"
             if len(written) + allocated > 1:
-                what = f"{name}: `{array}` is a view, and autograd records no write to a view of a kernel that writes"
-                raise RuntimeError(f"{what} other arrays, too; {how}")
+                what = (
+                    f"{name}: `{array}` is a view, and the kernel writes other arrays, too: autograd cannot record that"
+                )
+                raise RuntimeError(f"{what}; {how}")
             if _AUTOGRAD._get_creation_meta(tensor) != _AUTOGRAD.CreationMeta.DEFAULT:
-                what = f"{name}: `{array}` is a view that autograd lets nobody write, such as one of `unbind`"
+                what = f"{name}: `{array}` is a view that may not be changed in place, such as a result of `unbind`"
                 raise RuntimeError(f"{what}; {how}")
 
     def _forward(

@@ -193,7 +193,7 @@ def _quotient(
 ) -> torch.Tensor:
     """The difference quotients of all elements of `output` by element `at` of the argument."""
     with torch.no_grad():
-        lower, upper = value.detach().clone(), value.detach().clone()
+        lower, upper = (value.detach().clone(memory_format=torch.contiguous_format) for _ in range(2))
         lower.view(-1)[at] -= STEP
         upper.view(-1)[at] += STEP
         return (run(upper)[output] - run(lower)[output]).flatten() / (2 * STEP)

@@ -52,7 +52,8 @@ def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences:
     target: cst.BaseExpression = statement.target
     if isinstance(target, cst.Name) and (numbers := sequences.read_range(node, lambda bound, _: bound)) is not None:
         return LoopHead(target.value, target, numbers, unroll)
-    sequence = sequences.read_iterable(node, "a kernel's `for`", _instead(target, node, scope))
+    instead = f"`for {source_text(target)} in {_countable(node, scope)}`"
+    sequence = sequences.read_iterable(node, "a kernel's `for`", instead)
     if sequence is None:
         return None
     if not all(display.is_uniform for display in displays(sequence)):
@@ -75,11 +76,6 @@ def read_loop_head(statement: cst.For, expressions: ExpressionReader, sequences:
         item = sequence.item(ir.Name(counter, sequences.span))
         computed = scope.hoisted.take()
     return LoopHead(counter, name, rounds, unroll, target, item, computed)
-
-
-def _instead(target: cst.BaseExpression, node: cst.BaseExpression, scope: Scope) -> str:
-    """The hint for a loop over `node`, which no kernel can loop over."""
-    return f"`for {source_text(target)} in {_countable(node, scope)}`"
 
 
 def _countable(node: cst.BaseExpression, scope: Scope) -> str:

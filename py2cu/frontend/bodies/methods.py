@@ -132,8 +132,12 @@ def _read_of_element(node: cst.Call, base: cst.BaseExpression, name: str, scope:
             return ir.Constant(0, span) if dtype is None else ir.Call(element_view(dtype), (read(base),), span)
         case _ if name in (*_CASTS, *METHODS, "item", _VIEW):
             what, text = f"`.{name}` of an element does not take these arguments", source_text(base)
-            hint = f"`{text}.{name}(torch.float32)`, `{text}.float()`" if name in _CASTS else f"`{text}.{name}()`"
-            hint = f"`{text}.view(torch.int32)` gives the bits of a float32" if name == _VIEW else hint
+            if name == _VIEW:
+                hint = f"`{text}.view(torch.int32)` gives the bits of a float32"
+            elif name in _CASTS:
+                hint = f"`{text}.{name}(torch.float32)`, `{text}.float()`"
+            else:
+                hint = f"`{text}.{name}()`"
             scope.error("P105", what, node, hint)
             return ir.Constant(0, span)
         case _:

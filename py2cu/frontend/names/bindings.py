@@ -186,7 +186,7 @@ def _targets(target: cst.CSTNode, value: cst.BaseExpression | None, is_certain: 
 
 
 def _item(value: cst.BaseExpression, at: int) -> cst.BaseExpression | None:
-    """The expression `value[at]` for what is certain to be a sequence, a range: `RED, GREEN, BLUE = range(3)`."""
+    """`range(3)[1]` for the target GREEN of `RED, GREEN, BLUE = range(3)`; None for values other than ranges."""
     match value:
         case cst.Call(func=cst.Name(value="range")):
             index = cst.SubscriptElement(cst.Index(cst.Integer(str(at))))

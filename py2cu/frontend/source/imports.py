@@ -22,10 +22,11 @@ import libcst as cst
 from py2cu.diagnostics import Origin, Related, Reporter
 from py2cu.frontend.names.constants import Constants, Real, as_constants, numbers
 from py2cu.frontend.names.environment import Environment
+from py2cu.frontend.names.list_changes import lists_in
 from py2cu.frontend.names.reexports import MAX_REEXPORTS, find_file
 from py2cu.frontend.source.reader import LAMBDA, Module, read_module
 from py2cu.function_text import source_file
-from py2cu.live import defaults_of, is_library, visible_objects
+from py2cu.live import defaults_of, frozen, is_library, visible_objects
 from py2cu.source import SourceFile, UnreadableSource
 from py2cu.suggestions import did_you_mean
 
@@ -102,7 +103,7 @@ class ImportedSources:
                 used = Related(f"`{qualified.rpartition('.')[2]}` is used here", module.span(node), module.file)
                 self.constants[key] = self._read_constant(qualified, module.file, reporter, used)
             return self.constants[key]
-        known = as_constants([value])
+        known = as_constants([frozen(value)])
         has_elements = known is not None and any(type(number).__module__ == "numpy" for number in numbers(known))
         return None if known is None or has_elements else known[0]  # `np.float64` is no plain float
 
@@ -117,6 +118,9 @@ class ImportedSources:
         if isinstance(opened, str):
             return None
         environment, node = opened[0].environment, _attribute_of(cst.Name(opened[1]), attributes)
+        definition = environment.definition(opened[1])
+        if definition is not None and lists_in({opened[1]: definition}):
+            return None  # any file that imports the list may change it
         table, number = environment.constants(node), environment.constant(node)
         return number if table is None and isinstance(number, bool | int | float) else table
 

@@ -89,6 +89,22 @@ def test_a_wrong_gradient_differs(backward: FunctionType) -> None:
     assert not forward.check(torch.randn(300), grad=True).ok
 
 
+def test_a_wrong_gradient_of_a_strided_argument_differs() -> None:
+    @kernel(strided="x")
+    def squares(i: Index["n"], j: Index["m"], x: Float[Tensor, "n m"], out: Float[Tensor, "n m"]):
+        out[i, j] = x[i, j] * x[i, j]
+
+    @squares.backward(strided="x")
+    def halved(
+        i: Index["n"], j: Index["m"],
+        x: Float[Tensor, "n m"], grad_out: Float[Tensor, "n m"], grad_x: Float[Tensor, "n m"],
+    ):  # fmt: skip
+        grad_x[i, j] = x[i, j] * grad_out[i, j]
+
+    report = squares.check(torch.rand(3, 2).T, grad=True)
+    assert re.search(r"d `out\[\d, \d\]` / d `x\[\d, \d\]` is", str(report))
+
+
 def test_a_backward_that_races_differs() -> None:
     @kernel
     def shifted(

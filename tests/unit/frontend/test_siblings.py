@@ -234,6 +234,14 @@ def test_tables_of_other_files(folder: Path, line: str) -> None:
     assert "error[P401]" in refusal(main)
 
 
+def test_lists_of_other_files_are_tables_only_where_python_has_run(folder: Path) -> None:
+    """Any file that imports a list may change it."""
+    line = "from helpers import L\nL.append(7)\n"
+    main = write(folder, helpers="L = [1, 2]\n", main=f"{line}\n{KERNEL}L[2] * x[i]\n")
+    assert "error[P401]" in refusal(main)
+    assert "7.0f * x[i]" in imported().f.cuda_source
+
+
 def test_errors_point_at_the_file_where_they_are(tmp_path: Path) -> None:
     helpers = "\n\ndef shifted(v):\n    return v << 1\n\ndef lost(v):\n    return v + nothing\n"
     main = write(tmp_path, helpers=helpers, main=f"import helpers\n\n{KERNEL}helpers.lost(x[i])\n")
