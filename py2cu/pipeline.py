@@ -72,6 +72,7 @@ from py2cu.passes.typing.infer_types import infer_types
 from py2cu.passes.typing.recover_errors import recover_type_errors
 from py2cu.source import SourceFile, Span
 from py2cu.suggestions import did_you_mean
+from py2cu.targets.cpu.hide_counters import hide_counters
 from py2cu.targets.cpu.inline_collectives import CannotSplit, runs_in_blocks
 from py2cu.targets.cpu.insert_yields import insert_yields
 from py2cu.targets.cpu.split_at_barriers import split_at_barriers
@@ -148,14 +149,16 @@ LOWERINGS: Final = (
     ),
     *passes(Stage.LOWERED, everywhere(lower_semantics), narrow_floats, hide_negation, flatten_indices),
 )
-# For the CPU, which runs the threads of a block one after the other: yields in spin loops, and fission at barriers.
+# For the CPU: counters hidden from gcc and, since the threads of a block run one after the other, yields in spin loops
+# and fission at barriers.
+SEARCHES: Final = passes(Stage.LOWERED, everywhere(hide_counters))
 YIELDS: Final = passes(Stage.LOWERED, insert_yields)
 SPLITTING: Final = passes(Stage.LOWERED, split_at_barriers)
 # The last form before emission. `uniquify_symbols` sees all kernels of a file at once.
 FINISHES: Final = passes(Stage.FINISHED, everywhere(place_declarations), everywhere(make_structured_bindings), rename)
 UNIQUIFY: Final = Step("uniquify_symbols", Stage.FINISHED)
 STEPS: Final = (
-    READ, *NAMES, *TYPES, *RECOVERY, *EFFECTS, *NOTES, *LOWERINGS, *YIELDS, *SPLITTING, *FINISHES, UNIQUIFY
+    READ, *NAMES, *TYPES, *RECOVERY, *EFFECTS, *NOTES, *LOWERINGS, *SEARCHES, *YIELDS, *SPLITTING, *FINISHES, UNIQUIFY
 )  # fmt: skip
 
 
@@ -281,14 +284,15 @@ def _for_cpu(
     families: tuple[ir.Instances, ...], finished: tuple[ir.Instances, ...], reporter: Reporter
 ) -> tuple[ir.Instances, ...] | None:
     """The kernels as the CPU target emits them; None where it cannot run a kernel whose threads cooperate."""
-    families = tuple(tuple(run_passes(YIELDS, kernel, reporter) for kernel in family) for family in families)
-    if not any(map(runs_in_blocks, chain.from_iterable(families))):
+    hidden = tuple(tuple(run_passes(SEARCHES, kernel, reporter) for kernel in family) for family in families)
+    yielding = tuple(tuple(run_passes(YIELDS, kernel, reporter) for kernel in family) for family in hidden)
+    if hidden == families and not any(map(runs_in_blocks, chain.from_iterable(yielding))):
         return finished
     try:
         return _finish(
             tuple(
                 tuple(run_passes(SPLITTING if runs_in_blocks(each) else (), each, reporter) for each in family)
-                for family in families
+                for family in yielding
             ),
             reporter,
         )

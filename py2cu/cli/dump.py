@@ -18,12 +18,12 @@ from py2cu.ir.kernels import Kernel
 from py2cu.ir.printer import print_kernel
 from py2cu.ir.types import ArrayType
 from py2cu.passes.manager import Step
-from py2cu.pipeline import SPLITTING, STEPS, YIELDS
+from py2cu.pipeline import SEARCHES, SPLITTING, STEPS, YIELDS
 
 LAST: Final = ""
 DIFF: Final = "diff"
 NAMES: Final = tuple(step.name for step in STEPS)
-ONLY_CPU: Final = frozenset(step.name for step in (*YIELDS, *SPLITTING))
+ONLY_CPU: Final = frozenset(step.name for step in (*SEARCHES, *YIELDS, *SPLITTING))
 
 
 @dataclass(slots=True)

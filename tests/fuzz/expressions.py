@@ -58,6 +58,7 @@ CLASSES: Final = {
 TABLES: Final[dict[str, tuple[Any, ...]]] = {
     "STEPS": (3, -7, 0, 2**31, 100), "GRID": ((1, -2, 4), (0, 8, -5)), "WEIGHTS": (0.25, -1.5, 0.0, 0.1),
     "ROWS": ((0.5, 2.0), (1e30, -0.0), (3.0, 1e-3)), "MASK": (True, False, True),
+    "LEVELS": (-0.75, 0.1, 3.0, -2.0, 0.0, 1e-3, 0.5, -0.1),
 }  # fmt: skip
 
 

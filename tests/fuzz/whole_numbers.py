@@ -139,3 +139,20 @@ def limited(w: Writer) -> None:
         with w.block(test):
             w.add(then)
     use(w, number)
+
+
+@statement_of(2, nests=True, loops=True)
+def search(w: Writer) -> None:
+    """For the place of an element, with an eye on the one found so far."""
+    best, at, weight = w.fresh("m"), w.fresh("k"), w.declare(Value("", F32)).text
+    w.add(f"{weight} = {value(w, F32, 1).text}")
+    w.add(f"{best} = {w.pick(['0', '3'])}")
+    element, found = (f"{w.pick([f'{weight} * ', f'{weight} - '])}LEVELS[{place}]" for place in (at, best))
+    test, places = f"{element} {w.pick(['<', '>', '<=', '!='])} {found}", w.pick(["len(LEVELS)", "1, 6", "7, -1, -1"])
+    with w.block(f"for {at} in range({places}):"):
+        if w.chance(3):
+            w.add(f"{best} = {f'{at} - 1' if places == '1, 6' else at} if {test} else {best}")
+        else:
+            with w.block(f"if {test}:"):
+                w.add(f"{best} = {at}")
+    w.declare(Value("", Kind.INT, -1, 8), best)

@@ -15,6 +15,7 @@ from typing import Final
 FOLDERS: Final = {
     "cpu": "kernels",
     "emulated": "kernels",
+    "optimised": "kernels",
     "sanitized": "kernels",
     "kept": "kernels",
     "refused": "errors",
@@ -314,6 +315,24 @@ MUTATIONS: Final = (
         ("if not any(map(_has_extremum, bodies)) or", "if True or", "kept:negated"),
         ("if function in _EXTREMA and _is_integer(type_):", "if function in _EXTREMA:", "kept:negated"),
         ("if then in _compared(test) or orelse in _compared(test):", "if False:", "kept:negated"),
+    ),
+    *_rule(
+        "gcc vectorizes no search wrongly",
+        ("    if not found:", "    if True:", "optimised:searches.nearest"),
+        ('return "then", value', 'return "", stmt.value', "optimised:searches.before"),
+        ('return "orelse", value', 'return "", stmt.value', "optimised:searches.kept"),
+        ("if branch:\n        assert", "if False:\n        assert", "optimised:searches.before"),
+        (
+            'Binary(op="+" | "-", left=inner, right=ir.Constant()):',
+            'Binary(op="/", left=inner):',
+            "optimised:searches.before",
+        ),
+        (
+            "if isinstance(stmt, ir.Assign) and _is_affine(stmt.value",
+            "if False and _is_affine(stmt.value",
+            "optimised:searches.copied",
+        ),
+        ("is_conditional |= _may", "is_conditional |= False and _may", "optimised:searches.skipped"),
     ),
     *_rule(
         "a local of two types is joined or refused",

@@ -20,6 +20,7 @@ from typing import Any, Final
 import torch
 
 from py2cu.build import toolchain
+from py2cu.build.library import cpu_flags
 from py2cu.dtypes import C64, C128, DTYPES
 from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.signature import Signature
@@ -33,11 +34,12 @@ from tests.widths.narrow import narrow
 
 
 class Device(enum.StrEnum):
-    """Where kernels run: the CPU's text, CUDA's on a GPU, CUDA's on the CPU (`tests/support/emulator.py`), and there
-    with integers of a few bits (`tests/widths`).
+    """Where kernels run: the CPU's text, the same as compiled for a call, CUDA's on a GPU, CUDA's on the CPU
+    (`tests/support/emulator.py`), and there with integers of a few bits (`tests/widths`).
     """
 
     CPU = "cpu"
+    OPTIMISED = "optimised"
     CUDA = "cuda"
     EMULATED = "emulated"
     WIDTHS = "widths"
@@ -45,7 +47,9 @@ class Device(enum.StrEnum):
     @property
     def targets(self) -> tuple[TargetName, ...]:
         """The texts that it needs."""
-        return {Device.CPU: (TargetName.CPU,), Device.CUDA: (TargetName.CUDA,)}.get(self, tuple(TargetName))
+        on_cpu = (TargetName.CPU,)
+        one = {Device.CPU: on_cpu, Device.OPTIMISED: on_cpu, Device.CUDA: (TargetName.CUDA,)}
+        return one.get(self, tuple(TargetName))
 
     @property
     def memory(self) -> str:
@@ -268,15 +272,18 @@ def _one_text(texts: Sequence[Artifacts], launchers: Sequence[tuple[Launcher, ..
 
 
 def _compiler(setting: Setting) -> list[str]:
-    """`-O1` halves the time."""
+    """`-O1` takes half of the time of a call's flags."""
     if setting.device is Device.CUDA:
         flags = [*toolchain.gencode_flags(toolchain.gpu_architectures()), f"--fmad={str(setting.fma).lower()}"]
         return [str(toolchain.find_nvcc()), "-std=c++17", "-O1", *flags, "-shared", "-Xcompiler=-fPIC", "-w"]
+    shared = ["-std=c++17", "-fvisibility=hidden", "-w", "-shared", "-fPIC"]
+    if setting.device is Device.OPTIMISED:
+        return [str(toolchain.find_cxx()), *torch_headers(), *" ".join(cpu_flags()).split(), *shared]
     contraction = ["-march=native", "-ffp-contract=fast"] if setting.fma else ["-ffp-contract=off"]
     is_checked = setting.device is Device.WIDTHS or setting.checks
     level = "-O0" if is_checked else "-O1"  # compilers take long to inline checks
-    flags = ["-std=c++17", level, *contraction, "-fvisibility=hidden", "-w", "-shared", "-fPIC"]
-    return [str(toolchain.find_cxx()), *torch_headers(), "-x", "c++", *flags, *setting.checks]
+    flags = ["-x", "c++", level, *contraction, *shared]
+    return [str(toolchain.find_cxx()), *torch_headers(), *flags, *setting.checks]
 
 
 def _dimensions(signature: Signature) -> tuple[str, ...]:

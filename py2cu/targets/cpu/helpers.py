@@ -12,6 +12,7 @@ from py2cu import ir
 from py2cu.builtins.atomics import atomic_helper
 from py2cu.builtins.launch import WARP_SIZE
 from py2cu.ir.visit import all_expressions
+from py2cu.targets.cpu.hide_counters import HELPER as HIDE_COUNTER
 from py2cu.targets.cxx.calls import is_collective_builtin
 from py2cu.targets.cxx.helpers.catalogue import TargetHelpers, atomic
 
@@ -143,6 +144,15 @@ template <typename T>
     return atomic_update(at, [=](T old) {{ return old == compare ? value : old; }});
 }}
 """,
+    HIDE_COUNTER: """\
+// A counter that the compiler does not know for one: gcc 12 vectorizes some searches for an index wrongly.
+template <typename T>
+{prefix} T hide_counter(T value)
+{{
+    asm("" : "+r"(value));
+    return value;
+}}
+""",
     "WarpLanes": _LANES,
     "shfl_sync": _shuffle(
         "shfl_sync", "lane `from` of the segment", "from", "segment + (from % width + width) % width"
@@ -201,4 +211,6 @@ def helpers_of_threads(kernel: ir.Kernel) -> tuple[str, ...]:
                     is_collective_builtin(function) and (name := function.rpartition(".")[2]) in HELPERS
                 ):
                     helpers |= {"WarpLanes": None, name: None}
+                case ir.Call(function=function) if function == HIDE_COUNTER:
+                    helpers |= {HIDE_COUNTER: None}
     return tuple(helpers)
