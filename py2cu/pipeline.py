@@ -34,6 +34,7 @@ from py2cu.passes.canonical.name_strides import name_strides
 from py2cu.passes.canonical.resolve_extents import resolve_extents
 from py2cu.passes.canonical.uniquify_dimensions import uniquify_dimensions
 from py2cu.passes.canonical.widen_floats import widen_floats
+from py2cu.passes.canonical.widen_naturals import widen_naturals
 from py2cu.passes.checks.barriers import check_barriers
 from py2cu.passes.checks.definite_assignment import check_definite_assignment
 from py2cu.passes.checks.dimensions import check_dimensions
@@ -140,6 +141,7 @@ LOWERINGS: Final = (
         everywhere(evaluate_once),
         everywhere(make_complex),
         check_once,
+        widen_naturals,
         everywhere(divide_integers),
         name_strides,
         choose_integer_widths,

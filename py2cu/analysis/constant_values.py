@@ -17,11 +17,13 @@ from py2cu import ir
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.ir.operators import ARITHMETIC, BITWISE, UNARY
-from py2cu.ir.visit import children, expressions, statements
+from py2cu.ir.visit import all_expressions, children, expressions, statements
 
 _LOW: Final = -(1 << 63)
 _HIGH: Final = (1 << 63) - 1
+_UNSIGNED: Final = (1 << 64) - 1
 _BITS: Final = 64
+_NATURAL: Final = frozenset(["+", "*", "|", "^", "&", "<<"])
 _HINT: Final = "Python integers are exact to 64 bits: use a smaller number or a float"
 
 
@@ -50,10 +52,22 @@ _UNKNOWN: Final = (ArithmeticError, TypeError, ValueError)  # division by zero a
 
 
 def check_constants(body: ir.Block, reporter: Reporter) -> None:
-    """Refuse every constant expression beyond 64 bits, at the innermost place; typed kernels only."""
+    """Refuse every constant expression beyond 64 bits, at the innermost place; typed kernels only.
+
+    Numbers of 64 bits without a sign are meant where a mask has as many: `h * P & 0xFFFFFFFFFFFFFFFF`.
+    """
+    most = _UNSIGNED if any(map(_is_wide_mask, all_expressions(body))) else _HIGH
     for stmt in statements(body):
         for expr in expressions(stmt):
-            constant_value(expr, reporter)
+            constant_value(expr, reporter, most)
+
+
+def _is_wide_mask(expr: ir.Expr) -> bool:
+    match expr:
+        case ir.Binary(op="&", left=left, right=right, type=ir.PythonType()):
+            return any(isinstance(side, ir.Constant) and _HIGH < side.value <= _UNSIGNED for side in (left, right))
+        case _:
+            return False
 
 
 def items_of_table(load: ir.Load, table: ir.ArrayDecl) -> list[bool | int | float]:
@@ -67,12 +81,12 @@ def items_of_table(load: ir.Load, table: ir.ArrayDecl) -> list[bool | int | floa
     return [table.values[place] for place in places]
 
 
-def constant_value(expr: ir.Expr, reporter: Reporter | None = None) -> int | None:
-    """The value of a constant integer expression; None if it depends on arguments, or exceeds 64 bits (reported)."""
+def constant_value(expr: ir.Expr, reporter: Reporter | None = None, most: int = _HIGH) -> int | None:
+    """The value of a constant integer expression; None if it depends on arguments, or exceeds `most` (reported)."""
     is_integer = isinstance(expr.type, ir.PythonType) and expr.type in (ir.PY_INT, ir.PY_BOOL)
     if not is_integer and reporter is None:
         return None  # nobody needs the value, and nothing is reported
-    parts = [constant_value(child, reporter) for child in children(expr)]
+    parts = [constant_value(child, reporter, most) for child in children(expr)]
     if not is_integer:
         return None
     numbers = [part for part in parts if part is not None]
@@ -92,12 +106,18 @@ def constant_value(expr: ir.Expr, reporter: Reporter | None = None) -> int | Non
             value = _computed(UNARY[op], numbers)
         case ir.Call(function=function) if function in _CALLS:
             value = _computed(_CALLS[function], numbers)
-    if value is None or _LOW <= value <= _HIGH:
+    if value is None or _LOW <= value <= _HIGH or (value <= most and _is_natural(expr, value)):
         return value
     if reporter is not None:
         what = "this constant" if isinstance(expr, ir.Constant) else "this"
         reporter.error("P305", f"{what} does not fit 64 bits", expr.span, _HINT)
     return None
+
+
+def _is_natural(expr: ir.Expr, value: int) -> bool:
+    """True for an integer beyond an int64 that `widen_naturals` computes in uint64."""
+    is_exact = isinstance(expr, ir.Constant) or (isinstance(expr, ir.Binary) and expr.op in _NATURAL)
+    return is_exact and _HIGH < value <= _UNSIGNED
 
 
 def _float_constant(expr: ir.Expr) -> float | None:

@@ -168,6 +168,7 @@ class Kernel:
     in_place: tuple[
         tuple[str, str], ...
     ] = ()  # set by find_in_place_pairs: a written array, and an input that it may be
+    natural_lines: tuple[int, ...] = ()  # set by widen_naturals: with Python integers that a uint64 holds
     negative_indices: tuple[NegativeIndex, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
     bounds: tuple[
         IndexBound, ...

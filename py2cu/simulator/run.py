@@ -167,6 +167,7 @@ class _Simulation:
             self.function.__code__.co_filename,
             signature.negative_indices,
             signature.allocs,
+            signature.natural_lines,
             contracts=self.contracts,
             operation_limit=self.operations,
         )

@@ -44,6 +44,7 @@ class ThreadState(LaunchState):
     __slots__ = (
         "_allocs",
         "_findings",
+        "_natural_lines",
         "_negative_indices",
         "contracts",
         "has_atomics",
@@ -71,6 +72,7 @@ class ThreadState(LaunchState):
         self.operation_limit = math.inf  # above which the launch ends
         self._findings: dict[tuple[str, str, int], Finding] = {}
         self._negative_indices: frozenset[NegativeIndex] = frozenset()
+        self._natural_lines: frozenset[int] = frozenset()
         self._allocs: dict[int, list[str]] = {}
 
     def start(
@@ -78,6 +80,7 @@ class ThreadState(LaunchState):
         kernel_file: str = "",
         negative_indices: Iterable[NegativeIndex] = (),
         allocs: Iterable[tuple[int, str]] = (),
+        natural_lines: Iterable[int] = (),
         *,
         contracts: bool = True,
         operation_limit: float = math.inf,
@@ -88,6 +91,7 @@ class ThreadState(LaunchState):
         self.has_atomics, self.spin_budget = False, math.inf
         self.operations, self.operation_limit = 0, operation_limit
         self._negative_indices, self._allocs = frozenset(negative_indices), {}
+        self._natural_lines = frozenset(natural_lines)
         for line, name in allocs:
             self._allocs.setdefault(line, []).append(name)
 
@@ -105,6 +109,11 @@ class ThreadState(LaunchState):
     def is_constant_negative_index(self, axis: int, index: int) -> bool:
         """Whether the running line has this negative index as a constant, which the compiled kernel supports."""
         return NegativeIndex(kernel_line(), axis, index) in self._negative_indices
+
+    @property
+    def takes_uint64(self) -> bool:
+        """Whether the compiled kernel computes the Python integers of the running line modulo 2**64."""
+        return bool(self._natural_lines) and kernel_line() in self._natural_lines
 
     def array_names(self) -> list[str]:
         """The names of the arrays that the running line makes."""

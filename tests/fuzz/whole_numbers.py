@@ -156,3 +156,31 @@ def search(w: Writer) -> None:
             with w.block(f"if {test}:"):
                 w.add(f"{best} = {at}")
     w.declare(Value("", Kind.INT, -1, 8), best)
+
+
+# What hashes and random numbers compute, of a natural number below 2**64 and of one below 2**32.
+MIXES: Final = (
+    "({h} ^ ({h} >> 30)) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF", "{k} * 0xD2511F53", "{h} % 1000003", "{h} ^ {k}",
+    "{h} * 0x5851F42D4C957F2D + {k} & 0xFFFFFFFFFFFFFFFF", "({h} << 13 ^ {h}) & 0xFFFFFFFFFFFFFFFF", "max({h}, {k})",
+    "({h} << 7 | {h} >> 57) & 0xFFFFFFFFFFFFFFFF", "({k} * 0xCD9E8D57 >> 32) * {k}", "{h} // 3 + {k}",
+    "({h} >> 32) * ({h} & 0xFFFFFFFF)", "{h} & 0xFFFFFFFFFF | {k} << 20", "min({h}, 1 << 63)", "{k} * {k} ^ {h} >> 1",
+    "{h} if {h} > 0x8000000000000000 else {h} >> 1",
+)  # fmt: skip
+DIGESTS: Final = (
+    "{h} % 997", "{h} >> 40", "({h} >> 11) % 9973", "{h} // 0x20000000000000", "int({h} >= 1 << 63)", "{h} & 1023",
+    "int({h} / 18446744073709551616.0 * 900)", "round({h} * 2.0**-60)", "{h} * 3 & 255", "int({h} == {k} * {k})",
+)  # fmt: skip
+
+
+@statement_of(2, nests=True)
+def mixed_bits(w: Writer) -> None:
+    """A number of 64 bits without a sign, in Python's integers."""
+    h, k = w.fresh("h"), w.fresh("h")
+    w.add(f"{k} = {fitted(value(w, Kind.INT, 1), -(2**40), 2**40).text} & 0xFFFFFFFF")
+    w.add(f"{h} = {w.pick([k, '0xFFFFFFFFFFFFFFFF', '0xCBF29CE484222325', f'{k} * {k}'])}")
+    with w.block(w.pick(["if True:", f"if {condition(w, 1)}:", f"for {w.fresh('k')} in range(3):"])):
+        for _ in range(w.pick([1, 2])):
+            w.add(f"{h} = {w.pick(MIXES).format(h=h, k=k)}")
+        if w.chance(2):
+            w.add(f"{k} = {h} >> {w.pick([32, 40])}")
+    w.add(f"{w.declare(Value('', Kind.INT, 0, 1024)).text} = {w.pick(DIGESTS).format(h=h, k=k)}")

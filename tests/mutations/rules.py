@@ -317,6 +317,42 @@ MUTATIONS: Final = (
         ("if then in _compared(test) or orelse in _compared(test):", "if False:", "kept:negated"),
     ),
     *_rule(
+        "natural numbers are exact to 64 bits",
+        ("return most is not None and _INT64_MAX < most <= UINT64_MAX", "return False", "cpu:naturals.random"),
+        ("if op in _BY_SIGN and (", "if op in () and (", "cpu:naturals.uniform"),
+        (
+            "return with_fields(expr, left=self.modular(left), right=self.modular(right))",
+            "return expr",
+            "kept:naturals",
+        ),
+        (
+            "case ir.Convert(value=value, type=type_) if self.is_wide(value)",
+            "case ir.Convert(value=value, type=type_) if False",
+            "kept:naturals",
+        ),
+        ("and any(map(self.is_wide, args))", "and False", "kept:naturals"),
+        (
+            "self.require_natural(expr, left, right)\n                return",
+            "return",
+            "refused:natural_beside_negative",
+        ),
+        ("self.refuse_unmasked(expr)", "pass", "refused:natural_without_mask"),
+        ("None if known is None or most is None else max(known, most)", "most", "kept:naturals"),
+        (
+            "scope |= {name: _joined([scope[name], otherwise[name]]) for",
+            "scope |= {name: scope[name] for",
+            "kept:naturals",
+        ),
+        ("_joined([fact, changed[name]]) if name in changed else fact", "fact", "kept:naturals"),
+        ("return (1 << max(a.bit_length(), b.bit_length())) - 1", "return max(a, b)", "kept:naturals"),
+        ("most = _UNSIGNED if any(", "most = _UNSIGNED if True or any(", "refused:constants_beyond_64_bits"),
+        (
+            "if not LONG_LOW <= value <= LONG_HIGH and not THREAD.takes_uint64:",
+            "if not LONG_LOW <= value <= LONG_HIGH:",
+            "tests/unit/simulator/test_simulate.py::test_natural_numbers_of_64_bits_are_no_finding",
+        ),
+    ),
+    *_rule(
         "gcc vectorizes no search wrongly",
         ("    if not found:", "    if True:", "optimised:searches.nearest"),
         ('return "then", value', 'return "", stmt.value', "optimised:searches.before"),

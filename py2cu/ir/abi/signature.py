@@ -78,6 +78,7 @@ class Signature:
     negative_indices: tuple[
         NegativeIndex, ...
     ] = ()  # negative constant indices: compiled code counts no others from the end
+    natural_lines: tuple[int, ...] = ()  # lines on which compiled Python integers may be up to 2**64 - 1
     allocs: tuple[tuple[int, str], ...] = ()  # the line and the name of each thread-local array
     shared: Parameter | None = None  # the block's dynamic shared memory, which no call passes
     barrier: str | None = None  # the parameter that is the block's barrier

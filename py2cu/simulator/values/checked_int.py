@@ -59,7 +59,7 @@ def division_by_zero(a: object, symbol: str, b: object) -> ZeroDivisionError:
 
 def check_64_bits(value: int, *operation: object) -> CheckedInt:
     """`value` as a `CheckedInt`, reported if 64 bits do not hold it."""
-    if not LONG_LOW <= value <= LONG_HIGH:
+    if not LONG_LOW <= value <= LONG_HIGH and not THREAD.takes_uint64:
         spelled = " ".join(map(str, operation))
         THREAD.report(BEYOND_64_BITS, f"{spelled} is {value}", is_open=True)
     return CheckedInt(value)

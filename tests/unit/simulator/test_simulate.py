@@ -3,6 +3,7 @@
 import math
 import math as m
 import sys
+from dataclasses import replace
 from math import sqrt as root
 
 import numpy as np
@@ -162,6 +163,20 @@ def test_a_python_integer_that_wraps_is_reported():
     (finding,) = report.findings
     assert "wraps in `out`" in str(finding)
     assert finding.line == kernel.__code__.co_firstlineno + 1
+
+
+@pytest.mark.parametrize("is_natural", [False, True])
+def test_natural_numbers_of_64_bits_are_no_finding(is_natural):
+    """On the lines that the signature names: there the compiled kernel computes in uint64."""
+
+    def product(i, x, out):
+        out[i] = (int(x[i]) + 2**32 - 1) * 0xFFFFFFFF >> 32
+
+    lines = (product.__code__.co_firstlineno + 1,) if is_natural else ()
+    sig = replace(unary("int64", "int64"), natural_lines=lines)
+    out, report = run(product, torch.zeros(2, dtype=torch.int64), torch.int64, sig=sig)
+    assert out.tolist() == [2**32 - 2] * 2
+    assert len(report.findings) == (0 if is_natural else 1)
 
 
 def test_a_negative_index_is_reported_and_means_the_end():

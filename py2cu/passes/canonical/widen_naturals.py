@@ -1,0 +1,236 @@
+"""Computes in uint64 what an int64 does not hold: Python integers that are surely not negative and less than 2**64.
+
+    product = a * b          uint64(a) * uint64(b)               a and b are at most 2**32 - 1
+    high = product >> 32     int64(uint64(product) >> 32)        a shift of the int64 would copy its sign
+    h = (h ^ x) * P & M64    (uint64(h) ^ uint64(x)) * P & M64   all that the mask leaves is exact
+
+A local that only gets such integers becomes a uint64. Any other integer of 64 bits keeps the low bits in an int64, and
+operations on which its sign has no effect stay as they are. The lines of these computations are kept: there the
+simulator reports no integer beyond 64 bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from py2cu import ir
+from py2cu.analysis.natural_bounds import UINT64_MAX, NaturalBounds
+from py2cu.analysis.ranges import Ranges
+from py2cu.builtins import ROWS, Bound
+from py2cu.diagnostics import Reporter
+from py2cu.dtypes import U64, Kind
+from py2cu.ir.rewrite import map_blocks, map_children, map_expressions, rebuild_block, with_fields
+from py2cu.ir.visit import all_expressions, statements
+
+_UINT64: Final = ir.ElementType(U64)
+_INT64_MAX: Final = 2**63 - 1
+_LARGE: Final = 2**31  # without a constant or an element that large, no integer gets beyond an int64
+_MODULAR: Final = frozenset(["+", "-", "*", "&", "|", "^", "<<"])  # their low bits depend on low bits alone
+_BY_SIGN: Final = frozenset([">>", "//", "%"])
+
+
+def widen_naturals(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
+    """The kernel and its device functions with such integers in uint64."""
+    callers = (kernel, *kernel.functions)
+    if not any(_is_large(expr) for caller in callers for expr in all_expressions(caller.body)):
+        return kernel
+    bounds = NaturalBounds(kernel)
+    first, *functions = (_Widening(caller, bounds, reporter.within(caller.origin)).run() for caller in callers)
+    return with_fields(first, functions=tuple(functions))
+
+
+def _is_large(expr: ir.Expr) -> bool:
+    match expr:
+        case ir.Constant(value=int(value), type=ir.PythonType()):
+            return value >= _LARGE
+        case ir.Convert(value=value, type=ir.PythonType(kind=Kind.INT)) if isinstance(value.type, ir.ElementType):
+            return value.type.dtype.high >= _LARGE and not value.type.dtype.signed
+        case _:
+            return False
+
+
+@dataclass(slots=True)
+class _Widening:
+    """The rewriting of one function. `exact` keeps the value of an expression, `modular` its low 64 bits, as uint64."""
+
+    kernel: ir.Kernel
+    bounds: NaturalBounds
+    reporter: Reporter
+    lines: set[int] = field(default_factory=set)
+    ranges: Ranges | None = None
+
+    def run(self) -> ir.Kernel:
+        body = self.block(self.kernel.body)
+        if not self.lines:
+            return self.kernel
+        lines = tuple(sorted({*self.kernel.natural_lines, *self.lines}))
+        return _with_uint64_locals(with_fields(self.kernel, body=body, natural_lines=lines))
+
+    def block(self, block: ir.Block) -> ir.Block:
+        return tuple(self.statement(stmt) for stmt in block)
+
+    def statement(self, stmt: ir.Stmt) -> ir.Stmt:
+        match stmt:
+            case ir.Print(values=values):
+                return with_fields(stmt, values=tuple(map(self.shown, values)))
+            case ir.Assert(test=test, values=values):
+                return with_fields(stmt, test=self.exact(test), values=tuple(map(self.shown, values)))
+            case ir.If(test=test) | ir.While(test=test):
+                return map_blocks(with_fields(stmt, test=self.exact(test)), self.block)
+            case ir.For(start=start, stop=stop, step=step):
+                start, stop, step = map(self.exact, (start, stop, step))
+                return map_blocks(with_fields(stmt, start=start, stop=stop, step=step), self.block)
+            case _:
+                return map_expressions(stmt, self.exact)
+
+    def shown(self, value: ir.Expr) -> ir.Expr:
+        return self.modular(value) if self.is_wide(value) else self.exact(value)
+
+    def is_wide(self, expr: ir.Expr) -> bool:
+        """True for an integer that is surely natural, that an int64 may not hold, and that a uint64 does."""
+        most = self.bounds.of(expr) if expr.type == ir.PY_INT else None
+        return most is not None and _INT64_MAX < most <= UINT64_MAX
+
+    def is_natural(self, expr: ir.Expr) -> bool:
+        """True for an integer that a uint64 surely holds."""
+        most = self.bounds.of(expr)
+        if most is not None:
+            return most <= UINT64_MAX
+        self.ranges = self.ranges or Ranges(self.kernel)
+        return self.ranges.of(expr).is_natural
+
+    def exact(self, expr: ir.Expr) -> ir.Expr:
+        """`expr` with its value; beyond an int64, with its low 64 bits in one."""
+        match expr:
+            case ir.Binary(op="&", type=ir.PythonType()) if not self.is_wide(expr) and not self.has_wide_constant(expr):
+                return map_children(expr, self.low_bits)
+            case ir.Constant() if self.is_wide(expr):
+                return self.as_int(self.modular(expr))
+            case ir.Binary(op=op, type=ir.PythonType()) if op in _MODULAR and (
+                self.is_wide(expr) or (op == "&" and self.has_wide_constant(expr))
+            ):
+                return self.as_int(self.modular(expr))
+            case ir.Binary(op=op, type=ir.PythonType()) if op in _MODULAR and self.has_wide_constant(expr):
+                self.refuse_unmasked(expr)
+                return expr
+            case ir.Binary(op=op, left=left, right=right, type=ir.PythonType(kind=Kind.INT)) if op in _BY_SIGN and (
+                self.is_wide(left) or self.is_wide(right)
+            ):
+                self.require_natural(expr, left, right)
+                return self.as_int(ir.Binary(op, self.modular(left), self.modular(right), expr.span, _UINT64))
+            case ir.Compare(left=left, right=right) if self.is_wide(left) or self.is_wide(right):
+                self.require_natural(expr, left, right)
+                self.lines.add(expr.span.line)
+                return with_fields(expr, left=self.modular(left), right=self.modular(right))
+            case ir.Convert(value=value, type=type_) if self.is_wide(value) and type_ != ir.PY_INT:
+                self.lines.add(expr.span.line)
+                return with_fields(expr, value=self.modular(value))
+            case ir.Call(function=function, args=args) if (
+                function in ROWS
+                and ROWS[function].range in (Bound.GREATEST, Bound.LEAST)
+                and any(map(self.is_wide, args))
+            ):
+                self.require_natural(expr, *args)
+                return self.as_int(with_fields(expr, args=tuple(map(self.modular, args)), type=_UINT64))
+            case _:
+                return map_children(expr, self.exact)
+
+    def low_bits(self, expr: ir.Expr) -> ir.Expr:
+        """`expr` below a mask of fewer than 64 bits: sums and products need not be exact beyond these."""
+        if isinstance(expr, ir.Binary) and expr.op in _MODULAR and isinstance(expr.type, ir.PythonType):
+            return map_children(expr, self.low_bits)
+        return self.exact(expr)
+
+    def modular(self, expr: ir.Expr) -> ir.Expr:
+        """The low 64 bits of an integer, as a uint64."""
+        self.lines.add(expr.span.line)
+        match expr:
+            case ir.Constant(value=value):
+                return with_fields(expr, value=int(value) % (UINT64_MAX + 1), type=_UINT64)
+            case ir.Binary(op=op, left=left, right=right, type=ir.PythonType(kind=Kind.INT)) if op in _MODULAR:
+                return ir.Binary(op, self.modular(left), self.modular(right), expr.span, _UINT64)
+            case ir.Select(then=then, orelse=orelse, type=ir.PythonType(kind=Kind.INT)):
+                test = self.exact(expr.test)
+                return ir.Select(test, self.modular(then), self.modular(orelse), expr.span, _UINT64)
+            case _:
+                return _as_uint64(self.exact(expr))
+
+    def as_int(self, value: ir.Expr) -> ir.Expr:
+        self.lines.add(value.span.line)
+        return ir.Convert(value, ir.PY_INT, value.span)
+
+    def has_wide_constant(self, expr: ir.Expr) -> bool:
+        """True if an operator that keeps low bits has a constant beyond an int64 below it."""
+        match expr:
+            case ir.Constant():
+                return self.is_wide(expr)
+            case ir.Binary(op=op, left=left, right=right) if op in _MODULAR:
+                return self.has_wide_constant(left) or self.has_wide_constant(right)
+            case _:
+                return False
+
+    def refuse_unmasked(self, expr: ir.Expr) -> None:
+        self.reporter.error(
+            "P305",
+            "this may be negative, or not fit 64 bits",
+            expr.span,
+            "keep its low 64 bits: `& 0xFFFFFFFFFFFFFFFF`",
+        )
+
+    def require_natural(self, expr: ir.Expr, *operands: ir.Expr) -> None:
+        """Refuse an operation on an integer that only a uint64 holds and one that may be negative, or is greater."""
+        for operand in operands:
+            if not self.is_natural(operand):
+                wide = next(each for each in operands if self.is_wide(each))
+                quote = self.reporter.file.quote
+                self.reporter.error(
+                    "P305",
+                    f"`{quote(wide.span)}` may exceed the greatest int64, and `{quote(operand.span)}` may be negative",
+                    expr.span,
+                    f"compute both in uint64: `np.uint64({quote(wide.span)})` and `np.uint64({quote(operand.span)})`",
+                )
+                return
+
+
+def _as_uint64(value: ir.Expr) -> ir.Expr:
+    if isinstance(value, ir.Convert) and value.value.type == _UINT64:
+        return value.value
+    return ir.Convert(value, _UINT64, value.span)
+
+
+def _with_uint64_locals(kernel: ir.Kernel) -> ir.Kernel:
+    """The kernel in which locals that only get converted uint64 are uint64 themselves."""
+    values: dict[str, list[ir.Expr]] = {}
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, ir.Assign):
+            values.setdefault(stmt.name, []).append(stmt.value)
+    parameters = {parameter.name for parameter in kernel.parameters}
+    names = {
+        name
+        for name, assigned in values.items()
+        if name not in parameters
+        and all(isinstance(each, ir.Convert) and each.value.type == _UINT64 for each in assigned)
+    }
+    if not names:
+        return kernel
+
+    def change(expr: ir.Expr) -> ir.Expr:
+        match expr:
+            case ir.Name(id=name) if name in names:
+                return ir.Convert(with_fields(expr, type=_UINT64), ir.PY_INT, expr.span)
+            case ir.Convert(value=ir.Convert(value=inner, type=ir.PythonType()), type=type_) if (
+                type_ == inner.type == _UINT64
+            ):
+                return inner
+            case _:
+                return expr
+
+    def change_statement(stmt: ir.Stmt) -> ir.Block:
+        if isinstance(stmt, ir.Assign) and stmt.name in names:
+            return (with_fields(stmt, value=_as_uint64(stmt.value)),)
+        return (stmt,)
+
+    body = rebuild_block(kernel.body, change, change_statement)
+    locals_ = tuple((name, _UINT64 if name in names else type_) for name, type_ in kernel.locals)
+    return with_fields(kernel, body=body, locals=locals_)
