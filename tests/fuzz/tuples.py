@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from py2cu.dtypes import BOOL, Kind
-from tests.fuzz.expressions import cast_name, condition
+from py2cu.dtypes import BOOL, F32, Kind
+from tests.fuzz.expressions import cast_name, condition, value
 from tests.fuzz.statements import assignable, statement_of, unpack
 from tests.fuzz.writer import DTYPES, Value, Writer
 
@@ -142,3 +142,16 @@ def row_of_a_tuple(w: Writer) -> None:
     for at in ("0, 0", "0, 1", "1, 0", "1, 1"):
         w.add(f"{w.declare(Value('', dtype)).text} = {array}[{at}]")
     return None
+
+
+@statement_of()
+def comparison_of_tuples(w: Writer) -> None:
+    """Of two of the same numbers, or of one with another length."""
+    some, others = ([value(w, w.pick([Kind.INT, F32]), 1).text for _ in range(w.pick([2, 2, 3]))] for _ in range(2))
+    if w.chance(2):
+        others[0] = some[0]
+    compared = w.pick(["==", "!=", "<", "<=", ">", ">="])
+    test = f"({', '.join(some)}) {compared} ({', '.join(others)})"
+    if w.chance(4):
+        test = f"({', '.join(some)}) {w.pick(['in', 'not in'])} (({', '.join(others)}), (1, 2))"
+    w.add(f"{w.declare(Value('', Kind.BOOL)).text} = {test}")

@@ -177,7 +177,8 @@ def mixed_bits(w: Writer) -> None:
     """A number of 64 bits without a sign, in Python's integers."""
     h, k = w.fresh("h"), w.fresh("h")
     w.add(f"{k} = {fitted(value(w, Kind.INT, 1), -(2**40), 2**40).text} & 0xFFFFFFFF")
-    w.add(f"{h} = {w.pick([k, '0xFFFFFFFFFFFFFFFF', '0xCBF29CE484222325', f'{k} * {k}'])}")
+    first = w.pick([k, "0xFFFFFFFFFFFFFFFF", "0xCBF29CE484222325", f"{k} * {k}"])
+    w.add(f"{h} = {first} & 0xFFFFFFFFFFFFFFFF")
     with w.block(w.pick(["if True:", f"if {condition(w, 1)}:", f"for {w.fresh('k')} in range(3):"])):
         for _ in range(w.pick([1, 2])):
             w.add(f"{h} = {w.pick(MIXES).format(h=h, k=k)}")

@@ -290,7 +290,7 @@ MUTATIONS: Final = (
         ),
         ("test = ir.unconverted(expr.left)", "test = expr.left", "cpu:boolean_operators.before_it_meets"),
         (
-            'result = link if result is None else ir.BoolOp("and", result, link, self.scope.span_of(node))',
+            'result = link if result is None else ir.BoolOp("and", result, link, scope.span_of(node))',
             "result = link",
             "cpu:comparisons",
         ),
@@ -350,6 +350,31 @@ MUTATIONS: Final = (
             "if not LONG_LOW <= value <= LONG_HIGH and not THREAD.takes_uint64:",
             "if not LONG_LOW <= value <= LONG_HIGH:",
             "tests/unit/simulator/test_simulate.py::test_natural_numbers_of_64_bits_are_no_finding",
+        ),
+    ),
+    *_rule(
+        "tuples are compared number by number",
+        (
+            'ir.BoolOp("and" if op == "==" else "or", a, b, span), tests',
+            'ir.BoolOp("and", a, b, span), tests',
+            "cpu:tuples_compared.compared",
+        ),
+        (
+            "ir.Constant((len(some) == len(others)) is (op ==",
+            "ir.Constant(True is (op ==",
+            "cpu:tuples_compared.compared",
+        ),
+        ("is_one = isinstance(a, ir.Name) and", "is_one = False and", "cpu:tuples_compared.greatest"),
+        (
+            "ir.Constant(_ORDER[op](len(some), len(others)), span)",
+            "ir.Constant(True, span)",
+            "cpu:tuples_compared.compared",
+        ),
+        ("_compare_items(op[0], a, b, span),", "_compare_items(op, a, b, span),", "cpu:tuples_compared.compared"),
+        (
+            'if op in ("==", "!="):\n            return ir.Constant(op == "!=", span)',
+            'if op in ("==", "!="):\n            return ir.Constant(True, span)',
+            "cpu:tuples_compared.compared",
         ),
     ),
     *_rule(

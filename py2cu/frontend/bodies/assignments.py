@@ -20,7 +20,7 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.builtins import find_pair_formula
-from py2cu.frontend.bodies.expressions import ExpressionReader, is_starred
+from py2cu.frontend.bodies.expressions import ExpressionReader
 from py2cu.frontend.bodies.formulas import expand
 from py2cu.frontend.bodies.parts import is_part, read_part
 from py2cu.frontend.bodies.scope import Scope
@@ -31,7 +31,7 @@ from py2cu.frontend.bodies.tables import constant_value, find_row
 from py2cu.frontend.bodies.tuples.items import Item, as_item
 from py2cu.frontend.bodies.tuples.values import open_tuple
 from py2cu.frontend.bodies.views import View, is_fixed
-from py2cu.frontend.names.syntax import assigned_names, nodes_in
+from py2cu.frontend.names.syntax import assigned_names, is_starred, nodes_in
 from py2cu.frontend.rewrites.targets import rewrite_names
 from py2cu.ir.visit import is_duplicable, names_in, walk
 from py2cu.source import Span

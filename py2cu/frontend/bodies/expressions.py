@@ -6,7 +6,6 @@ every error of a file.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,8 +14,8 @@ import libcst as cst
 from py2cu import builtins, ir
 from py2cu.builtins.launch import LANE
 from py2cu.frontend.bodies.calls import CallReader
+from py2cu.frontend.bodies.comparisons import read_comparison
 from py2cu.frontend.bodies.methods import read_rank, read_shape, refuse_attribute
-from py2cu.frontend.bodies.none_tests import read_none_test
 from py2cu.frontend.bodies.parts import (
     Element,
     is_array,
@@ -32,9 +31,8 @@ from py2cu.frontend.bodies.tables import constant_value, read_lookup
 from py2cu.frontend.bodies.tuples.values import choose, read_display, read_item
 from py2cu.frontend.bodies.views import View
 from py2cu.frontend.names.constants import Value, check_64_bits
-from py2cu.frontend.names.operators import BINARY, COMPARISONS, UNARY
-from py2cu.frontend.names.syntax import named_in, source_text
-from py2cu.frontend.rewrites.comparisons import rewrite_comparison
+from py2cu.frontend.names.operators import BINARY, UNARY
+from py2cu.frontend.names.syntax import source_text
 from py2cu.frontend.rewrites.subscripts import rewrite_slices
 from py2cu.ir.complex_numbers import is_literal, literal
 from py2cu.source import Span
@@ -103,7 +101,7 @@ class ExpressionReader:
                 with self.scope.hoisted.conditional(f"what stands behind `{word}` may not be computed"):
                     return ir.BoolOp(word, first, self.read(right), span)
             case cst.Comparison():
-                return self._read_comparison(node)
+                return read_comparison(node, self.scope, self.read)
             case cst.IfExp(test=test, body=body, orelse=orelse):
                 condition = self.read(test)
                 with self.scope.hoisted.conditional("only one of the two values is computed"):
@@ -250,42 +248,6 @@ class ExpressionReader:
     def _read_launch(self, node: cst.Name | cst.Attribute, launched: str, axis: str) -> ir.Expr:
         return ir.LaunchIndex(launched, axis, self.scope.span_of(node))
 
-    def _read_comparison(self, node: cst.Comparison) -> ir.Expr:
-        """`a < b <= c` is `a < b and b <= c`: operands have no effects, so reading `b` twice changes nothing."""
-        if (test := read_none_test(node, self.scope)) is not None:
-            return test
-        left = self.read(node.left)
-        result: ir.Expr | None = None
-        for target in node.comparisons:
-            if result is not None and (named := named_in(target)):
-                what = f"`:=` assigns `{source_text(named[0].target)}` only where the comparison before it holds"
-                self.scope.error("P103", what, named[0], "write the comparisons with `and`, in an `if` each")
-            link, left = self._read_link(left, target, node)
-            result = link if result is None else ir.BoolOp("and", result, link, self.scope.span_of(node))
-        assert result is not None
-        return result
-
-    def _read_link(self, left: ir.Expr, target: cst.ComparisonTarget, node: cst.Comparison) -> tuple[ir.Expr, ir.Expr]:
-        """One comparison of a chain, and its right operand."""
-        span, operator = self.scope.span_of(node), type(target.operator)
-        match target.comparator:
-            case (
-                cst.Tuple(elements=[_, *_] as elements)
-                | cst.List(elements=[_, *_] as elements)
-                | cst.Set(elements=[_, *_] as elements)
-            ) if operator in (cst.In, cst.NotIn) and not any(map(is_starred, elements)):
-                values = [self.read(element.value) for element in elements]
-                links: list[ir.Expr] = [ir.Compare("==", left, value, span) for value in values]
-                is_in = functools.reduce(lambda some, link: ir.BoolOp("or", some, link, span), links)
-                return (is_in if operator is cst.In else ir.Unary("not", is_in, span)), left
-        if operator not in COMPARISONS:
-            what = "kernels compare with == != < <= > >=, and with `in` a tuple"
-            value = self.scope.reporter.file.quote(left.span)
-            self.scope.error("P103", what, target, f"`{rewrite_comparison(value, target, self.scope.environment)}`")
-            return ir.Constant(False, span), left
-        right = self.read(target.comparator)
-        return ir.Compare(COMPARISONS[operator], left, right, span), right
-
     def _read_subscript(self, node: cst.Subscript) -> ir.Expr:
         span = self.scope.span_of(node)
         self.scope.hoisted.reads.has_elements = True
@@ -393,7 +355,3 @@ class ExpressionReader:
         word = _WORDS.get(type(node), "this expression")
         self.scope.error("P103", f"{word} is not supported in a kernel", node, _INSTEAD.get(type(node), _NUMBERS_ONLY))
         return ir.Constant(0, self.scope.span_of(node))
-
-
-def is_starred(element: cst.BaseElement) -> bool:
-    return isinstance(element, cst.StarredElement)

@@ -13,7 +13,7 @@ from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.views import ZERO, View, larger, minus, plus, smaller
-from py2cu.frontend.names.syntax import source_text
+from py2cu.frontend.names.syntax import is_starred, source_text
 from py2cu.frontend.rewrites.subscripts import rewrite_brackets, rewrite_slices
 from py2cu.ir.abi.parameters import NegativeIndex
 
@@ -98,14 +98,10 @@ def subscripts(node: cst.Subscript) -> list[cst.BaseSlice]:
     """The indices and slices between the brackets, also of `x[(i, j)]`."""
     parts = [element.slice for element in node.slice]
     match parts:
-        case [cst.Index(value=cst.Tuple(elements=elements), star=None)] if not any(map(_is_starred, elements)):
+        case [cst.Index(value=cst.Tuple(elements=elements), star=None)] if not any(map(is_starred, elements)):
             return [cst.Index(value=element.value) for element in elements]
         case _:
             return parts
-
-
-def _is_starred(element: cst.BaseElement) -> bool:
-    return isinstance(element, cst.StarredElement)
 
 
 def read_subscript(node: cst.Subscript, scope: Scope, read: Read) -> View | Element | None:

@@ -149,3 +149,7 @@ def all_parameters(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
     """Every plain parameter of `function`, in order."""
     params = function.params
     return (*params.posonly_params, *params.params, *params.kwonly_params)
+
+
+def is_starred(element: cst.BaseElement) -> bool:
+    return isinstance(element, cst.StarredElement)
