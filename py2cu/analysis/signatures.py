@@ -60,6 +60,7 @@ def _signature(kernel: ir.Kernel) -> Signature:
         vector_widths=tuple(sorted(kernel.vector_widths.items())),
         aligned=arrays_of_row_pointers(kernel),
         asserts=bool(assertions(kernel)),
+        tuples=kernel.tuples,
     )
 
 

@@ -54,8 +54,8 @@ class Simulator:
         from py2cu.simulator import SimulationWarning, simulate
 
         call = self._prepare()
-        parameters = {parameter.name for parameter in call.signature.parameters}
-        names = [name for name in ("sanitize", "seed", "break_at") if name in kwargs.keys() - parameters]
+        keywords = call.signature.keywords
+        names = [name for name in ("sanitize", "seed", "break_at") if name in kwargs.keys() - keywords]
         options = {name: kwargs.pop(name) for name in names}
         bind = call.binder.bind if grid is None else call.binder.bind_in_order
         bound = bind(args, kwargs).values

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from py2cu.call.tuples import Tuples, spread
 from py2cu.options import Extent
 
 if TYPE_CHECKING:
@@ -56,6 +57,16 @@ class Traced:
         return form_of(self._prepare().operator, types, dict(named), on_grid=on_grid).plain()
 
     @_constant
+    def tuples_in_trace(
+        self, _: Sequence[str], types: tuple[type, ...], named: tuple[tuple[str, type], ...], on_grid: bool
+    ) -> tuple[str, Tuples, tuple[str, ...]] | None:
+        """How a call with arguments of these types passes tuples: the usage, the tuples, and what `args` are."""
+        binder = self._prepare().binder
+        if not binder.signature.tuples:
+            return None
+        return binder.usage, binder.signature.tuples, binder.written.positional(types, dict(named), in_order=on_grid)
+
+    @_constant
     def op_name_in_trace(self, _: Sequence[str]) -> tuple[str, str]:
         """The names of the op and of its overload."""
         op = self._prepare().op
@@ -95,8 +106,13 @@ def traced_op(kernel: Traced) -> Any:
 def _call(kernel: Traced, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
     from py2cu.call.forms import call_op
 
+    identities, types = _identities(kernel), tuple([type(each) for each in args])
     named = tuple([(name, type(value)) for name, value in kwargs.items()])
-    form = kernel.form_in_trace(_identities(kernel), tuple([type(each) for each in args]), named, bool(launch))
+    if (tuples := kernel.tuples_in_trace(identities, types, named, bool(launch))) is not None:
+        usage, of_numbers, positional = tuples
+        kwargs = spread(usage, of_numbers, {**dict(zip(positional, args, strict=True)), **kwargs})
+        args, types, named = (), (), tuple([(name, type(value)) for name, value in kwargs.items()])
+    form = kernel.form_in_trace(identities, types, named, bool(launch))
     *_, missing = form
     if missing:
         names = ", ".join([f"`{name}`" for name in missing])

@@ -27,7 +27,7 @@ def check_call(
     kernel: Checkable, binder: ArgumentBinder, args: Sequence[Any], kwargs: Mapping[str, Any], *, contracts: bool
 ) -> CheckReport:
     """Check `kernel` on the arguments of a call or, without any, on invented ones; see `Kernel.check`."""
-    parameters = {parameter.name for parameter in kernel.signature.parameters}
+    parameters = kernel.signature.keywords
     options = {name: kwargs[name] for name in ("unordered", "race", "grad") if name in kwargs.keys() - parameters}
     arguments = {name: value for name, value in kwargs.items() if name not in options}
     with_gradients = options.pop("grad", False)

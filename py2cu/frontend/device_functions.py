@@ -16,9 +16,10 @@ import libcst as cst
 from py2cu import ir
 from py2cu.diagnostics import Origin, Related, Reporter
 from py2cu.frontend.bodies.expressions import ExpressionReader
-from py2cu.frontend.bodies.scope import ArgumentKind, ClosureCapture, ParameterNames, Scope, function_scope
+from py2cu.frontend.bodies.scope import ArgumentKind, ClosureCapture, ParameterNames, function_scope
 from py2cu.frontend.bodies.statements import StatementReader
 from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, shape, spell_form
+from py2cu.frontend.bodies.tuples.parameters import bind_tuples, number_names
 from py2cu.frontend.bodies.views import ArrayArgument
 from py2cu.frontend.declarations.annotations import unnamed_dims
 from py2cu.frontend.declarations.arguments import Argument, bind_arguments
@@ -34,7 +35,6 @@ from py2cu.frontend.names.syntax import all_parameters, assigned_names
 from py2cu.frontend.source.imports import DeviceFunction, ImportedSources
 from py2cu.frontend.source.reader import Module
 from py2cu.ir.abi.parameters import Parameter
-from py2cu.ir.names import free_name
 from py2cu.ir.visit import all_expressions, names_in, statements
 from py2cu.live import defaults_of, visible_objects
 from py2cu.source import Span
@@ -205,7 +205,7 @@ class FunctionReader:
             if isinstance(kind, ArrayArgument) and (numbers := kind.names(name.name.value)):
                 scope.views.views[name.name.value] = kind.view(name.name.value, numbers)
         self.returned[key] = scope.returned
-        start = self._bind_tuples(function, tuples, scope)
+        start = bind_tuples(function, tuples, scope)
         reader = StatementReader(scope, ExpressionReader(scope))
         text = function.get_docstring(clean=False)
         return ir.Kernel(
@@ -238,17 +238,9 @@ class FunctionReader:
         for name, kind in (*zip(names, kinds, strict=True), *captured.values.items()):
             if kind is None or isinstance(kind, ArrayArgument):
                 continue
-            numbers = [free_name(f"{name}_{at}", taken) for at in range(count_numbers(kind))]
-            taken.update(numbers)
+            numbers = number_names(name, count_numbers(kind), taken)
             tuples[name] = shape(kind, lambda at, numbers=numbers: ir.Name(numbers[at]))  # type: ignore[misc]
         return tuples
-
-    def _bind_tuples(self, function: cst.FunctionDef, tuples: dict[str, ir.Expr], scope: Scope) -> ir.Block:
-        """Names of tuples stand for their numbers; one that the function assigns is a local from the start."""
-        assigned = set(assigned_names(function.body.body))
-        scope.bound.update({name: value for name, value in tuples.items() if name not in assigned})
-        span = self.span_of(function.name)
-        return tuple(scope.assign(name, value, span) for name, value in tuples.items() if name in assigned)
 
     def _parameters(
         self,

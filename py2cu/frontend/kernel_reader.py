@@ -22,6 +22,7 @@ from py2cu.dtypes import Kind
 from py2cu.frontend.bodies.expressions import ExpressionReader
 from py2cu.frontend.bodies.scope import ParameterNames, Scope, function_scope
 from py2cu.frontend.bodies.statements import StatementReader
+from py2cu.frontend.bodies.tuples.parameters import bind_tuples
 from py2cu.frontend.declarations.annotations import AnnotationReader
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
 from py2cu.frontend.declarations.array_extents import ExtentReader
@@ -78,7 +79,8 @@ class _KernelReader:
         scope = self._scope(parameters, functions)
         reader = StatementReader(scope, ExpressionReader(scope))
         shared_allocs = tuple(ir.Alloc(b.name, b.span) for b in scope.array_decls.values() if b.is_parameter)
-        block = shared_allocs + reader.read_suite(function.body)
+        tuples = {name: ir.Tuple(tuple(map(ir.Name, numbers))) for name, numbers in parameters.tuples.items()}
+        block = shared_allocs + bind_tuples(function, tuples, scope) + reader.read_suite(function.body)
         size = self._size(options, parameters, annotations)
         bodies = (block, *(device_function.body for device_function in functions.functions))
         uses_thread_index = any(_differs_between_threads(node) for body in bodies for node in all_expressions(body))
@@ -111,6 +113,7 @@ class _KernelReader:
             variables=tuple(annotations.variables.values()),
             functions=tuple(functions.functions),
             block_parameters=tuple(parameters.block),
+            tuples=tuple(parameters.tuples.items()),
         )
 
     def _error(self, code: str, message: str, node: cst.CSTNode, hint: str) -> None:

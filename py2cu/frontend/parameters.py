@@ -7,6 +7,7 @@ its uses in the body are not reported, too.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -15,12 +16,14 @@ import libcst as cst
 from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.bodies.scope import launch_object
+from py2cu.frontend.bodies.tuples.parameters import number_names
 from py2cu.frontend.declarations.annotations import (
     AnnotationReader,
     ConstexprAnnotation,
     IndexAnnotation,
     OptionalAnnotation,
     ParameterType,
+    TupleAnnotation,
     may_be_none,
 )
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
@@ -39,6 +42,7 @@ from py2cu.ir.abi.parameters import (
     is_constexpr_value,
 )
 from py2cu.ir.printer import print_expr
+from py2cu.ir.visit import names_in
 from py2cu.options import Values
 
 
@@ -50,6 +54,7 @@ class Parameters:
     indices: list[IndexParameter] = field(default_factory=list)
     arguments: list[Parameter] = field(default_factory=list)
     block: list[BlockParameter] = field(default_factory=list)  # shared memory, and a barrier
+    tuples: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the arguments that are the numbers of each
     broken: set[str] = field(default_factory=set)  # their annotations were refused already
 
 
@@ -80,6 +85,7 @@ class ParameterReader:
             self._read_parameter(param, parameters, annotations)
         by_keyword = {param.name.value for param in params.kwonly_params}
         parameters.arguments[:] = [replace(p, by_keyword=p.name in by_keyword) for p in parameters.arguments]
+        self._name_numbers(parameters)
         self._place_on_axes(parameters)
         return parameters
 
@@ -92,7 +98,7 @@ class ParameterReader:
         type_ = None if param.annotation is None else annotations.read(param.annotation.annotation, name)
         if may_be_none(type_) and _is_none(param.default):
             type_ = OptionalAnnotation(type_)
-        is_number = isinstance(type_, ir.PythonType | ir.ElementType | ConstexprAnnotation)
+        is_number = isinstance(type_, ir.PythonType | ir.ElementType | ConstexprAnnotation | TupleAnnotation)
         if param.default is not None and not is_number and (type_ is not None or launched is not None):
             self._check_default(param, type_)
         if launched is not None and param.annotation is None:
@@ -119,14 +125,48 @@ class ParameterReader:
             parameters.arguments.append(Parameter(name, type_, span=span))
         elif isinstance(type_, OptionalAnnotation):
             parameters.arguments.append(Parameter(name, type_.type, span=span, may_be_none=True))
+        elif isinstance(type_, TupleAnnotation):
+            self._add_tuple(param, type_.items, parameters)
         elif type_ is not None:
-            reader = DefaultReader(
-                self.reporter, self.source.environment, self.module.span, self.defaults, self._constant_elsewhere
-            )
-            default = None if param.default is None else reader.read_for_kernel(param, type_)
+            default = None if param.default is None else self._default_reader().read_for_kernel(param, type_)
             parameters.arguments.append(Parameter(name, type_, span=span, default=default))
         else:
             parameters.broken.add(name)
+
+    def _add_tuple(
+        self, param: cst.Param, types: tuple[ir.ElementType | ir.PythonType, ...], parameters: Parameters
+    ) -> None:
+        """Add a parameter for each number of a tuple; `_name_numbers` names them."""
+        name, span = param.name.value, self.module.span(param.name)
+        reader = self._default_reader()
+        defaults = (None,) * len(types) if param.default is None else reader.read_for_tuple(param, types)
+        parameters.tuples[name] = ()
+        parameters.arguments += [
+            Parameter(name, type_, span=span, default=default)
+            for type_, default in zip(types, defaults, strict=True)
+        ]  # fmt: skip
+
+    def _name_numbers(self, parameters: Parameters) -> None:
+        """Give the numbers of tuples names that nothing else in the kernel has."""
+        if not parameters.tuples:
+            return
+        function = self.source.function
+        types = [*(p.type for p in parameters.arguments), *(p.type for p in parameters.block)]
+        extents = [dim for type_ in types if isinstance(type_, ir.ArrayType) for dim in type_.dims]
+        taken = {name for dim in (*extents, *(i.extent for i in parameters.indices)) for name in names_in(dim)}
+        taken |= {param.name.value for param in all_parameters(function)}
+        taken |= {node.value for node in nodes_in(function.body) if isinstance(node, cst.Name)}
+        count = Counter(p.name for p in parameters.arguments)
+        parameters.tuples = {name: number_names(name, count[name], taken) for name in parameters.tuples}
+        left = {name: iter(numbers) for name, numbers in parameters.tuples.items()}
+        parameters.arguments[:] = [
+            replace(p, name=next(left[p.name])) if p.name in left else p for p in parameters.arguments
+        ]
+
+    def _default_reader(self) -> DefaultReader:
+        return DefaultReader(
+            self.reporter, self.source.environment, self.module.span, self.defaults, self._constant_elsewhere
+        )
 
     def _check_default(self, param: cst.Param, type_: ParameterType | None) -> None:
         """Refuse the default of a parameter that is no number, unless it is the None of an optional one."""

@@ -70,6 +70,8 @@ def bind_arguments(
             bound[name] = element_class(type_.dtype).convert(value)
         else:
             bound[name] = _PYTHON_NUMBERS[type_.kind](value)
+    for name, numbers in signature.tuples:
+        bound[name] = tuple([bound.pop(number) for number in numbers])
     return bound
 
 

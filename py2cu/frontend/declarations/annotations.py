@@ -3,7 +3,7 @@
 `UInt8[Tensor, "3 n"]` is an array of extents 3 and n, `float32[:, :]` one of unnamed extents, `Index["n"]` or
 `Index[int, "n"]` an element index; `int`, `float`, `bool`, `complex` and `np.int32` are scalars, `Constexpr[int]` and
 `Constexpr[bool]` template arguments. `X | None`, `Optional[X]` and `Union[X, None]` are an array or a number that a
-call may leave out.
+call may leave out. `tuple[float, int]` is a tuple of scalars.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import BY_JAXTYPING, BY_NAME, GENERIC, DType, TypeVariable, find_dtype
+from py2cu.dtypes import BY_JAXTYPING, BY_NAME, GENERIC, DType, Kind, TypeVariable, find_dtype
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import IN_EXTENTS_OF_AST
@@ -36,6 +36,7 @@ PYTHON_TYPES: Final = {
 CONSTEXPR_TYPES: Final[dict[str | None, ir.PythonType]] = {"builtins.int": ir.PY_INT, "builtins.bool": ir.PY_BOOL}
 TENSORS: Final = {"torch.Tensor", "numpy.ndarray", "jax.Array", "typing.Any"}
 _SYMBOLS: Final = "TUVW"
+_TUPLES: Final = {"builtins.tuple", "typing.Tuple"}
 _UNIONS: Final = {"typing.Optional", "typing.Union"}
 _LEADING: Final = re.compile(r"\s*(\.\.\.|\*[^\W\d]\w*)(?=\s|$)")
 _SPACED: Final = re.compile(r"\s+(//|[-+*/%])\s+")
@@ -62,8 +63,21 @@ class OptionalAnnotation:
     type: ir.ArrayType | ir.PythonType
 
 
+@dataclass(frozen=True, slots=True)
+class TupleAnnotation:
+    """`tuple[float, int]`."""
+
+    items: tuple[ir.ElementType | ir.PythonType, ...]
+
+
 ParameterType = (
-    ir.ArrayType | ir.ElementType | ir.PythonType | IndexAnnotation | ConstexprAnnotation | OptionalAnnotation
+    ir.ArrayType
+    | ir.ElementType
+    | ir.PythonType
+    | IndexAnnotation
+    | ConstexprAnnotation
+    | OptionalAnnotation
+    | TupleAnnotation
 )
 
 
@@ -128,6 +142,8 @@ class AnnotationReader:
             )
         if qualified == "py2cu.Constexpr":
             return self._read_constexpr(node, [])
+        if qualified in _TUPLES:
+            return self._read_tuple(node, [], parameter)
         library, _, name = (qualified or "").rpartition(".")
         if library in {"numpy", "torch", "numba"} and (dtype := find_dtype(name)):
             return ir.ElementType(dtype)
@@ -144,6 +160,8 @@ class AnnotationReader:
             if qualified == "typing.Optional":
                 members.append(cst.Name("None"))
             return self._read_union(node, members, parameter)
+        if qualified in _TUPLES:
+            return self._read_tuple(node, items, parameter)
         if qualified == "py2cu.Index":
             return self._read_index(node, items)
         if qualified == "py2cu.Constexpr":
@@ -170,12 +188,42 @@ class AnnotationReader:
                 pass
             case IndexAnnotation():
                 self._unknown(node)
+            case TupleAnnotation(items=items):
+                annotated = f"{parameter}: {source_text(others[0])}"
+                self.reporter.error(
+                    "P301", "a tuple cannot be None", self.span_of(node),
+                    f"give it a default: `{annotated} = {_zeros(items)}`",
+                )  # fmt: skip
             case _:
                 self.reporter.error(
                     "P301", "only an array, an `int`, a `float` or a `bool` may be None", self.span_of(node),
                     f"give it a default number: `{parameter}: {source_text(others[0])} = 1`",
                 )  # fmt: skip
         return None
+
+    def _read_tuple(
+        self, node: cst.BaseExpression, items: list[cst.BaseSlice], parameter: str
+    ) -> TupleAnnotation | None:
+        """`tuple[float, int]`: each item is a number."""
+        nodes = [item.value for item in items if isinstance(item, cst.Index)]
+        if not nodes or any(isinstance(each, cst.Ellipsis | cst.Tuple) for each in nodes):
+            first = source_text(nodes[0]) if nodes and not isinstance(nodes[0], cst.Tuple) else "float"
+            self.reporter.error(
+                "P301", f"the annotation does not say how many numbers the tuple `{parameter}` has", self.span_of(node),
+                f"write the types out: `{parameter}: tuple[{first}, {first}]` is a tuple of two",
+            )  # fmt: skip
+            return None
+        types: list[ir.ElementType | ir.PythonType] = []
+        for each in nodes:
+            type_ = self.read(each, parameter)
+            if isinstance(type_, ir.ElementType | ir.PythonType):
+                types.append(type_)
+            elif type_ is not None:
+                self.reporter.error(
+                    "P301", f"the items of the tuple `{parameter}` are numbers", self.span_of(each),
+                    "write `int`, `float`, `bool` or `np.int32`, and take anything else as a parameter of its own",
+                )  # fmt: skip
+        return TupleAnnotation(tuple(types)) if len(types) == len(nodes) else None
 
     def _read_index(self, node: cst.Subscript, items: list[cst.BaseSlice]) -> IndexAnnotation | None:
         match items:
@@ -315,6 +363,13 @@ def unnamed_dims(parameter: str, rank: int, span: Span, taken: Container[str] = 
 
     names = [f"{parameter}_size"] if rank == 1 else [f"{parameter}_size{axis}" for axis in range(rank)]
     return tuple(ir.Name(free(name), span, ir.PY_INT) for name in names)
+
+
+def _zeros(types: tuple[ir.ElementType | ir.PythonType, ...]) -> str:
+    """A default of a tuple, for a hint."""
+    kinds = [type_.kind if isinstance(type_, ir.PythonType) else type_.dtype.kind for type_ in types]
+    zeros = ["False" if kind is Kind.BOOL else "0" if kind is Kind.INT else "0.0" for kind in kinds]
+    return f"({', '.join(zeros)}{',' * (len(zeros) == 1)})"
 
 
 def _leading(text: str) -> str:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numbers
 import operator
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -85,11 +85,44 @@ class DefaultReader:
 
     def read_for_kernel(self, param: cst.Param, type_: ir.PythonType | ir.ElementType) -> Default | None:
         """The default, converted to `type_`; None, after a diagnostic, if it is not constant or has another type."""
+        assert param.default is not None
+        name = param.name.value
+        return self._read_number(param.default, name, type_, (self.live or {}).get(name))
+
+    def read_for_tuple(
+        self, param: cst.Param, types: Sequence[ir.PythonType | ir.ElementType]
+    ) -> tuple[Default | None, ...]:
+        """The defaults of the numbers of a tuple; None, after a diagnostic, where `read_for_kernel` gives None."""
         node, name = param.default, param.name.value
         assert node is not None
         early = self.environment.as_defined()
+        nodes = [element.value for element in node.elements] if isinstance(node, cst.Tuple) else [node] * len(types)
+        values: object
         if self.live is not None:
-            value = self.live.get(name)
+            values = self.live.get(name)
+        elif isinstance(node, cst.Tuple):
+            values = (None,) * len(nodes)
+        elif report_ambiguous_name(node, early, self.reporter, self.span_of, f"write the default of `{name}` out"):
+            return (None,) * len(types)
+        else:
+            values = early.constants(node)
+            values = self.constant_elsewhere(node) if values is None else values
+        if not isinstance(values, tuple) or not len(values) == len(nodes) == len(types):
+            what = f"the default of `{name}` must be a tuple of {len(types)} number{'s' * (len(types) != 1)}"
+            self.reporter.error("P106", f"{what} that the source shows", self.span_of(node), "write the tuple out")
+            return (None,) * len(types)
+        return tuple(
+            self._read_number(each, f"{name}[{place}]", type_, value)
+            for place, (each, type_, value) in enumerate(zip(nodes, types, values, strict=True))
+        )
+
+    def _read_number(
+        self, node: cst.BaseExpression, name: str, type_: ir.PythonType | ir.ElementType, known: object
+    ) -> Default | None:
+        """The default `node`, whose value is `known` unless that is None, converted to `type_`."""
+        early = self.environment.as_defined()
+        if self.live is not None or known is not None:
+            value = known
         elif report_ambiguous_name(node, early, self.reporter, self.span_of, f"write the default of `{name}` out"):
             return None
         else:

@@ -70,6 +70,13 @@ class Parameter:
 
 
 @record(frozen=True, slots=True)
+class TupleParameter(Parameter):
+    """A tuple of numbers, as the user writes it: each number is a parameter of its own behind the call."""
+
+    numbers: tuple[str, ...] = ()
+
+
+@record(frozen=True, slots=True)
 class Stride:
     """The distance in elements between neighbours on an axis of an array, which the launcher takes as `name`."""
 

@@ -12,7 +12,17 @@ from dataclasses import replace
 from typing import Any, Final
 
 from py2cu.dtypes import DType
-from py2cu.ir.abi.parameters import Constexpr, Guard, IndexParameter, NegativeIndex, Parameter, PredicatedSite, Role
+from py2cu.ir.abi.parameters import (
+    Constexpr,
+    Default,
+    Guard,
+    IndexParameter,
+    NegativeIndex,
+    Parameter,
+    PredicatedSite,
+    Role,
+    TupleParameter,
+)
 from py2cu.ir.types import PY_INT, ArrayType, Binary, Constant, DimExpr, Name, constant_extent
 from py2cu.records import record
 
@@ -92,6 +102,7 @@ class Signature:
     measured: tuple[Dim, ...] = ()  # arrays from which a call in Python takes integers that it leaves out
     asserts: bool = False  # a call may raise `AssertionError`
     op_allocates: bool = True  # the outputs of a call; else Python does, on torch's default device
+    tuples: tuple[tuple[str, tuple[str, ...]], ...] = ()  # that a call passes: the parameters that are their numbers
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
 
     def instance(self, arguments: Mapping[str, Any]) -> Signature:
@@ -123,6 +134,33 @@ class Signature:
             measured=(*self.measured, *(dim for dim in self.dims if dim.name in by_number)),
             op_allocates=False,
         )
+
+    def as_written(self) -> Signature:
+        """The signature of calls that pass tuples."""
+        if not self.tuples:
+            return self
+        names = {number: name for name, numbers in self.tuples for number in numbers}
+        parameters: dict[str, Parameter] = {}
+        for parameter in self.parameters:
+            name = names.get(parameter.name, parameter.name)
+            parameters.setdefault(name, parameter if name == parameter.name else self._tuple_parameter(name))
+        dims = tuple(dim for dim in self.dims if dim.name not in names.values())
+        return replace(self, parameters=tuple(parameters.values()), dims=dims)
+
+    def _tuple_parameter(self, name: str) -> TupleParameter:
+        numbers = dict(self.tuples)[name]
+        first, *others = map(self.parameter, numbers)
+        default = None
+        if first.default is not None:
+            values = [each.default for each in (first, *others) if each.default is not None]
+            text = f"({', '.join(each.text or str(each.value) for each in values)}{',' * (not others)})"
+            default = Default(first.default.value, text)
+        return TupleParameter(name, first.type, default=default, by_keyword=first.by_keyword, numbers=numbers)
+
+    @property
+    def keywords(self) -> set[str]:
+        """The names under which a call may pass arguments."""
+        return {name for name, _ in self.tuples}.union(p.name for p in self.parameters)
 
     @property
     def arrays(self) -> tuple[Parameter, ...]:
