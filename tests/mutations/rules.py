@@ -1662,6 +1662,47 @@ MUTATIONS: Final = (
         ),
     ),
     *_rule(
+        "a call passes a tuple of numbers, and each number is a parameter",
+        (
+            "taken |= {param.name.value for param in all_parameters(function)}",
+            "pass",
+            "kept:tuple_parameters",
+        ),
+        (
+            "taken |= {node.value for node in nodes_in(function.body) if isinstance(node, cst.Name)}",
+            "pass",
+            "kept:tuple_parameters",
+        ),
+        (
+            "taken = {name for dim in (*extents, *(i.extent for i in parameters.indices)) for name in names_in(dim)}",
+            "taken = set[str]()",
+            "kept:tuple_parameters",
+        ),
+        (
+            "isinstance(each, cst.Ellipsis | cst.Tuple) for each in nodes",
+            "False for each in nodes",
+            "refused:tuple_parameters",
+        ),
+        ('self._read_number(each, f"{name}[{place}]",', "self._read_number(each, name,", "refused:tuple_parameters"),
+        ("if len(items) != len(names):", "if False:", "tests/unit/call/test_tuples.py"),
+        ("return (tuple, list)", "return (tuple,)", "tests/unit/call/test_tuples.py"),
+        (
+            "[bound.pop(number) for number in numbers]",
+            "[bound.pop(number) for number in numbers][::-1]",
+            "tests/unit/call/test_tuples.py",
+        ),
+        (
+            "return {name for name, _ in self.tuples}.union(",
+            "return set[str]().union(",
+            "tests/unit/call/test_tuples.py",
+        ),
+        (
+            "key = in_order, *map(type, args), *kwargs, *map(type, kwargs.values())",
+            "key = in_order, len(args), *kwargs",
+            "tests/unit/call/test_tuples.py",
+        ),
+    ),
+    *_rule(
         "constants of classes are those that Python has, and members of `IntEnum` are integers",
         (
             "return value if is_integer_member(value) else None",
