@@ -168,7 +168,7 @@ class ArgumentBinder:
         """How a call allocates the array `name`, which the kernel reads and writes; nothing for other parameters."""
         if self.signature.parameter(name).role is not Role.INOUT:
             return ""
-        return f'; the kernel reads it before it writes it: give it, or let calls fill it, `init={{"{name}": 0}}`'
+        return f'; the kernel reads it, too: give it, or let calls allocate and fill it, `init={{"{name}": 0}}`'
 
     def _type_mismatch(
         self, types: Mapping[str, type], accepted: Callable[[Parameter], tuple[type, ...]]

@@ -201,6 +201,21 @@ def rounded_at_first(w: Writer) -> None:
 
 
 @statement_of()
+def double_of_two_origins(w: Writer) -> None:
+    """A local that is a Python float or zero on one path and a float64 element on another, and sums of it."""
+    if w.is_function:
+        return new_local(w)
+    name, other = w.fresh("r"), value(w, w.pick([F64, F64, F32]), 1).text
+    w.add(f"{name} = {w.pick(['0.0', '0', f'float({value(w, F32, 1).text})', value(w, Kind.FLOAT, 1).text])}")
+    with w.block(f"if {condition(w, 1)}:"):
+        w.add(f"{name} = {value(w, F64, 2).text}")
+    w.add(f"{name} {w.pick(['+=', '-=', '*='])} {other}")
+    uses = [name, f"{name} * {other}", f"-{name}", f"max({name}, {other})", f"({name} + 1.5) * {other}"]
+    w.add(f"{w.output(F64).element} = {w.pick(uses)}")
+    return None
+
+
+@statement_of()
 def integer_of_two_origins(w: Writer) -> None:
     """A local that is a Python integer on one path and an integer element on another, and a use with one result."""
     if w.is_function:

@@ -407,7 +407,7 @@ MUTATIONS: Final = (
         ('self.check_paths("value", value)', "pass", "refused:local_rounded_early"),
         ("isinstance(path, float) and dtype == F32 and not", "isinstance(path, float) and not", "refused:lists"),
         ("if (local.computed and not rounds_at_use) or (is_result", "if (is_result", "refused:local_of_two_types"),
-        ("rounds_at_use = dtype == F32 and", "rounds_at_use =", "refused:local_of_two_types"),
+        ("rounds_at_use = dtype in (F32, F64) and", "rounds_at_use =", "refused:local_of_two_types"),
         ("dtype.variable is None and holds(I64, dtype)", "dtype.variable is None", "refused:local_of_two_types"),
         (
             "if not (joined == numbers or (op",
@@ -451,7 +451,7 @@ MUTATIONS: Final = (
         ),
         (
             "for a in joined for b in types}",
-            "for a in joined for b in [*types][-1:]}",
+            "for a in joined for b in sorted(types, key=str)[:1]}",
             "refused:conditional_value_of_two_types",
         ),
         (
@@ -469,7 +469,24 @@ MUTATIONS: Final = (
             "frozenset([path.type]) if",
             "tests/test_kernel_cases.py::test_translation_is_as_kept[results_of_two_types]",
         ),
-        ('self.check_paths("call", arg)', "pass", "refused:conditional_value_of_two_types"),
+        ('self.check_paths("pass", arg)', "pass", "refused:conditional_value_of_two_types"),
+        ('elif op == "pass" and path == ir.PY_FLOAT:', "elif False:", "refused:float64_of_two_origins"),
+        ("return by_type | ({ir.PY_FLOAT} & results)", "return by_type", "refused:float64_of_two_origins"),
+        (
+            "if mixed <= integers and (has_forgotten or not inferred.has_python_floats):",
+            "if mixed <= integers:",
+            "cpu:floats_of_two_origins.found_in_turns",
+        ),
+        (
+            'if value == 0 and op in ("+", "-", "*", "/") and type_.dtype.kind is Kind.FLOAT:',
+            "if False:",
+            "cpu:floats_of_two_origins.weighted",
+        ),
+        (
+            "return _plain(computed) == _plain(joined_type) or (",
+            "return computed == joined_type or (",
+            "kept:floats_of_two_origins",
+        ),
         ('self.check_paths("print", value)', "pass", "refused:conditional_value_of_two_types"),
     ),
     *_rule(

@@ -163,7 +163,7 @@ class ExpressionTyper(CallTyper):
         if not all(known(arg) or isinstance(arg, ir.ArrayName) for arg in args):
             return expr
         for arg in args:
-            self.check_paths("call", arg)
+            self.check_paths("pass", arg)
         key, result = self.called(expr.function, [arg.type for arg in args])
         if result is None:
             return ir.DeviceCall(key, args, expr.span)

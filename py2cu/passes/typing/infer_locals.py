@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from py2cu import ir
 from py2cu.analysis.promotion import join, represents
 from py2cu.diagnostics import Related, Reporter
-from py2cu.dtypes import F32, I64, Kind
+from py2cu.dtypes import F32, F64, I64, Kind
 from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.names import list_elements
 from py2cu.ir.visit import names_in, statements
@@ -80,8 +80,10 @@ def infer_locals(
     integers: set[str] = set()
     inferred = _Locals(parameter_paths, {}, integers)
     places = find_places(kernel)
+    has_forgotten = forgets = False
     for round_ in itertools.count():
-        before, paths = inferred.types, inferred.paths
+        before, paths = inferred.types, {} if forgets else inferred.paths
+        has_forgotten, forgets = has_forgotten or forgets, False
         # Start anew each round: a Python number of an earlier round may be an element by now.
         # Names that no earlier round typed get the first type of this round.
         known: dict[str, ir.ValueType] = {**declared, **before}
@@ -102,8 +104,10 @@ def infer_locals(
                     inferred.add(RETURN, typer.type_value(value), stmt.span)
         if before == inferred.types and paths == inferred.paths:
             mixed = inferred.mixed_integers() - declared.keys()
-            if mixed <= integers:
+            if mixed <= integers and (has_forgotten or not inferred.has_python_floats):
                 break
+            # A local that a loop computes from itself still has the paths of a round in which it was a Python float.
+            forgets = mixed <= integers
             integers |= mixed
     inferred.check_lengths(reporter)
     refused: set[str] = set()
@@ -182,6 +186,11 @@ class _Locals:
     def paths(self) -> dict[str, ir.ReachingTypes]:
         """The reaching types by name, where they differ from the type."""
         return {name: local.paths for name, local in self.numbers.items() if local.paths != {self._declared(name)}}
+
+    @property
+    def has_python_floats(self) -> bool:
+        """True if a local that is an element is a computed Python float on some path."""
+        return any(ir.PY_FLOAT in known_types(types) for types in self.paths.values())
 
     def join(self, name: str, value: ir.Expr, type_: ir.ScalarType, span: Span, is_parameter: bool = False) -> None:
         local = self.numbers.setdefault(name, _Local(type_, span))
@@ -277,7 +286,7 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
     if is_result and elements:
         message = f"{what} {elements[0]} on one path and {dtype} on another"
         return "P306", message, local.span, f"cast on each: `np.{dtype}(…)`", others
-    rounds_at_use = dtype == F32 and not is_result  # as Python does, or the use is refused
+    rounds_at_use = dtype in (F32, F64) and not is_result  # as Python does, or the use is refused
     if (local.computed and not rounds_at_use) or (is_result and any(isinstance(path, ir.PythonType) for path in types)):
         message = f"{what} a Python number on one path and {dtype} on another"
         return "P306", message, local.span, f"cast where it is a Python number: `np.{dtype}(…)`", others

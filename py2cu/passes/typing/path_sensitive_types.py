@@ -17,13 +17,15 @@ from typing import Final, TypeAlias
 
 from py2cu import ir
 from py2cu.analysis.promotion import as_float, constant_as, constant_type, join, represents, rounded
-from py2cu.dtypes import F32, DType, Kind
+from py2cu.dtypes import F32, F64, DType, Kind
 from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.names import list_elements
 from py2cu.ir.operators import ARITHMETIC, EXACT
+from py2cu.ir.visit import children
 
 Number: TypeAlias = bool | int | float
 
+_FLOAT64: Final = ir.ElementType(F64)
 _ZERO_STAYS: Final = frozenset(["*", "/", "//", "%", "&", "<<", ">>"])
 
 
@@ -64,11 +66,20 @@ def reaching_types(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> ir.R
                 return frozenset()
             rounds = not all(isinstance(p, ir.Constant) and represents(type_.dtype.part, p.value) for p in parts)
             return frozenset([ir.PY_COMPLEX]) if rounds else by_type
+        case ir.Binary() | ir.Unary() | ir.Call() if expr.type == _FLOAT64 and _has_python_floats(names):
+            types = [_types(operand, names) for operand in children(expr)]
+            results = {joined for first in types[0] for joined in joins(first, types[1:])}
+            return by_type | ({ir.PY_FLOAT} & results)
         case ir.Constant(value=value, cast=cast):
             number = value if cast is None else cast
             return frozenset([number if number == number else math.nan])  # one NaN object, so that sets recognise it
         case _:
             return by_type
+
+
+def _has_python_floats(names: Mapping[str, ir.ReachingTypes]) -> bool:
+    """True if a local is a Python float on some path."""
+    return any(ir.PY_FLOAT in known_types(types) for types in names.values())
 
 
 def holds(wide: DType, narrow: DType) -> bool:
@@ -89,7 +100,8 @@ def ambiguous_operand(
 ) -> ir.ScalarType | Number | None:
     """A reaching type of `operand` with which `op` and `others` give another result than with its C++ type.
 
-    `op` is an operator, or "compare", "truth", "call", "print", or "value" for a use of the value in any type.
+    `op` is an operator, or "compare", "truth", "call", "print", "pass" (to a device function), or "value" for a use of
+    the value in any type.
     """
     type_, others = operand.type, tuple(others)
     if type_ == ir.PY_INT:
@@ -105,11 +117,15 @@ def ambiguous_operand(
     types = [_types(other, names) for other in others]
     for path in sorted(paths, key=str):
         if is_rounded(path, type_.dtype) and op != "truth":
-            if joins(ir.PY_FLOAT, types) != {joined_type}:  # Python does not round it here, or to another type
+            if {*map(_plain, joins(ir.PY_FLOAT, types))} != {
+                _plain(joined_type)
+            }:  # Python does not round it here, or to another type
                 return path
         elif op == "value":
             if isinstance(path, ir.PythonType) and not _is_exact(type_):
                 return path
+        elif op == "pass" and path == ir.PY_FLOAT:  # what the function computes of it is another type
+            return path
         elif not isinstance(path, ir.ElementType | ir.PythonType):
             if _constant_differs(op, path, type_, others):
                 return path
@@ -187,9 +203,14 @@ def joins(first: ir.ScalarType, others: Iterable[Iterable[ir.ScalarType]]) -> se
 
 def _is_same(computed: ir.ScalarType | None, joined_type: ir.ScalarType | None) -> bool:
     """True if Python's arithmetic in `computed` and C++'s in `joined_type` give the same result."""
-    return computed == joined_type or (
+    return _plain(computed) == _plain(joined_type) or (
         isinstance(computed, ir.PythonType) and isinstance(joined_type, ir.ElementType) and _is_exact(joined_type)
     )
+
+
+def _plain(path: ir.ScalarType | Number | None) -> ir.ScalarType | Number | None:
+    """The type without the type variable that it instantiates: its arithmetic is the same."""
+    return ir.ElementType(path.dtype.plain) if isinstance(path, ir.ElementType) and path.dtype.variable else path
 
 
 def _is_exact(type_: ir.ElementType) -> bool:
@@ -233,8 +254,11 @@ def _constant_differs(op: str, value: Number, type_: ir.ElementType, others: tup
     if op == "compare":
         return False  # compared in the type of the element
     types = [other.type for other in others if isinstance(other.type, ir.ElementType | ir.PythonType)]
-    if any(isinstance(type_, ir.ElementType) for type_ in types):
-        return _common(constant_type(value), types) != _common(type_, types)  # the common types on both paths
+    if any(isinstance(other, ir.ElementType) for other in types):
+        if value == 0 and op in ("+", "-", "*", "/") and type_.dtype.kind is Kind.FLOAT:
+            return False  # with zero these are exact in any type
+        paths = _common(constant_type(value), types), _common(type_, types)
+        return _plain(paths[0]) != _plain(paths[1])
     dtype = type_.dtype
     if ir.kind_of(type_) is Kind.COMPLEX or dtype.kind is Kind.BOOL:
         return False
