@@ -63,11 +63,9 @@ def check_constants(body: ir.Block, reporter: Reporter) -> None:
 
 
 def _is_wide_mask(expr: ir.Expr) -> bool:
-    match expr:
-        case ir.Binary(op="&", left=left, right=right, type=ir.PythonType()):
-            return any(isinstance(side, ir.Constant) and _HIGH < side.value <= _UNSIGNED for side in (left, right))
-        case _:
-            return False
+    if expr.__class__ is not ir.Binary or expr.op != "&" or not isinstance(expr.type, ir.PythonType):
+        return False
+    return any(isinstance(side, ir.Constant) and _HIGH < side.value <= _UNSIGNED for side in (expr.left, expr.right))
 
 
 def items_of_table(load: ir.Load, table: ir.ArrayDecl) -> list[bool | int | float]:

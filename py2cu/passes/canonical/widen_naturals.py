@@ -41,13 +41,12 @@ def widen_naturals(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 
 def _is_large(expr: ir.Expr) -> bool:
-    match expr:
-        case ir.Constant(value=int(value), type=ir.PythonType()):
-            return value >= _LARGE
-        case ir.Convert(value=value, type=ir.PythonType(kind=Kind.INT)) if isinstance(value.type, ir.ElementType):
-            return value.type.dtype.high >= _LARGE and not value.type.dtype.signed
-        case _:
-            return False
+    if expr.__class__ is ir.Constant:
+        return expr.value >= _LARGE and isinstance(expr.type, ir.PythonType)
+    if expr.__class__ is not ir.Convert or expr.type != ir.PY_INT or not isinstance(expr.value.type, ir.ElementType):
+        return False
+    dtype = expr.value.type.dtype
+    return dtype.high >= _LARGE and not dtype.signed
 
 
 @dataclass(slots=True)

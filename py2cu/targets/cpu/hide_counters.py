@@ -53,8 +53,9 @@ def _assigned(stmt: ir.Assign) -> tuple[str, ir.Expr]:
 
 def _searches(loop: _Loop) -> Iterator[ir.Assign]:
     """The assignments of a counter, on some condition, to a local that the loop reads."""
-    counters = _counters(loop)
-    for stmt in _conditional(loop.body, is_conditional=False):
+    conditional = [*_conditional(loop.body, is_conditional=False)]
+    counters = _counters(loop) if conditional else set[str]()
+    for stmt in conditional:
         if stmt.name not in counters and _is_affine(_assigned(stmt)[1], counters) and _reads(loop, stmt):
             yield stmt
 
