@@ -193,9 +193,21 @@ class _Widening:
 
 
 def _as_uint64(value: ir.Expr) -> ir.Expr:
-    if isinstance(value, ir.Convert) and value.value.type == _UINT64:
-        return value.value
-    return ir.Convert(value, _UINT64, value.span)
+    match value:
+        case ir.Convert(value=inner, type=ir.PythonType()) if inner.type == _UINT64:
+            return inner
+        case ir.Convert(value=inner, type=ir.PythonType(kind=Kind.INT)) if _is_whole_element(inner.type):
+            return ir.Convert(inner, _UINT64, value.span)
+        case _:
+            return ir.Convert(value, _UINT64, value.span)
+
+
+def _is_whole_element(type_: ir.Type) -> bool:
+    return isinstance(type_, ir.ElementType) and type_.dtype.kind is Kind.INT
+
+
+def _is_uint64_as_int(value: ir.Expr) -> bool:
+    return isinstance(value, ir.Convert) and value.type == ir.PY_INT and value.value.type == _UINT64
 
 
 def _with_uint64_locals(kernel: ir.Kernel) -> ir.Kernel:
@@ -206,10 +218,7 @@ def _with_uint64_locals(kernel: ir.Kernel) -> ir.Kernel:
             values.setdefault(stmt.name, []).append(stmt.value)
     parameters = {parameter.name for parameter in kernel.parameters}
     names = {
-        name
-        for name, assigned in values.items()
-        if name not in parameters
-        and all(isinstance(each, ir.Convert) and each.value.type == _UINT64 for each in assigned)
+        name for name, assigned in values.items() if name not in parameters and all(map(_is_uint64_as_int, assigned))
     }
     if not names:
         return kernel
