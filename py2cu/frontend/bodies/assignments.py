@@ -22,7 +22,7 @@ from py2cu import ir
 from py2cu.builtins import find_pair_formula
 from py2cu.frontend.bodies.expressions import ExpressionReader
 from py2cu.frontend.bodies.formulas import expand
-from py2cu.frontend.bodies.parts import is_part, read_part
+from py2cu.frontend.bodies.parts import is_part, is_tensor, read_part
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences.ranges import Range, as_index
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
@@ -160,6 +160,10 @@ class Unpacker:
             case cst.Name(value=name) if name in self.scope.values:
                 return self._unpack_local(target, ir.Name(name, self.scope.span_of(value)), value)
             case cst.Tuple() | cst.IfExp() | cst.Name() | cst.Attribute():
+                return self._distribute(target, open_tuple(self.expressions.read(value), value, self.scope), value)
+            case cst.Subscript(value=cst.Attribute(value=array, attr=cst.Name(value="shape"))) if is_tensor(
+                array, self.scope
+            ):
                 return self._distribute(target, open_tuple(self.expressions.read(value), value, self.scope), value)
             case cst.Subscript() if self.scope.form_of(value) is not None:
                 return self._distribute(target, open_tuple(self.expressions.read(value), value, self.scope), value)

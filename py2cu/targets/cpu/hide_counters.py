@@ -15,6 +15,7 @@ from typing import Final
 
 from py2cu import ir
 from py2cu.diagnostics import Reporter
+from py2cu.dtypes import Kind
 from py2cu.ir.rewrite import rebuild_statements, with_fields
 from py2cu.ir.visit import blocks, expressions, names_in, statements
 
@@ -84,7 +85,9 @@ def _is_affine(value: ir.Expr, counters: Container[str]) -> bool:
     match value:
         case ir.Name(id=name):
             return name in counters
-        case ir.Convert(value=inner) | ir.Binary(op="+" | "-", left=inner, right=ir.Constant()):
+        case ir.Convert(value=inner, type=ir.ElementType() | ir.PythonType() as type_):
+            return ir.kind_of(type_) is Kind.INT and _is_affine(inner, counters)
+        case ir.Binary(op="+" | "-", left=inner, right=ir.Constant()):
             return _is_affine(inner, counters)
         case ir.Binary(op="+", left=ir.Constant(), right=inner):
             return _is_affine(inner, counters)
