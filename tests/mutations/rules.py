@@ -403,11 +403,7 @@ MUTATIONS: Final = (
             "inexact = []",
             "refused:lists",
         ),
-        (
-            "if {*map(_plain, joins(ir.PY_FLOAT, types))} != {_plain(joined_type)}:",
-            "if False:",
-            "refused:local_rounded_early",
-        ),
+        ("if plain != {_plain(joined_type)}:", "if False:", "refused:local_rounded_early"),
         ('self.check_paths("value", args[0])', "pass", "refused:local_rounded_early"),
         ('self.check_paths("value", value)', "pass", "refused:local_rounded_early"),
         ("isinstance(path, float) and dtype == F32 and not", "isinstance(path, float) and not", "refused:lists"),

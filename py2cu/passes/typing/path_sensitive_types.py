@@ -117,9 +117,8 @@ def ambiguous_operand(
     types = [_types(other, names) for other in others]
     for path in sorted(paths, key=str):
         if is_rounded(path, type_.dtype) and op != "truth":
-            if {*map(_plain, joins(ir.PY_FLOAT, types))} != {
-                _plain(joined_type)
-            }:  # Python does not round it here, or to another type
+            plain = {_plain(each) for each in joins(ir.PY_FLOAT, types)}
+            if plain != {_plain(joined_type)}:  # Python does not round it here, or to another type
                 return path
         elif op == "value":
             if isinstance(path, ir.PythonType) and not _is_exact(type_):
