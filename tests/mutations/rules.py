@@ -320,6 +320,7 @@ MUTATIONS: Final = (
         "natural numbers are exact to 64 bits",
         ("return most is not None and _INT64_MAX < most <= UINT64_MAX", "return False", "cpu:naturals.random"),
         ("if op in _BY_SIGN and (", "if op in () and (", "cpu:naturals.uniform"),
+        ("if most is not None and most > UINT64_MAX:", "if False:", "refused:natural_beyond_64_bits"),
         ("and value.type == ir.PY_INT and value.value.type", "and value.value.type", "cpu:naturals.beside_elements"),
         (
             "return with_fields(expr, left=self.modular(left), right=self.modular(right))",

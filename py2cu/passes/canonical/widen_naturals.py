@@ -58,8 +58,11 @@ class _Widening:
     reporter: Reporter
     lines: set[int] = field(default_factory=set)
     ranges: Ranges | None = None
+    masks_64_bits: bool = False  # it has constants beyond an int64: what exceeds 64 bits is meant to be masked
 
     def run(self) -> ir.Kernel:
+        nodes = all_expressions(self.kernel.body)
+        self.masks_64_bits = any(isinstance(node, ir.Constant) and self.is_wide(node) for node in nodes)
         body = self.block(self.kernel.body)
         if not self.lines:
             return self.kernel
@@ -99,8 +102,30 @@ class _Widening:
         self.ranges = self.ranges or Ranges(self.kernel)
         return self.ranges.of(expr).is_natural
 
+    def check_operands(self, expr: ir.Expr) -> None:
+        """Refuse operands whose sign or size counts, and which 64 bits may not hold."""
+        match expr:
+            case ir.Binary(op=op) if op not in _BY_SIGN:
+                return
+            case ir.Binary(left=left, right=right) | ir.Compare(left=left, right=right):
+                operands = [left, right]
+            case ir.Convert(value=value, type=ir.ElementType() | ir.PythonType() as type_) if (
+                ir.kind_of(type_) >= Kind.FLOAT
+            ):
+                operands = [value]
+            case ir.Call(args=args):
+                operands = [*args]
+            case _:
+                return
+        for operand in operands:
+            most = self.bounds.of(operand) if operand.type == ir.PY_INT else None
+            if most is not None and most > UINT64_MAX:
+                self.refuse_unmasked(operand)
+
     def exact(self, expr: ir.Expr) -> ir.Expr:
         """`expr` with its value; beyond an int64, with its low 64 bits in one."""
+        if self.masks_64_bits:
+            self.check_operands(expr)
         match expr:
             case ir.Binary(op="&", type=ir.PythonType()) if not self.is_wide(expr) and not self.has_wide_constant(expr):
                 return map_children(expr, self.low_bits)
