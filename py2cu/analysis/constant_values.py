@@ -56,10 +56,13 @@ def check_constants(body: ir.Block, reporter: Reporter) -> None:
 
     Numbers of 64 bits without a sign are meant where a mask has as many: `h * P & 0xFFFFFFFFFFFFFFFF`.
     """
-    most = _UNSIGNED if any(map(_is_wide_mask, all_expressions(body))) else _HIGH
     for stmt in statements(body):
         for expr in expressions(stmt):
-            constant_value(expr, reporter, most)
+            constant_value(expr, reporter, body)
+
+
+def _masks_64_bits(body: ir.Block) -> bool:
+    return any(map(_is_wide_mask, all_expressions(body)))
 
 
 def _is_wide_mask(expr: ir.Expr) -> bool:
@@ -79,12 +82,15 @@ def items_of_table(load: ir.Load, table: ir.ArrayDecl) -> list[bool | int | floa
     return [table.values[place] for place in places]
 
 
-def constant_value(expr: ir.Expr, reporter: Reporter | None = None, most: int = _HIGH) -> int | None:
-    """The value of a constant integer expression; None if it depends on arguments, or exceeds `most` (reported)."""
+def constant_value(expr: ir.Expr, reporter: Reporter | None = None, body: ir.Block = ()) -> int | None:
+    """The value of a constant integer expression; None if it depends on arguments, or exceeds 64 bits (reported).
+
+    `body` is that of the function, which says whether numbers of 64 bits have a sign.
+    """
     is_integer = isinstance(expr.type, ir.PythonType) and expr.type in (ir.PY_INT, ir.PY_BOOL)
     if not is_integer and reporter is None:
         return None  # nobody needs the value, and nothing is reported
-    parts = [constant_value(child, reporter, most) for child in children(expr)]
+    parts = [constant_value(child, reporter, body) for child in children(expr)]
     if not is_integer:
         return None
     numbers = [part for part in parts if part is not None]
@@ -104,7 +110,7 @@ def constant_value(expr: ir.Expr, reporter: Reporter | None = None, most: int = 
             value = _computed(UNARY[op], numbers)
         case ir.Call(function=function) if function in _CALLS:
             value = _computed(_CALLS[function], numbers)
-    if value is None or _LOW <= value <= _HIGH or (value <= most and _is_natural(expr, value)):
+    if value is None or _LOW <= value <= _HIGH or (_is_natural(expr, value) and _masks_64_bits(body)):
         return value
     if reporter is not None:
         what = "this constant" if isinstance(expr, ir.Constant) else "this"

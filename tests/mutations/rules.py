@@ -347,7 +347,7 @@ MUTATIONS: Final = (
         ),
         ("_joined([fact, changed[name]]) if name in changed else fact", "fact", "kept:naturals"),
         ("return (1 << max(a.bit_length(), b.bit_length())) - 1", "return max(a, b)", "kept:naturals"),
-        ("most = _UNSIGNED if any(", "most = _UNSIGNED if True or any(", "refused:constants_beyond_64_bits"),
+        ("and _masks_64_bits(body)):", "):", "refused:constants_beyond_64_bits"),
         (
             "if not LONG_LOW <= value <= LONG_HIGH and not THREAD.takes_uint64:",
             "if not LONG_LOW <= value <= LONG_HIGH:",

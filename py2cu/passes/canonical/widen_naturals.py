@@ -33,20 +33,24 @@ _BY_SIGN: Final = frozenset([">>", "//", "%"])
 def widen_naturals(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel and its device functions with such integers in uint64."""
     callers = (kernel, *kernel.functions)
-    if not any(_is_large(expr) for caller in callers for expr in all_expressions(caller.body)):
+    if not any(_has_large_numbers(caller.body) for caller in callers):
         return kernel
     bounds = NaturalBounds(kernel)
     first, *functions = (_Widening(caller, bounds, reporter.within(caller.origin)).run() for caller in callers)
     return with_fields(first, functions=tuple(functions))
 
 
-def _is_large(expr: ir.Expr) -> bool:
-    if expr.__class__ is ir.Constant:
-        return expr.value >= _LARGE and isinstance(expr.type, ir.PythonType)
-    if expr.__class__ is not ir.Convert or expr.type != ir.PY_INT or not isinstance(expr.value.type, ir.ElementType):
-        return False
-    dtype = expr.value.type.dtype
-    return dtype.high >= _LARGE and not dtype.signed
+def _has_large_numbers(body: ir.Block) -> bool:
+    """True if a Python integer may start from a number that large."""
+    for expr in all_expressions(body):
+        if isinstance(expr, ir.Constant):
+            if expr.value >= _LARGE and isinstance(expr.type, ir.PythonType):
+                return True
+        elif isinstance(expr, ir.Convert) and isinstance(expr.value.type, ir.ElementType) and expr.type == ir.PY_INT:
+            dtype = expr.value.type.dtype
+            if dtype.high >= _LARGE and not dtype.signed:
+                return True
+    return False
 
 
 @dataclass(slots=True)

@@ -24,6 +24,8 @@ def number_names(name: str, count: int, taken: set[str]) -> tuple[str, ...]:
 
 def bind_tuples(function: cst.FunctionDef, tuples: Mapping[str, ir.Expr], scope: Scope) -> ir.Block:
     """Names of tuples stand for their numbers; one that the function assigns is a local from the start."""
+    if not tuples:
+        return ()
     assigned = set(assigned_names(function.body.body))
     scope.bound.update({name: value for name, value in tuples.items() if name not in assigned})
     span = scope.span_of(function.name)
