@@ -104,7 +104,7 @@ def copied_lists(w: Writer) -> None:
         w.add(f"{found.name} = {other.name}")  # and nothing names the other one again
         return None
     w.lists.append(other)
-    w.add(f"{found.name}, {other.name} = {other.name}, {w.pick([found.name, another])}")
+    w.add(f"{found.name}, {other.name} = {other.name}, {w.pick([found.name, found.name, another])}")
     return None
 
 

@@ -480,11 +480,6 @@ MUTATIONS: Final = (
             "cpu:floats_of_two_origins.found_in_turns",
         ),
         (
-            'if value == 0 and op in ("+", "-", "*", "/") and type_.dtype.kind is Kind.FLOAT:',
-            "if False:",
-            "cpu:floats_of_two_origins.weighted",
-        ),
-        (
             "return _plain(computed) == _plain(joined_type) or (",
             "return computed == joined_type or (",
             "kept:floats_of_two_origins",

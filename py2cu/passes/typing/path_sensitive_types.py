@@ -254,8 +254,6 @@ def _constant_differs(op: str, value: Number, type_: ir.ElementType, others: tup
         return False  # compared in the type of the element
     types = [other.type for other in others if isinstance(other.type, ir.ElementType | ir.PythonType)]
     if any(isinstance(other, ir.ElementType) for other in types):
-        if value == 0 and op in ("+", "-", "*", "/") and type_.dtype.kind is Kind.FLOAT:
-            return False  # with zero these are exact in any type
         paths = _common(constant_type(value), types), _common(type_, types)
         return _plain(paths[0]) != _plain(paths[1])
     dtype = type_.dtype
