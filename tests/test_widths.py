@@ -56,6 +56,7 @@ UNJUDGED: Final = {
     "bits_of_elements.halves": "the bits of an element are a number that 12 bits do not hold",
     "breakpoint.halve": "it stops in a debugger",
     "naturals.kept_low": "numbers of 64 bits without a sign",
+    "naturals.loaded": "numbers of 64 bits without a sign",
     "overloads.alike_in_an_instance": "which overload a call means hangs on the types of its arguments",
     "powers_of_computed.counted": "a power whose range is known is greater than 12 bits hold",
     "ranges_of_integers.rounded_reach": "a constant of 32 bits",

@@ -1,13 +1,15 @@
-"""Bounds of Python integers that are surely not negative: how far a mask, a constant or an unsigned element lets them
-grow.
+"""Upper bounds of Python integers that cannot be negative, by abstract interpretation.
+
+Bounds start from masks, constants and unsigned elements:
 
     key = seed & MASK            at most 2**32 - 1
     product = key * 0xD2511F53   at most (2**32 - 1) * 0xD2511F53: beyond an int64, and within a uint64
-    key = product >> 32          at most 0xD2511F52, also where a loop brings it back to the first line
+    key = product >> 32          at most 0xD2511F52, also in a loop around these lines
 
-In: a typed kernel. Out: `NaturalBounds`, by expression. `Ranges` bounds the integers that indices and extents are
-computed from, one range a local; this analysis knows nothing of these, and follows the order of the statements, loops
-to a fixpoint, and calls with the bounds of their arguments.
+In: a typed kernel. Out: `NaturalBounds`. The analysis is flow-sensitive: it interprets statements in order, loops to a
+fixpoint, and each call with the bounds of its arguments. `Ranges` is not: it keeps one range for each local. The types
+of emitted integers depend on the ranges of `Ranges`, which is why this analysis does not refine them. It has no bounds
+for indices and extents.
 """
 
 from __future__ import annotations
@@ -23,47 +25,49 @@ from py2cu.dtypes import Kind
 from py2cu.ir.names import list_elements
 from py2cu.ir.visit import children, expressions
 
-Most = int | None  # the greatest value; None: it may be negative, or nothing is known
-Fact = Most | tuple[Most, ...]  # of a number, or of the items of a tuple
-_Scope = dict[str, Fact]
+UpperBound = int | None
+"""The greatest value of an integer; None if the integer may be negative, or has no known bound."""
+Bounds = UpperBound | tuple[UpperBound, ...]
+"""The upper bound of a number, or one for each item of a tuple."""
+_Scope = dict[str, Bounds]
 
 UINT64_MAX: Final = 2**64 - 1
-_ROUNDS: Final = 8  # of a loop; a bound that still grows then is none
-_ENDLESS: Final = 2**256
+_ROUNDS: Final = 8  # of a loop's fixpoint iteration; a bound that still grows then is dropped
+_ENDLESS: Final = 2**256  # greater bounds are dropped
 
 
 class NaturalBounds:
-    """The bounds of the expressions of a kernel and of its device functions, on all paths together."""
+    """Upper bounds of the expressions of a kernel and of its device functions, each joined over all paths and calls."""
 
     def __init__(self, kernel: ir.Kernel) -> None:
         self._functions = {function.key: function for function in kernel.functions}
         self._recursive = in_recursive_scc(kernel.functions)
-        self._known: dict[int, Most] = {}
-        self._done: dict[tuple[str, tuple[Fact, ...]], Fact] = {}
-        self._changed: list[_Scope] = []  # for each loop around, what its body assigns
-        self._returned: list[Fact] = []
+        self._by_id: dict[int, UpperBound] = {}
+        self._results: dict[tuple[str, tuple[Bounds, ...]], Bounds] = {}
+        self._assigned: list[_Scope] = []  # for each surrounding loop, the bounds that its body assigns
+        self._returned: list[Bounds] = []
         self._run(kernel, {})
         for key in self._recursive:
             self._run(self._functions[key], {})
 
-    def of(self, expr: ir.Expr) -> Most:
-        """The greatest value of a Python integer of the kernel; None if it may be negative, or is not known."""
-        return self._known.get(id(expr))
+    def of(self, expr: ir.Expr) -> UpperBound:
+        """The upper bound of a Python integer of the kernel."""
+        return self._by_id.get(id(expr))
 
     # --- statements ---
 
-    def _run(self, function: ir.Kernel, arguments: _Scope) -> Fact:
-        """The result of `function` for arguments with these bounds."""
-        outer, self._changed, self._returned = (self._changed, self._returned), [], []
+    def _run(self, function: ir.Kernel, arguments: _Scope) -> Bounds:
+        """Interpret `function` for arguments with these bounds; the bounds of its result."""
+        outer, self._assigned, self._returned = (self._assigned, self._returned), [], []
         names = [*(p.name for p in function.parameters), *(index.name for index in function.indices)]
         self._block(function.body, dict.fromkeys([*names, *function.dims]) | arguments)
         results = self._returned
-        self._changed, self._returned = outer
+        self._assigned, self._returned = outer
         return _joined(results) if results else None
 
     def _block(self, block: ir.Block, scope: _Scope) -> None:
         for stmt in block:
-            facts = [self._fact(expr, scope) for expr in expressions(stmt)] if not isinstance(stmt, ir.While) else []
+            facts = [self._bounds(expr, scope) for expr in expressions(stmt)] if not isinstance(stmt, ir.While) else []
             match stmt:
                 case ir.Assign(name=name):
                     self._assign(name, facts[0], scope)
@@ -84,21 +88,21 @@ class NaturalBounds:
                 case ir.While():
                     self._loop(stmt, {}, scope)
 
-    def _assign(self, name: str, fact: Fact, scope: _Scope) -> None:
-        scope[name] = fact
-        for changed in self._changed:
-            changed[name] = _joined([fact, changed[name]]) if name in changed else fact
+    def _assign(self, name: str, bounds: Bounds, scope: _Scope) -> None:
+        scope[name] = bounds
+        for assigned in self._assigned:
+            assigned[name] = _joined([bounds, assigned[name]]) if name in assigned else bounds
 
     def _loop(self, loop: ir.For | ir.While, counter: _Scope, scope: _Scope) -> None:
-        """Iterate to what holds at the start of every round; it also holds behind the loop."""
+        """Iterate to bounds that hold at the start of every iteration, and therefore after the loop."""
         for name, fact in counter.items():
             self._assign(name, fact, scope)
         for round_ in itertools.count():
             if isinstance(loop, ir.While):
-                self._fact(loop.test, scope)
-            self._changed.append({})
+                self._bounds(loop.test, scope)
+            self._assigned.append({})
             self._block(loop.body, dict(scope))
-            changed = self._changed.pop()
+            changed = self._assigned.pop()
             after = {name: _joined([fact, scope[name]]) if name in scope else fact for name, fact in changed.items()}
             grown = {name: fact for name, fact in after.items() if name not in scope or scope[name] != fact}
             if not grown:
@@ -107,7 +111,7 @@ class NaturalBounds:
         self._block(loop.orelse, scope)
 
     @staticmethod
-    def _counter(start: ir.Expr, stop: ir.Expr, step: ir.Expr) -> Most:
+    def _counter(start: ir.Expr, stop: ir.Expr, step: ir.Expr) -> UpperBound:
         """The greatest value of a loop's variable whose bounds are constants."""
         match start, stop, step:
             case (
@@ -115,14 +119,14 @@ class NaturalBounds:
                 ir.Constant(value=int(end)),
                 ir.Constant(value=int(by)),
             ) if first >= 0 and by > 0:
-                return max(first, end) + by
+                return max(first, end - 1)
             case _:
                 return None
 
     # --- expressions ---
 
-    def _fact(self, expr: ir.Expr, scope: _Scope) -> Fact:
-        """The bound of `expr`, or of each of its items; what is in it becomes known."""
+    def _bounds(self, expr: ir.Expr, scope: _Scope) -> Bounds:
+        """The bound of `expr`, or of each item of a tuple; records the bounds of its operands, too."""
         match expr:
             case ir.Tuple(items=items):
                 return tuple(self._most(item, scope) for item in items)
@@ -133,21 +137,21 @@ class NaturalBounds:
             case _:
                 return self._most(expr, scope)
 
-    def _most(self, expr: ir.Expr, scope: _Scope) -> Most:
+    def _most(self, expr: ir.Expr, scope: _Scope) -> UpperBound:
         most = self._of(expr, scope)
         most = None if most is not None and most > _ENDLESS else most
         key = id(expr)
-        if key in self._known:
-            known = self._known[key]
-            self._known[key] = None if known is None or most is None else max(known, most)
+        if key in self._by_id:
+            known = self._by_id[key]
+            self._by_id[key] = None if known is None or most is None else max(known, most)
         else:
-            self._known[key] = most
+            self._by_id[key] = most
         return most
 
-    def _of(self, expr: ir.Expr, scope: _Scope) -> Most:
+    def _of(self, expr: ir.Expr, scope: _Scope) -> UpperBound:
         match expr:
             case ir.TupleItem(value=value, at=at):
-                items = self._fact(value, scope)
+                items = self._bounds(value, scope)
                 return items[at] if isinstance(items, tuple) else None
             case ir.DeviceCall():
                 result = self._call(expr, scope)
@@ -180,20 +184,20 @@ class NaturalBounds:
                         return _most_of(parts)
         return None
 
-    def _call(self, call: ir.DeviceCall, scope: _Scope) -> Fact:
-        """The bound of a call's result; the body of the function is followed with these arguments."""
+    def _call(self, call: ir.DeviceCall, scope: _Scope) -> Bounds:
+        """The bounds of a call's result; interprets the function for these arguments, unless it is recursive."""
         function = self._functions[call.function]
-        facts = tuple(None if isinstance(arg, ir.ArrayName) else self._fact(arg, scope) for arg in call.args)
+        facts = tuple(None if isinstance(arg, ir.ArrayName) else self._bounds(arg, scope) for arg in call.args)
         if call.function in self._recursive:
             return None
-        if (call.function, facts) not in self._done:
+        if (call.function, facts) not in self._results:
             names = (parameter.name for parameter in function.parameters)
-            self._done[call.function, facts] = self._run(function, dict(zip(names, facts, strict=True)))
-        return self._done[call.function, facts]
+            self._results[call.function, facts] = self._run(function, dict(zip(names, facts, strict=True)))
+        return self._results[call.function, facts]
 
 
-def _joined(facts: Sequence[Fact]) -> Fact:
-    """The bound on several paths."""
+def _joined(facts: Sequence[Bounds]) -> Bounds:
+    """The bounds of a value that comes from one of several paths."""
     first = facts[0]
     if isinstance(first, tuple):
         tuples = [fact if isinstance(fact, tuple) else (None,) * len(first) for fact in facts]
@@ -201,20 +205,20 @@ def _joined(facts: Sequence[Fact]) -> Fact:
     return _most_of([None if isinstance(fact, tuple) else fact for fact in facts])
 
 
-def _most_of(parts: Sequence[Most]) -> Most:
+def _most_of(parts: Sequence[UpperBound]) -> UpperBound:
     known = [part for part in parts if part is not None]
     return max(known) if len(known) == len(parts) else None
 
 
-def _of_element(type_: ir.ElementType) -> Most:
-    """The greatest value of an unsigned element that an int64 holds."""
+def _of_element(type_: ir.ElementType) -> UpperBound:
+    """The greatest value of an unsigned element of fewer than 64 bits; None of other elements."""
     dtype = type_.dtype
     is_natural = dtype.kind is Kind.BOOL or (dtype.kind is Kind.INT and not dtype.signed and dtype.bits < 64)
     return int(dtype.high) if is_natural and dtype.variable is None else None
 
 
-def _of_operation(op: str, a: Most, b: Most) -> Most:
-    """The greatest result of an operator on integers with these bounds."""
+def _of_operation(op: str, a: UpperBound, b: UpperBound) -> UpperBound:
+    """The upper bound of an operator's result on integers with these bounds."""
     if op == "&":
         return min((side for side in (a, b) if side is not None), default=None)
     if op == "%" and b is not None:

@@ -333,11 +333,8 @@ MUTATIONS: Final = (
             "kept:naturals",
         ),
         ("and any(map(self.is_wide, args))", "and False", "kept:naturals"),
-        (
-            "self.require_natural(expr, left, right)\n                return",
-            "return",
-            "refused:natural_beside_negative",
-        ),
+        ("if not self.is_natural(operand):", "if False:", "refused:natural_beside_negative"),
+        ("return is_bounded and multiplies", "return False", "kept:naturals"),
         ("self.refuse_unmasked(expr)", "pass", "refused:natural_without_mask"),
         ("None if known is None or most is None else max(known, most)", "most", "kept:naturals"),
         (
@@ -345,7 +342,7 @@ MUTATIONS: Final = (
             "scope |= {name: scope[name] for",
             "kept:naturals",
         ),
-        ("_joined([fact, changed[name]]) if name in changed else fact", "fact", "kept:naturals"),
+        ("_joined([bounds, assigned[name]]) if name in assigned else bounds", "bounds", "kept:naturals"),
         ("return (1 << max(a.bit_length(), b.bit_length())) - 1", "return max(a, b)", "kept:naturals"),
         ("and _masks_64_bits(body)):", "):", "refused:constants_beyond_64_bits"),
         (
@@ -368,7 +365,7 @@ MUTATIONS: Final = (
         ),
         ("is_one = isinstance(a, ir.Name) and", "is_one = False and", "cpu:tuples_compared.greatest"),
         (
-            "ir.Constant(_ORDER[op](len(some), len(others)), span)",
+            "ir.Constant(FUNCTIONS[op](len(some), len(others)), span)",
             "ir.Constant(True, span)",
             "cpu:tuples_compared.compared",
         ),

@@ -1,17 +1,19 @@
-"""Computes in uint64 what an int64 does not hold: Python integers that are surely not negative and less than 2**64.
+"""Computes Python integers from 2**63 to 2**64 - 1 in uint64.
 
     product = a * b          uint64(a) * uint64(b)               a and b are at most 2**32 - 1
     high = product >> 32     int64(uint64(product) >> 32)        a shift of the int64 would copy its sign
-    h = (h ^ x) * P & M64    (uint64(h) ^ uint64(x)) * P & M64   all that the mask leaves is exact
+    h = (h ^ x) * P & M64    (uint64(h) ^ uint64(x)) * P & M64   the low 64 bits are exact in modular arithmetic
 
-A local that only gets such integers becomes a uint64. Any other integer of 64 bits keeps the low bits in an int64, and
-operations on which its sign has no effect stay as they are. The lines of these computations are kept: there the
-simulator reports no integer beyond 64 bits.
+`NaturalBounds` finds these integers. A local to which only such integers and constants are assigned becomes a uint64.
+Other locals hold the low 64 bits in an int64, which are converted where an operation depends on the sign. The simulator
+does not report integers beyond an int64 on the lines of these computations: `Kernel.natural_lines` lists them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from py2cu import ir
@@ -25,44 +27,50 @@ from py2cu.ir.visit import all_expressions, statements
 
 _UINT64: Final = ir.ElementType(U64)
 _INT64_MAX: Final = 2**63 - 1
-_LARGE: Final = 2**31  # without a constant or an element that large, no integer gets beyond an int64
+_LARGE: Final = 2**31  # sums of smaller numbers stay within an int64
 _MODULAR: Final = frozenset(["+", "-", "*", "&", "|", "^", "<<"])  # their low bits depend on low bits alone
 _BY_SIGN: Final = frozenset([">>", "//", "%"])
 
 
 def widen_naturals(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel and its device functions with such integers in uint64."""
+    """The kernel and its device functions with the integers that an int64 may not hold in uint64."""
     callers = (kernel, *kernel.functions)
-    if not any(_has_large_numbers(caller.body) for caller in callers):
+    if not _may_exceed_int64(caller.body for caller in callers):
         return kernel
     bounds = NaturalBounds(kernel)
     first, *functions = (_Widening(caller, bounds, reporter.within(caller.origin)).run() for caller in callers)
     return with_fields(first, functions=tuple(functions))
 
 
-def _has_large_numbers(body: ir.Block) -> bool:
-    """True if a Python integer may start from a number that large."""
-    for expr in all_expressions(body):
+def _may_exceed_int64(bodies: Iterable[ir.Block]) -> bool:
+    """A quick test before the analysis: True for large numbers, and for products or shifts beside bounded integers."""
+    is_bounded = multiplies = False
+    for expr in chain.from_iterable(map(all_expressions, bodies)):
         if isinstance(expr, ir.Constant):
             if expr.value >= _LARGE and isinstance(expr.type, ir.PythonType):
                 return True
+        elif isinstance(expr, ir.Binary):
+            if expr.type == ir.PY_INT:
+                multiplies |= expr.op in ("*", "<<")
+                is_bounded |= expr.op == "&" or (expr.op == "%" and isinstance(expr.right, ir.Constant))
         elif isinstance(expr, ir.Convert) and isinstance(expr.value.type, ir.ElementType) and expr.type == ir.PY_INT:
             dtype = expr.value.type.dtype
             if dtype.high >= _LARGE and not dtype.signed:
                 return True
-    return False
+            is_bounded |= not dtype.signed
+    return is_bounded and multiplies
 
 
 @dataclass(slots=True)
 class _Widening:
-    """The rewriting of one function. `exact` keeps the value of an expression, `modular` its low 64 bits, as uint64."""
+    """Rewrites one function. `exact` keeps the value of an expression; `modular` keeps its low 64 bits, as a uint64."""
 
     kernel: ir.Kernel
     bounds: NaturalBounds
     reporter: Reporter
     lines: set[int] = field(default_factory=set)
     ranges: Ranges | None = None
-    masks_64_bits: bool = False  # it has constants beyond an int64: what exceeds 64 bits is meant to be masked
+    masks_64_bits: bool = False  # the function has constants beyond an int64, so larger results are to be masked
 
     def run(self) -> ir.Kernel:
         nodes = all_expressions(self.kernel.body)
@@ -79,9 +87,9 @@ class _Widening:
     def statement(self, stmt: ir.Stmt) -> ir.Stmt:
         match stmt:
             case ir.Print(values=values):
-                return with_fields(stmt, values=tuple(map(self.shown, values)))
+                return with_fields(stmt, values=tuple(map(self.printed, values)))
             case ir.Assert(test=test, values=values):
-                return with_fields(stmt, test=self.exact(test), values=tuple(map(self.shown, values)))
+                return with_fields(stmt, test=self.exact(test), values=tuple(map(self.printed, values)))
             case ir.If(test=test) | ir.While(test=test):
                 return map_blocks(with_fields(stmt, test=self.exact(test)), self.block)
             case ir.For(start=start, stop=stop, step=step):
@@ -90,16 +98,16 @@ class _Widening:
             case _:
                 return map_expressions(stmt, self.exact)
 
-    def shown(self, value: ir.Expr) -> ir.Expr:
+    def printed(self, value: ir.Expr) -> ir.Expr:
         return self.modular(value) if self.is_wide(value) else self.exact(value)
 
     def is_wide(self, expr: ir.Expr) -> bool:
-        """True for an integer that is surely natural, that an int64 may not hold, and that a uint64 does."""
+        """True for an integer whose upper bound lies between 2**63 and 2**64 - 1."""
         most = self.bounds.of(expr) if expr.type == ir.PY_INT else None
         return most is not None and _INT64_MAX < most <= UINT64_MAX
 
     def is_natural(self, expr: ir.Expr) -> bool:
-        """True for an integer that a uint64 surely holds."""
+        """True for an integer between 0 and 2**64 - 1."""
         most = self.bounds.of(expr)
         if most is not None:
             return most <= UINT64_MAX
@@ -107,7 +115,7 @@ class _Widening:
         return self.ranges.of(expr).is_natural
 
     def check_operands(self, expr: ir.Expr) -> None:
-        """Refuse operands whose sign or size counts, and which 64 bits may not hold."""
+        """Refuse operands that 64 bits may not hold in operations that do not wrap."""
         match expr:
             case ir.Binary(op=op) if op not in _BY_SIGN:
                 return
@@ -146,7 +154,8 @@ class _Widening:
                 self.is_wide(left) or self.is_wide(right)
             ):
                 self.require_natural(expr, left, right)
-                return self.as_int(ir.Binary(op, self.modular(left), self.modular(right), expr.span, _UINT64))
+                by = self.exact(right) if op == ">>" else self.modular(right)
+                return self.as_int(ir.Binary(op, self.modular(left), by, expr.span, _UINT64))
             case ir.Compare(left=left, right=right) if self.is_wide(left) or self.is_wide(right):
                 self.require_natural(expr, left, right)
                 self.lines.add(expr.span.line)
@@ -165,7 +174,7 @@ class _Widening:
                 return map_children(expr, self.exact)
 
     def low_bits(self, expr: ir.Expr) -> ir.Expr:
-        """`expr` below a mask of fewer than 64 bits: sums and products need not be exact beyond these."""
+        """An operand of a mask of fewer than 64 bits: sums and products in it may wrap at 64 bits."""
         if isinstance(expr, ir.Binary) and expr.op in _MODULAR and isinstance(expr.type, ir.PythonType):
             return map_children(expr, self.low_bits)
         return self.exact(expr)
@@ -175,7 +184,9 @@ class _Widening:
         self.lines.add(expr.span.line)
         match expr:
             case ir.Constant(value=value):
-                return with_fields(expr, value=int(value) % (UINT64_MAX + 1), type=_UINT64)
+                return _uint64_constant(expr, int(value) % (UINT64_MAX + 1))
+            case ir.Binary(op="<<", left=left, right=count, type=ir.PythonType(kind=Kind.INT)):
+                return ir.Binary("<<", self.modular(left), self.exact(count), expr.span, _UINT64)
             case ir.Binary(op=op, left=left, right=right, type=ir.PythonType(kind=Kind.INT)) if op in _MODULAR:
                 return ir.Binary(op, self.modular(left), self.modular(right), expr.span, _UINT64)
             case ir.Select(then=then, orelse=orelse, type=ir.PythonType(kind=Kind.INT)):
@@ -189,7 +200,7 @@ class _Widening:
         return ir.Convert(value, ir.PY_INT, value.span)
 
     def has_wide_constant(self, expr: ir.Expr) -> bool:
-        """True if an operator that keeps low bits has a constant beyond an int64 below it."""
+        """True for a constant beyond an int64, and for arithmetic modulo 2**64 that contains one."""
         match expr:
             case ir.Constant():
                 return self.is_wide(expr)
@@ -207,7 +218,7 @@ class _Widening:
         )
 
     def require_natural(self, expr: ir.Expr, *operands: ir.Expr) -> None:
-        """Refuse an operation on an integer that only a uint64 holds and one that may be negative, or is greater."""
+        """Refuse an operation on an integer beyond an int64 and one that may be negative, or may exceed a uint64."""
         for operand in operands:
             if not self.is_natural(operand):
                 wide = next(each for each in operands if self.is_wide(each))
@@ -221,8 +232,16 @@ class _Widening:
                 return
 
 
+def _uint64_constant(constant: ir.Constant, value: int) -> ir.Constant:
+    """The constant as a uint64. A large named constant is usually a mask, so it is spelled in hexadecimal."""
+    text = f"0x{value:X}" if value > _INT64_MAX and not constant.text[:1].isdigit() else constant.text
+    return with_fields(constant, value=value, type=_UINT64, text=text)
+
+
 def _as_uint64(value: ir.Expr) -> ir.Expr:
     match value:
+        case ir.Constant(value=int(number)):
+            return _uint64_constant(value, number)
         case ir.Convert(value=inner, type=ir.PythonType()) if inner.type == _UINT64:
             return inner
         case ir.Convert(value=inner, type=ir.PythonType(kind=Kind.INT)) if _is_whole_element(inner.type):
@@ -239,15 +258,23 @@ def _is_uint64_as_int(value: ir.Expr) -> bool:
     return isinstance(value, ir.Convert) and value.type == ir.PY_INT and value.value.type == _UINT64
 
 
+def _is_uint64(value: ir.Expr) -> bool:
+    """True for a converted uint64, and for a constant that one holds."""
+    is_constant = isinstance(value, ir.Constant) and value.type == ir.PY_INT and value.value >= 0
+    return is_constant or _is_uint64_as_int(value)
+
+
 def _with_uint64_locals(kernel: ir.Kernel) -> ir.Kernel:
-    """The kernel in which locals that only get converted uint64 are uint64 themselves."""
+    """The kernel with a uint64 for each local to which only converted uint64 and constants are assigned."""
     values: dict[str, list[ir.Expr]] = {}
     for stmt in statements(kernel.body):
         if isinstance(stmt, ir.Assign):
             values.setdefault(stmt.name, []).append(stmt.value)
     parameters = {parameter.name for parameter in kernel.parameters}
     names = {
-        name for name, assigned in values.items() if name not in parameters and all(map(_is_uint64_as_int, assigned))
+        name
+        for name, assigned in values.items()
+        if name not in parameters and any(map(_is_uint64_as_int, assigned)) and all(map(_is_uint64, assigned))
     }
     if not names:
         return kernel
