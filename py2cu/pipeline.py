@@ -151,8 +151,7 @@ LOWERINGS: Final = (
     ),
     *passes(Stage.LOWERED, everywhere(lower_semantics), narrow_floats, hide_negation, flatten_indices),
 )
-# For the CPU: counters hidden from gcc and, since the threads of a block run one after the other, yields in spin loops
-# and fission at barriers.
+# For the CPU. The threads of a block run one after the other there: spin loops yield, and kernels split at barriers.
 SEARCHES: Final = passes(Stage.LOWERED, everywhere(hide_counters))
 YIELDS: Final = passes(Stage.LOWERED, insert_yields)
 SPLITTING: Final = passes(Stage.LOWERED, split_at_barriers)

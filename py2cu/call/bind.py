@@ -29,7 +29,7 @@ from typing import Any, Final, NamedTuple
 import torch
 
 from py2cu.call.argument_checks import check_arguments
-from py2cu.call.tuples import spread, tuple_of
+from py2cu.call.tuples import flatten, tuple_of
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, Parameter, Role, TupleParameter, is_constexpr_value
 from py2cu.ir.abi.signature import Dim, Signature
@@ -65,11 +65,11 @@ class ArgumentBinder:
         self._all: Reading = tuple(positional)
         self._required = _among(positional, signature.required)
         self._readings = (self._inputs, self._required, self._all, not_derived)
-        is_written = any(isinstance(p, TupleParameter) for p in signature.parameters)
-        # Of calls as the user writes them: with tuples, where there are any.
-        self.written = ArgumentBinder(signature.as_written()) if signature.tuples and not is_written else self
+        has_tuples = any(isinstance(p, TupleParameter) for p in signature.parameters)
+        # The binder of calls that pass tuples.
+        self.of_tuples = ArgumentBinder(signature.with_tuples()) if signature.tuples and not has_tuples else self
         self._positional: dict[tuple[object, ...], tuple[str, ...]] = {}  # by the types of calls with tuples
-        self._written_names = {
+        self._names_in_tuples = {
             number: (name, f"{name}[{place}]")
             for name, numbers in signature.tuples
             for place, number in enumerate(numbers)
@@ -81,8 +81,8 @@ class ArgumentBinder:
         Raises:
             TypeError: too many, too few, unknown or repeated arguments, or one of the wrong type.
         """
-        if self.is_to_spread(args, kwargs):
-            args, kwargs = (), self.spread(args, kwargs, in_order=False)
+        if self.may_pass_tuples(args, kwargs):
+            args, kwargs = (), self.flatten(args, kwargs, in_order=False)
         return self._bound(self._readings, args, kwargs)
 
     def bind_in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
@@ -91,17 +91,17 @@ class ArgumentBinder:
         Raises:
             TypeError: as `bind`.
         """
-        if self.is_to_spread(args, kwargs):
-            args, kwargs = (), self.spread(args, kwargs, in_order=True)
+        if self.may_pass_tuples(args, kwargs):
+            args, kwargs = (), self.flatten(args, kwargs, in_order=True)
         return self._bound((self._all,), args, kwargs)
 
-    def is_to_spread(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-        """Whether some of these arguments may be tuples: a spread call passes numbers, by name."""
+    def may_pass_tuples(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+        """Whether some of these arguments may be tuples; false for calls that `flatten` has changed."""
         tuples = self.signature.tuples
         return bool(tuples) and (bool(args) or any(name in kwargs for name, _ in tuples))
 
-    def spread(self, args: Sequence[Any], kwargs: Mapping[str, Any], *, in_order: bool) -> Values:
-        """The arguments by name, with numbers in place of tuples; `in_order`: of an explicit launch.
+    def flatten(self, args: Sequence[Any], kwargs: Mapping[str, Any], *, in_order: bool) -> Values:
+        """The arguments by name, with each tuple replaced by its numbers; `in_order` for an explicit launch.
 
         Raises:
             TypeError: as `bind`, or as `bind_in_order`.
@@ -109,8 +109,8 @@ class ArgumentBinder:
         key = in_order, *map(type, args), *kwargs, *map(type, kwargs.values())
         if (names := self._positional.get(key)) is None:
             types = {name: type(value) for name, value in kwargs.items()}
-            names = self._positional[key] = self.written.positional([*map(type, args)], types, in_order=in_order)
-        return spread(self.usage, self.signature.tuples, {**dict(zip(names, args, strict=True)), **kwargs})
+            names = self._positional[key] = self.of_tuples.positional([*map(type, args)], types, in_order=in_order)
+        return flatten(self.usage, self.signature.tuples, {**dict(zip(names, args, strict=True)), **kwargs})
 
     def positional(self, types: Sequence[type], named: Mapping[str, type], *, in_order: bool) -> tuple[str, ...]:
         """The parameters that positional arguments of these types are bound to, beside those of `named` types.
@@ -160,8 +160,8 @@ class ArgumentBinder:
         types = {**positional, **named}
         missing = [p.name for p in self.signature.required if p.name not in types]
         if missing := [name for name in missing if self.source(name, types) is None]:
-            written = dict.fromkeys(self._written_names.get(name, (name,))[0] for name in missing)
-            return f"is missing {_list([*written])}{self._way_to_fill(missing[0])}"
+            shown = dict.fromkeys(self._names_in_tuples.get(name, (name,))[0] for name in missing)
+            return f"is missing {_list([*shown])}{self._way_to_fill(missing[0])}"
         return self._type_mismatch(types, _kinds_of)
 
     def _way_to_fill(self, name: str) -> str:
@@ -177,7 +177,7 @@ class ArgumentBinder:
         for name, each in types.items():
             parameter = self.signature.parameter(name)
             if not issubclass(each, accepted(parameter)) and not (each is NoneType and parameter.may_be_none):
-                _, name = self._written_names.get(name, (name, name))
+                _, name = self._names_in_tuples.get(name, (name, name))
                 return f"takes {_described(parameter)} as `{name}`, got {_type_name(each)}"
         return None
 
@@ -258,8 +258,8 @@ class ArgumentBinder:
     @functools.cached_property
     def usage(self) -> str:
         """The call as messages show it: `rgb2grey(x, out=None)`."""
-        if self.written is not self:
-            return self.written.usage
+        if self.of_tuples is not self:
+            return self.of_tuples.usage
         parameters = (*self.signature.inputs, *self.signature.outputs)
         positional = [self._shown(p) for p in parameters if not p.by_keyword]
         named = [self._shown(p) for p in parameters if p.by_keyword]

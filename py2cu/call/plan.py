@@ -123,8 +123,8 @@ class KernelCall:
 
     def _run_bound(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
         """Bind and check the arguments, run the code, and keep a plan for later calls with the same types."""
-        if self.binder.is_to_spread(args, kwargs):
-            return self.call((), self.binder.spread(args, kwargs, in_order=bool(launch)), launch)
+        if self.binder.may_pass_tuples(args, kwargs):
+            return self.call((), self.binder.flatten(args, kwargs, in_order=bool(launch)), launch)
         bound = self.binder.bind_in_order(args, kwargs) if launch else self.binder.bind(args, kwargs)
         values = bound.values
         missing = [p.name for p in self.signature.outputs if p.name not in values]

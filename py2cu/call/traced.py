@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from py2cu.call.tuples import Tuples, spread
+from py2cu.call.tuples import Tuples, flatten
 from py2cu.options import Extent
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ class Traced:
     def tuples_in_trace(
         self, _: Sequence[str], types: tuple[type, ...], named: tuple[tuple[str, type], ...], on_grid: bool
     ) -> tuple[str, Tuples, tuple[str, ...]] | None:
-        """How a call with arguments of these types passes tuples: the usage, the tuples, and what `args` are."""
+        """For a kernel with tuple parameters: its usage, the tuples, and the names of the positional arguments."""
         binder = self._prepare().binder
         if not binder.signature.tuples:
             return None
-        return binder.usage, binder.signature.tuples, binder.written.positional(types, dict(named), in_order=on_grid)
+        return binder.usage, binder.signature.tuples, binder.of_tuples.positional(types, dict(named), in_order=on_grid)
 
     @_constant
     def op_name_in_trace(self, _: Sequence[str]) -> tuple[str, str]:
@@ -110,7 +110,7 @@ def _call(kernel: Traced, args: tuple[Any, ...], kwargs: dict[str, Any], launch:
     named = tuple([(name, type(value)) for name, value in kwargs.items()])
     if (tuples := kernel.tuples_in_trace(identities, types, named, bool(launch))) is not None:
         usage, of_numbers, positional = tuples
-        kwargs = spread(usage, of_numbers, {**dict(zip(positional, args, strict=True)), **kwargs})
+        kwargs = flatten(usage, of_numbers, {**dict(zip(positional, args, strict=True)), **kwargs})
         args, types, named = (), (), tuple([(name, type(value)) for name, value in kwargs.items()])
     form = kernel.form_in_trace(identities, types, named, bool(launch))
     *_, missing = form

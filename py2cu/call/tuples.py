@@ -1,4 +1,4 @@
-"""Spread the tuples of a call: each number becomes an argument of its own, by name.
+"""Flatten the tuples of a call: each number becomes a separate keyword argument.
 
     k(x, (0.1, 0.2))    →    k(x=x, force_0=0.1, force_1=0.2)
 
@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 Tuples = tuple[tuple[str, tuple[str, ...]], ...]
-"""The parameters that are tuples, each with the parameters of its numbers."""
+"""The tuple parameters of a kernel, each with the names of its scalar parameters."""
 
 
-def spread(usage: str, tuples: Tuples, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments by name, with numbers in place of tuples.
+def flatten(usage: str, tuples: Tuples, values: Mapping[str, Any]) -> dict[str, Any]:
+    """`values`, arguments by name, with each tuple replaced by its numbers.
 
     Raises:
         TypeError: a tuple has another length; the message shows the usage.

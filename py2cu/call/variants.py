@@ -86,8 +86,8 @@ class VariantCall(KernelCall):
             numbers = tuple(args[at] if isinstance(at, int) else kwargs[at] for at in constexprs.sources)
             if (call := self._by_numbers.get(numbers)) is not None:
                 return call.call(args, kwargs, launch)
-        if self.binder.is_to_spread(args, kwargs):
-            return self.call((), self.binder.spread(args, kwargs, in_order=bool(launch)), launch)
+        if self.binder.may_pass_tuples(args, kwargs):
+            return self.call((), self.binder.flatten(args, kwargs, in_order=bool(launch)), launch)
         bound = self.binder.bind_in_order(args, kwargs) if launch else self.binder.bind(args, kwargs)
         if constexprs is None and (constexprs := self._constexpr_sources(bound, kwargs)):
             known[key] = constexprs

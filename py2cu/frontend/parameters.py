@@ -54,7 +54,7 @@ class Parameters:
     indices: list[IndexParameter] = field(default_factory=list)
     arguments: list[Parameter] = field(default_factory=list)
     block: list[BlockParameter] = field(default_factory=list)  # shared memory, and a barrier
-    tuples: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the arguments that are the numbers of each
+    tuples: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by tuple, the names of its scalar parameters
     broken: set[str] = field(default_factory=set)  # their annotations were refused already
 
 
@@ -136,7 +136,7 @@ class ParameterReader:
     def _add_tuple(
         self, param: cst.Param, types: tuple[ir.ElementType | ir.PythonType, ...], parameters: Parameters
     ) -> None:
-        """Add a parameter for each number of a tuple; `_name_numbers` names them."""
+        """Add a scalar parameter for each number of a tuple; `_name_numbers` names them later."""
         name, span = param.name.value, self.module.span(param.name)
         reader = self._default_reader()
         defaults = (None,) * len(types) if param.default is None else reader.read_for_tuple(param, types)
@@ -147,7 +147,7 @@ class ParameterReader:
         ]  # fmt: skip
 
     def _name_numbers(self, parameters: Parameters) -> None:
-        """Give the numbers of tuples names that nothing else in the kernel has."""
+        """Name the scalar parameters of tuples; the names are unique in the kernel."""
         if not parameters.tuples:
             return
         function = self.source.function

@@ -168,7 +168,7 @@ class Kernel:
     in_place: tuple[
         tuple[str, str], ...
     ] = ()  # set by find_in_place_pairs: a written array, and an input that it may be
-    natural_lines: tuple[int, ...] = ()  # set by widen_naturals: with Python integers that a uint64 holds
+    natural_lines: tuple[int, ...] = ()  # set by widen_naturals: lines that compute Python integers in uint64
     negative_indices: tuple[NegativeIndex, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
     bounds: tuple[
         IndexBound, ...
@@ -194,7 +194,7 @@ class Kernel:
     flat_indices: tuple[IndexParameter, ...] = ()  # set by flatten_indices: what one flat index is split into
     flags: tuple[tuple[str, str], ...] = ()  # set by rename: the bool that says whether a parameter is given
     block_parameters: tuple[BlockParameter, ...] = ()  # shared memory and a barrier, `shared` and `syncb`
-    tuples: tuple[tuple[str, tuple[str, ...]], ...] = ()  # of the user: the parameters that are the numbers of each
+    tuples: tuple[tuple[str, tuple[str, ...]], ...] = ()  # tuple parameters, with their scalar parameters
     elided: tuple[Elided, ...] = ()  # statements of the Python that have no code; passes add those that they leave out
     per_thread: tuple[str, ...] = ()  # set by split_at_barriers: locals that live from one `EachThread` to another
 

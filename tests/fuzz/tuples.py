@@ -146,7 +146,7 @@ def row_of_a_tuple(w: Writer) -> None:
 
 @statement_of()
 def comparison_of_tuples(w: Writer) -> None:
-    """Of two of the same numbers, or of one with another length."""
+    """A comparison of two tuples, of equal or different length."""
     some, others = ([value(w, w.pick([Kind.INT, F32]), 1).text for _ in range(w.pick([2, 2, 3]))] for _ in range(2))
     if w.chance(2):
         others[0] = some[0]

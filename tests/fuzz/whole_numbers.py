@@ -143,7 +143,7 @@ def limited(w: Writer) -> None:
 
 @statement_of(2, nests=True, loops=True)
 def search(w: Writer) -> None:
-    """For the place of an element, with an eye on the one found so far."""
+    """A search for an index, which compares with the element at the index found so far."""
     best, at, weight = w.fresh("m"), w.fresh("k"), w.declare(Value("", F32)).text
     w.add(f"{weight} = {value(w, F32, 1).text}")
     w.add(f"{best} = {w.pick(['0', '3'])}")
@@ -158,7 +158,7 @@ def search(w: Writer) -> None:
     w.declare(Value("", Kind.INT, -1, 8), best)
 
 
-# What hashes and random numbers compute, of a natural number below 2**64 and of one below 2**32.
+# Steps of hashes and random number generators: `h` is below 2**64, `k` below 2**32.
 MIXES: Final = (
     "({h} ^ ({h} >> 30)) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF", "{k} * 0xD2511F53", "{h} % 1000003", "{h} ^ {k}",
     "{h} * 0x5851F42D4C957F2D + {k} & 0xFFFFFFFFFFFFFFFF", "({h} << 13 ^ {h}) & 0xFFFFFFFFFFFFFFFF", "max({h}, {k})",
@@ -174,7 +174,7 @@ DIGESTS: Final = (
 
 @statement_of(2, nests=True)
 def mixed_bits(w: Writer) -> None:
-    """A number of 64 bits without a sign, in Python's integers."""
+    """Steps of a hash in Python integers below 2**64."""
     h, k = w.fresh("h"), w.fresh("h")
     w.add(f"{k} = {fitted(value(w, Kind.INT, 1), -(2**40), 2**40).text} & 0xFFFFFFFF")
     first = w.pick([k, "0xFFFFFFFFFFFFFFFF", "0xCBF29CE484222325", f"{k} * {k}"])

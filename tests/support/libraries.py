@@ -34,8 +34,8 @@ from tests.widths.narrow import narrow
 
 
 class Device(enum.StrEnum):
-    """Where kernels run: the CPU's text, the same as compiled for a call, CUDA's on a GPU, CUDA's on the CPU
-    (`tests/support/emulator.py`), and there with integers of a few bits (`tests/widths`).
+    """Where kernels run: the CPU text at `-O1`, the CPU text with the flags of a call, the CUDA text on a GPU, the CUDA
+    text on the CPU (`tests/support/emulator.py`), and there with integers of a few bits (`tests/widths`).
     """
 
     CPU = "cpu"

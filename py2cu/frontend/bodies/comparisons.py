@@ -11,9 +11,7 @@ In: a comparison in a scope. Out: the test; operands have no effects, so that re
 from __future__ import annotations
 
 import functools
-import operator
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
 
 import libcst as cst
 
@@ -22,18 +20,14 @@ from py2cu.frontend.bodies.none_tests import read_none_test
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.values import open_tuple
-from py2cu.frontend.names.operators import COMPARISONS
+from py2cu.frontend.names.operators import COMPARISONS, FUNCTIONS
 from py2cu.frontend.names.syntax import is_starred, named_in, source_text
 from py2cu.frontend.rewrites.comparisons import rewrite_comparison
 from py2cu.source import Span
 
-_ORDER: Final[dict[str, Callable[[int, int], bool]]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-
 
 def read_comparison(node: cst.Comparison, scope: Scope, read: Read) -> ir.Expr:
-    """The test that `node` is."""
+    """Read a comparison or a chain of them."""
     if (test := read_none_test(node, scope)) is not None:
         return test
     left = open_tuple(read(node.left), node.left, scope)
@@ -75,7 +69,7 @@ def _read_link(
 
 
 def _compare(op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
-    """`left op right`. A tuple and a number are not equal; in an order, which Python refuses, so does `infer_types`."""
+    """`left op right`. A tuple never equals a number; `infer_types` refuses an order between the two."""
     match left, right:
         case ir.Tuple(items=some), ir.Tuple(items=others):
             return _equal(op, some, others, span) if op in ("==", "!=") else _ordered(op, some, others, span)
@@ -93,9 +87,9 @@ def _equal(op: str, some: Sequence[ir.Expr], others: Sequence[ir.Expr], span: Sp
 
 
 def _ordered(op: str, some: Sequence[ir.Expr], others: Sequence[ir.Expr], span: Span) -> ir.Expr:
-    """The first items that differ decide; if there are none, the lengths."""
+    """Lexicographic order: the first items that differ decide, else the lengths."""
     if not some or not others:
-        return ir.Constant(_ORDER[op](len(some), len(others)), span)
+        return ir.Constant(FUNCTIONS[op](len(some), len(others)), span)
     (a, *some_behind), (b, *others_behind) = some, others
     if not some_behind and not others_behind:
         return _compare_items(op, a, b, span)
@@ -105,6 +99,6 @@ def _ordered(op: str, some: Sequence[ir.Expr], others: Sequence[ir.Expr], span: 
 
 
 def _compare_items(op: str, a: ir.Expr, b: ir.Expr, span: Span) -> ir.Expr:
-    """`a op b` of items at one place: one object equals itself in a tuple, also if it is NaN."""
+    """`a op b` of two items. In a tuple Python takes one object for equal to itself, even a NaN."""
     is_one = isinstance(a, ir.Name) and isinstance(b, ir.Name) and a.id == b.id
     return ir.Constant(op in ("==", "<=", ">="), span) if is_one else _compare(op, a, b, span)

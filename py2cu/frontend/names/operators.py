@@ -24,10 +24,11 @@ _COMPARISONS: Final[list[tuple[str, type[cst.BaseCompOp], type[ast.AST]]]] = [
     ("==", cst.Equal, ast.Eq), ("!=", cst.NotEqual, ast.NotEq), ("<", cst.LessThan, ast.Lt),
     ("<=", cst.LessThanEqual, ast.LtE), (">", cst.GreaterThan, ast.Gt), (">=", cst.GreaterThanEqual, ast.GtE),
 ]  # fmt: skip
-_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     **operators.ARITHMETIC, **operators.BITWISE, "/": operator.truediv, "**": operator.pow,
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
+"""Python's binary operators and comparisons, by their text."""
 
 BINARY: Final = {node: text for text, node, _ in _BINARY}
 UNARY: Final = {node: text for text, node, _ in _UNARY}
@@ -43,6 +44,6 @@ OF_AST: Final[dict[type[ast.AST], str]] = {
 }  # fmt: skip
 IN_EXTENTS_OF_AST: Final = {node: text for text, _, node in _BINARY if text in operators.ARITHMETIC}
 
-COMPUTE_BINARY: Final = {node: _FUNCTIONS[text] for node, text in BINARY.items()}
+COMPUTE_BINARY: Final = {node: FUNCTIONS[text] for node, text in BINARY.items()}
 COMPUTE_UNARY: Final = {node: {**operators.UNARY, "not": operator.not_}[text] for node, text in UNARY.items()}
-COMPARE: Final = {node: _FUNCTIONS[text] for node, text in COMPARISONS.items()}
+COMPARE: Final = {node: FUNCTIONS[text] for node, text in COMPARISONS.items()}

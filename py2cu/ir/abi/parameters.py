@@ -71,7 +71,7 @@ class Parameter:
 
 @record(frozen=True, slots=True)
 class TupleParameter(Parameter):
-    """A tuple of numbers, as the user writes it: each number is a parameter of its own behind the call."""
+    """A tuple of numbers in the signature that calls see; `numbers` are the scalar parameters of the kernel."""
 
     numbers: tuple[str, ...] = ()
 

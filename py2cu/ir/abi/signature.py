@@ -88,7 +88,7 @@ class Signature:
     negative_indices: tuple[
         NegativeIndex, ...
     ] = ()  # negative constant indices: compiled code counts no others from the end
-    natural_lines: tuple[int, ...] = ()  # lines on which compiled Python integers may be up to 2**64 - 1
+    natural_lines: tuple[int, ...] = ()  # lines on which compiled code computes Python integers in uint64
     allocs: tuple[tuple[int, str], ...] = ()  # the line and the name of each thread-local array
     shared: Parameter | None = None  # the block's dynamic shared memory, which no call passes
     barrier: str | None = None  # the parameter that is the block's barrier
@@ -102,7 +102,7 @@ class Signature:
     measured: tuple[Dim, ...] = ()  # arrays from which a call in Python takes integers that it leaves out
     asserts: bool = False  # a call may raise `AssertionError`
     op_allocates: bool = True  # the outputs of a call; else Python does, on torch's default device
-    tuples: tuple[tuple[str, tuple[str, ...]], ...] = ()  # that a call passes: the parameters that are their numbers
+    tuples: tuple[tuple[str, tuple[str, ...]], ...] = ()  # tuple parameters, with their scalar parameters
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
 
     def instance(self, arguments: Mapping[str, Any]) -> Signature:
@@ -135,7 +135,7 @@ class Signature:
             op_allocates=False,
         )
 
-    def as_written(self) -> Signature:
+    def with_tuples(self) -> Signature:
         """The signature of calls that pass tuples."""
         if not self.tuples:
             return self

@@ -106,7 +106,7 @@ def infer_locals(
             mixed = inferred.mixed_integers() - declared.keys()
             if mixed <= integers and (has_forgotten or not inferred.has_python_floats):
                 break
-            # A local that a loop computes from itself still has the paths of a round in which it was a Python float.
+            # A local that depends on itself keeps the paths of an earlier round, in which it was a Python float.
             forgets = mixed <= integers
             integers |= mixed
     inferred.check_lengths(reporter)

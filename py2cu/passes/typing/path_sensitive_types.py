@@ -123,7 +123,7 @@ def ambiguous_operand(
         elif op == "value":
             if isinstance(path, ir.PythonType) and not _is_exact(type_):
                 return path
-        elif op == "pass" and path == ir.PY_FLOAT:  # what the function computes of it is another type
+        elif op == "pass" and path == ir.PY_FLOAT:  # in Python the function would compute in another type
             return path
         elif not isinstance(path, ir.ElementType | ir.PythonType):
             if _constant_differs(op, path, type_, others):
@@ -208,7 +208,7 @@ def _is_same(computed: ir.ScalarType | None, joined_type: ir.ScalarType | None) 
 
 
 def _plain(path: ir.ScalarType | Number | None) -> ir.ScalarType | Number | None:
-    """The type without the type variable that it instantiates: its arithmetic is the same."""
+    """The type without its type variable; both have the same arithmetic."""
     return ir.ElementType(path.dtype.plain) if isinstance(path, ir.ElementType) and path.dtype.variable else path
 
 

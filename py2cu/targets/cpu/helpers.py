@@ -145,7 +145,7 @@ template <typename T>
 }}
 """,
     HIDE_COUNTER: """\
-// A counter that the compiler does not know for one: gcc 12 vectorizes some searches for an index wrongly.
+// Hides a loop counter from the compiler: gcc 12 vectorizes some searches for an index wrongly.
 template <typename T>
 {prefix} T hide_counter(T value)
 {{

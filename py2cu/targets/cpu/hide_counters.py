@@ -1,11 +1,12 @@
-"""Hides counters from GCC where it vectorizes a search wrongly: gcc 12 takes the search for one that needs no order.
+"""Hides loop counters from gcc 12, which vectorizes some searches for an index wrongly.
 
     for j in range(n):                        for j in range(n):
         if x[j] < x[best]:             →          if x[j] < x[best]:
             best = j                                  best = hide_counter(j)
 
-The wrong code arises where a local gets a counter of the loop on some condition, and the loop reads that local: an
-index into an array, above, or anything else. A loop that compares values alone, `if x[j] < least`, is vectorized.
+gcc reduces `best` over the lanes after the loop, although each iteration reads the `best` of the one before. The pass
+hides the counter where a loop conditionally assigns it to a local that the loop also reads. Loops that compare values
+alone, `if x[j] < least`, are left to the vectorizer.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _Loop = ir.For | ir.While
 
 
 def hide_counters(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel in which such a local gets its counter through a helper that the compiler cannot see through."""
+    """The kernel with a call of the opaque helper around each counter that such a search assigns."""
     found = {id(stmt) for loop in statements(kernel.body) if isinstance(loop, _Loop) for stmt in _searches(loop)}
     if not found:
         return kernel
@@ -42,7 +43,7 @@ def _hidden(stmt: ir.Assign) -> ir.Assign:
 
 
 def _assigned(stmt: ir.Assign) -> tuple[str, ir.Expr]:
-    """The value that the local gets; with the branch that holds it, if the other one keeps the old value."""
+    """The branch of `new if c else old` that holds the new value, and that value; no branch for other assignments."""
     match stmt.value:
         case ir.Select(then=ir.Name(id=name), orelse=value) if name == stmt.name:
             return "orelse", value
@@ -62,7 +63,7 @@ def _searches(loop: _Loop) -> Iterator[ir.Assign]:
 
 
 def _counters(loop: _Loop) -> set[str]:
-    """The counters of `loop`, and the locals that it sets to one of them plus a constant."""
+    """The induction variables of `loop`: its counters, and locals that are a counter plus a constant."""
     counters = {loop.var} if isinstance(loop, ir.For) else set[str]()
     for stmt in loop.body:
         match stmt:
@@ -96,7 +97,7 @@ def _is_affine(value: ir.Expr, counters: Container[str]) -> bool:
 
 
 def _conditional(block: ir.Block, *, is_conditional: bool) -> Iterator[ir.Assign]:
-    """The assignments in the body of a loop that an iteration may leave out."""
+    """The assignments in a loop's body that some iterations may skip."""
     for stmt in block:
         if isinstance(stmt, ir.Assign) and (is_conditional or isinstance(stmt.value, ir.Select)):
             yield stmt
@@ -106,7 +107,7 @@ def _conditional(block: ir.Block, *, is_conditional: bool) -> Iterator[ir.Assign
 
 
 def _reads(loop: _Loop, search: ir.Assign) -> bool:
-    """True if `loop` reads the local of `search`, not counting a branch that keeps its value."""
+    """True if `loop` reads the local of `search` elsewhere than in a branch that keeps its value."""
     read = [expr for stmt in statements(loop.body) if stmt is not search for expr in expressions(stmt)]
     read += expressions(loop)
     branch, value = _assigned(search)

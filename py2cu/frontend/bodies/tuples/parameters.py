@@ -1,6 +1,6 @@
-"""Parameters that are tuples: each of their numbers is a parameter of its own.
+"""Tuple parameters: a scalar parameter for each number, and the tuple of these in the body.
 
-In: the name of a tuple, or tuples of the names of numbers. Out: names for the numbers; what the body sees as the tuple.
+In: the name of a tuple; the numbers of tuples. Out: names of scalar parameters; assignments at the start of the body.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from py2cu.ir.names import free_name
 
 
 def number_names(name: str, count: int, taken: set[str]) -> tuple[str, ...]:
-    """`name_0`, `name_1` and so on, but none of `taken`, which they join."""
+    """`name_0`, `name_1` and so on, distinct from `taken`, to which they are added."""
     numbers = tuple(free_name(f"{name}_{place}", taken) for place in range(count))
     taken.update(numbers)
     return numbers
 
 
 def bind_tuples(function: cst.FunctionDef, tuples: Mapping[str, ir.Expr], scope: Scope) -> ir.Block:
-    """Names of tuples stand for their numbers; one that the function assigns is a local from the start."""
+    """Bind each name to its tuple. If the function assigns the name, the tuple is first assigned to a local."""
     if not tuples:
         return ()
     assigned = set(assigned_names(function.body.body))
