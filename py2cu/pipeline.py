@@ -137,7 +137,7 @@ LOWERINGS: Final = (
         Stage.TYPED,
         split_tuples,
         lay_out_shared_memory,
-        everywhere(lower_loops),
+        lower_loops,
         everywhere(evaluate_once),
         everywhere(make_complex),
         check_once,

@@ -1,15 +1,18 @@
-"""How the threads of a kernel affect each other: barriers, collectives and fences, device functions included."""
+"""What computations do beside giving a value: barriers, collectives and fences, by which threads affect each other, and
+footprints, by which `commute` decides whether two computations may change places.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from py2cu import ir
-from py2cu.analysis.call_graph import functions_with
+from py2cu.analysis.call_graph import callees, functions_with
 from py2cu.builtins import ROWS, Rule, Scope
 from py2cu.builtins.registry import Effects
-from py2cu.ir.visit import all_expressions, cached_by_block, statements
+from py2cu.ir.visit import all_expressions, assigned_names, cached_by_block, statements, walk
 
 YIELD: Final = "yield_now"
 """The yield of a spinning thread on the CPU, inserted by `insert_yields`."""
@@ -97,3 +100,108 @@ def is_block_cooperative(kernel: ir.Kernel) -> bool:
     each = (kernel, *kernel.functions)
     shares = any(buffer.space is ir.Space.SHARED for caller in each for buffer in caller.array_decls)
     return shares or has_barrier(kernel)
+
+
+# --- order of evaluation ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What a computation reads and writes, locals and arrays apart, and what else it does that can be observed.
+
+    `reports`: it prints or asserts. `waits`: other threads run before it ends, and may write any array.
+    """
+
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    loads: frozenset[str] = frozenset()
+    stores: frozenset[str] = frozenset()
+    reports: bool = False
+    waits: bool = False
+
+    @property
+    def acts(self) -> bool:
+        """True where it matters how often the computation runs."""
+        return bool(self.stores or self.writes) or self.reports
+
+    def __or__(self, other: Footprint) -> Footprint:
+        return Footprint(
+            self.reads | other.reads,
+            self.writes | other.writes,
+            self.loads | other.loads,
+            self.stores | other.stores,
+            self.reports or other.reports,
+            self.waits or other.waits,
+        )
+
+    def disturbs(self, other: Footprint) -> bool:
+        """True where `other` may differ if it runs behind this computation instead of before it."""
+        if self.waits and (other.waits or other.loads or other.stores):
+            return True
+        if self.reports and (other.reports or other.waits or other.stores):
+            return True
+        return not (
+            self.writes.isdisjoint(other.reads | other.writes) and self.stores.isdisjoint(other.loads | other.stores)
+        )
+
+
+def commute(one: Footprint, other: Footprint) -> bool:
+    """True where nothing can tell in which order the two computations ran."""
+    return not (one.disturbs(other) or other.disturbs(one))
+
+
+_ANY: Final = frozenset("*")
+_EVERYTHING: Final = Footprint(loads=_ANY, stores=_ANY, reports=True, waits=True)
+
+
+def footprint(
+    block: ir.Block, values: Iterable[ir.Expr], base: Callable[[str], str], functions: Mapping[str, ir.Kernel]
+) -> Footprint:
+    """The footprint of statements, with the blocks in them, and of expressions.
+
+    `base` names the array that a view is part of. A function that is not among `functions`, since the front end has not
+    read it to its end, may do anything with the arrays that it is passed.
+    """
+    parts = [*all_expressions(block), *(part for value in values for part in walk(value))]
+    found = _own_footprint(block, parts, base)
+    for call in (part for part in parts if isinstance(part, ir.DeviceCall)):
+        inside = footprint_of_function(call.function, functions)
+        arrays = frozenset(base(arg.id) for arg in call.args if isinstance(arg, ir.ArrayName))
+        found |= replace(
+            inside, loads=arrays if inside.loads else frozenset(), stores=arrays if inside.stores else frozenset()
+        )
+    return found
+
+
+def footprint_of_function(key: str, functions: Mapping[str, ir.Kernel]) -> Footprint:
+    """The footprint of a device function and of all that it calls: `*` stands for the arrays that a call passes."""
+    found, waiting, seen = Footprint(), [key], {key}
+    while waiting:
+        function = functions.get(waiting.pop())
+        if function is None:
+            return _EVERYTHING
+        own = _own_footprint(function.body, [*all_expressions(function.body)], function.base_array)
+        declared = {array.name for array in function.array_decls}
+        found |= Footprint(
+            loads=_ANY if own.loads - declared else frozenset(),
+            stores=_ANY if own.stores - declared else frozenset(),
+            reports=own.reports,
+            waits=own.waits,
+        )
+        further = set(callees(function.body)) - seen
+        seen |= further
+        waiting += further
+    return found
+
+
+def _own_footprint(block: ir.Block, parts: Sequence[ir.Expr], base: Callable[[str], str]) -> Footprint:
+    """The footprint without those of calls; `parts` are all expressions, in `block` and beside it."""
+    inner = [*statements(block)]
+    return Footprint(
+        reads=frozenset(part.id for part in parts if isinstance(part, ir.Name)),
+        writes=frozenset(assigned_names(block)),
+        loads=frozenset(base(part.array) for part in parts if isinstance(part, ir.Load | ir.Atomic)),
+        stores=frozenset(base(each.array) for each in (*inner, *parts) if isinstance(each, ir.Store | ir.Atomic)),
+        reports=any(isinstance(stmt, ir.Print | ir.Assert) for stmt in inner),
+        waits=any(isinstance(stmt, ir.Sync) for stmt in inner) or any(map(is_block_vote, parts)),
+    )

@@ -15,8 +15,9 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.diagnostics import Origin, Related, Reporter
+from py2cu.frontend.bodies.device_calls import ArgumentKind, ClosureCapture
 from py2cu.frontend.bodies.expressions import ExpressionReader
-from py2cu.frontend.bodies.scope import ArgumentKind, ClosureCapture, ParameterNames, function_scope
+from py2cu.frontend.bodies.scope import ParameterNames, function_scope
 from py2cu.frontend.bodies.statements import StatementReader
 from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, shape, spell_form
 from py2cu.frontend.bodies.tuples.parameters import bind_tuples, number_names
@@ -35,7 +36,7 @@ from py2cu.frontend.names.syntax import all_parameters, assigned_names
 from py2cu.frontend.source.imports import DeviceFunction, ImportedSources
 from py2cu.frontend.source.reader import Module
 from py2cu.ir.abi.parameters import Parameter
-from py2cu.ir.visit import all_expressions, names_in, statements
+from py2cu.ir.visit import names_in
 from py2cu.live import defaults_of, visible_objects
 from py2cu.source import Span
 
@@ -141,20 +142,9 @@ class FunctionReader:
         """The form of the result of the function `key`, as far as it is read."""
         return next(iter(self.returned[key]), None)
 
-    def acts(self, key: str) -> bool:
-        """True for a function that writes, prints or asserts, and for one that is not read to its end."""
-        functions = {function.key: function for function in self.functions}
-        waiting, seen = [key], set[str]()
-        while waiting:
-            called = waiting.pop()
-            if called not in functions or _acts(functions[called]):
-                return True
-            seen.add(called)
-            calls = {
-                node.function for node in all_expressions(functions[called].body) if isinstance(node, ir.DeviceCall)
-            }
-            waiting += calls - seen
-        return False
+    def finished(self) -> dict[str, ir.Kernel]:
+        """The functions that are read to their end, by their keys."""
+        return {function.key: function for function in self.functions}
 
     def key(
         self, call: cst.Call, function: DeviceFunction, kinds: Sequence[ArgumentKind], captured: ClosureCapture
@@ -288,12 +278,3 @@ class FunctionReader:
 def _number(name: str, span: Span) -> Parameter:
     """A parameter that is a number, of a placeholder type, which type inference replaces."""
     return Parameter(name, ir.PY_INT, span=span)
-
-
-def _acts(function: ir.Kernel) -> bool:
-    """True for a function that itself may change an array of its caller, print, or stop the thread."""
-    own = {array.name for array in function.array_decls}
-    for stmt in statements(function.body):
-        if isinstance(stmt, ir.Print | ir.Assert | ir.Sync) or (isinstance(stmt, ir.Store) and stmt.array not in own):
-            return True
-    return any(isinstance(node, ir.Atomic) for node in all_expressions(function.body))

@@ -6,20 +6,24 @@ suggestion, and replaced by a constant.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import libcst as cst
 
 from py2cu import builtins, ir
+from py2cu.analysis.effects import commute
 from py2cu.builtins import Builtin, Rule
 from py2cu.builtins.atomics import ATOMICS, OPERATIONS
 from py2cu.builtins.methods import way_to_call
 from py2cu.builtins.sync import BLOCK_BARRIER, GRID_BARRIER
+from py2cu.frontend.bodies.device_calls import ArgumentKind, ClosureCapture
 from py2cu.frontend.bodies.formulas import expand_call
 from py2cu.frontend.bodies.lists.uses import refuses_arguments
 from py2cu.frontend.bodies.methods import read_len, read_method, read_receiver
 from py2cu.frontend.bodies.parts import is_list_part, read_part
-from py2cu.frontend.bodies.scope import ArgumentKind, ClosureCapture, Scope
+from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences.folds import read_fold
 from py2cu.frontend.bodies.sequences.reductions import RESULTS, ReductionReader
 from py2cu.frontend.bodies.sequences.to_tuple import TUPLE, read_tuple
@@ -51,7 +55,6 @@ class CallReader:
             return read_len(node, self.scope, self.read)
         if self.is_invoke(node) or self.is_atomic(node):
             acting = self.read_invoke(node) if self.is_invoke(node) else self.read_atomic(node)
-            self.scope.hoisted.reads.has_calls = True
             return acting or ir.Constant(0, span)
         if qualified == TUPLE and not self.scope.is_local(node.func):
             return read_tuple(node, self.scope, self.read)
@@ -117,21 +120,30 @@ class CallReader:
         captured = self._capture(function, node)
         if captured is None:
             return None
-        kinds: list[ArgumentKind] = []
-        args: list[ir.Expr] = []
-        for value in values:
-            kind, numbers = self._read_argument(value)
-            kinds.append(kind)
-            args += numbers
+        arguments = self._read_arguments(node, values)
+        kinds, args = [kind for kind, _ in arguments], [number for _, numbers in arguments for number in numbers]
         key = self.scope.functions.key(node, function, kinds, captured)
         if key is None:
             return None
-        self.scope.hoisted.acted |= self.scope.functions.acts(key)
         span = self.scope.span_of(node)
         around = tuple(ir.ArrayName(name, span, array) for name, array in captured.arrays.items())
         values_around = (self.scope.variable(name, span) for name in captured.values)
         free = (number for value in values_around for number in numbers_of(value))
         return ir.DeviceCall(key, (*around, *args, *free), span)
+
+    def _read_arguments(self, call: cst.Call, values: Sequence[Argument]) -> list[tuple[ArgumentKind, list[ir.Expr]]]:
+        """The kind and the C++ arguments of each parameter, read in the order of the text, as Python computes them."""
+        texts = [arg.value for arg in call.args]
+        places = [next((at for at, text in enumerate(texts) if text is value), -1) for value in values]
+        in_text = sorted(range(len(values)), key=places.__getitem__)
+        read = {at: self._read_argument(values[at]) for at in in_text}
+        for first, then in combinations(in_text, 2):
+            one, other = (self.scope.footprint((), *read[at][1]) for at in (first, then))
+            if first > then and not commute(one, other):
+                what = "Python computes these arguments in the order of the text, and one may change another"
+                self.scope.error("P409", what, call, "pass them in the order of the parameters")
+                break
+        return [read[at] for at in range(len(values))]
 
     def _read_argument(self, argument: Argument) -> tuple[ArgumentKind, list[ir.Expr]]:
         """The kind of an argument, and the arguments that it is in C++: an array and numbers, or each number of a
@@ -235,7 +247,6 @@ class CallReader:
             self.scope.error("P401", what, index, f"write `{places}`" if rank == 1 else f"write `({places})`")
             return None
         indices = tuple(map(self.read, items))
-        self.scope.hoisted.acted = True
         place = (name, indices) if part is None else (part.array, part.indices(indices))
         return ir.Atomic(op, *place, tuple(map(self.read, values_)), self.scope.span_of(node))
 

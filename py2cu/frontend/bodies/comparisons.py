@@ -19,7 +19,7 @@ from py2cu import ir
 from py2cu.frontend.bodies.none_tests import read_none_test
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read
-from py2cu.frontend.bodies.tuples.values import open_tuple
+from py2cu.frontend.bodies.tuples.values import open_tuple, read_display, settle
 from py2cu.frontend.names.operators import COMPARISONS, FUNCTIONS
 from py2cu.frontend.names.syntax import is_starred, named_in, source_text
 from py2cu.frontend.rewrites.comparisons import rewrite_comparison
@@ -30,7 +30,7 @@ def read_comparison(node: cst.Comparison, scope: Scope, read: Read) -> ir.Expr:
     """Read a comparison or a chain of them."""
     if (test := read_none_test(node, scope)) is not None:
         return test
-    left = open_tuple(read(node.left), node.left, scope)
+    left = settle(open_tuple(read(node.left), node.left, scope), scope)
     result: ir.Expr | None = None
     for target in node.comparisons:
         if result is not None and (named := named_in(target)):
@@ -53,7 +53,8 @@ def _read_link(
             | cst.List(elements=[_, *_] as elements)
             | cst.Set(elements=[_, *_] as elements)
         ) if symbol in (cst.In, cst.NotIn) and not any(map(is_starred, elements)):
-            values = [open_tuple(read(element.value), element.value, scope) for element in elements]
+            display = settle(read_display(target.comparator, elements, scope, read), scope)
+            values = display.items if isinstance(display, ir.Tuple) else ()
             is_in = functools.reduce(
                 lambda some, link: ir.BoolOp("or", some, link, span),
                 [_compare("==", left, value, span) for value in values],
@@ -64,7 +65,7 @@ def _read_link(
         value = scope.reporter.file.quote(left.span)
         scope.error("P103", what, target, f"`{rewrite_comparison(value, target, scope.environment)}`")
         return ir.Constant(False, span), left
-    right = open_tuple(read(target.comparator), target.comparator, scope)
+    right = settle(open_tuple(read(target.comparator), target.comparator, scope), scope)
     return _compare(COMPARISONS[symbol], left, right, span), right
 
 

@@ -15,6 +15,7 @@ from py2cu import builtins, ir
 from py2cu.builtins.launch import LANE
 from py2cu.frontend.bodies.calls import CallReader
 from py2cu.frontend.bodies.comparisons import read_comparison
+from py2cu.frontend.bodies.hoisting import Operand
 from py2cu.frontend.bodies.methods import read_rank, read_shape, refuse_attribute
 from py2cu.frontend.bodies.parts import (
     Element,
@@ -28,13 +29,14 @@ from py2cu.frontend.bodies.parts import (
 )
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import constant_value, read_lookup
-from py2cu.frontend.bodies.tuples.values import choose, read_display, read_item
+from py2cu.frontend.bodies.tuples.values import choose, read_display, read_item, settle
 from py2cu.frontend.bodies.views import View
 from py2cu.frontend.names.constants import Value, check_64_bits
 from py2cu.frontend.names.operators import BINARY, UNARY
 from py2cu.frontend.names.syntax import source_text
 from py2cu.frontend.rewrites.subscripts import rewrite_slices
 from py2cu.ir.complex_numbers import is_literal, literal
+from py2cu.ir.visit import walk
 from py2cu.source import Span
 
 _WORDS: Final[dict[type[cst.BaseExpression], str]] = {
@@ -69,6 +71,12 @@ class ExpressionReader:
 
     def read(self, node: cst.BaseExpression) -> ir.Expr:
         """`node` as IR; types are unknown unless the node itself determines them."""
+        mark = len(self.scope.hoisted.operands)
+        value = self._read(node)
+        self.scope.hoisted.operands[mark:] = [Operand(value)]
+        return value
+
+    def _read(self, node: cst.BaseExpression) -> ir.Expr:
         span = self.scope.span_of(node)
         match node:  # the most frequent first: LibCST's classes are slow to tell apart
             case cst.Name():
@@ -119,18 +127,26 @@ class ExpressionReader:
     def _read_named(self, target: cst.Name, value: cst.BaseExpression, span: Span) -> ir.Expr:
         """`(v := x[i])` is `v` behind an assignment that the statement needs before it."""
         hoisted, name = self.scope.hoisted, target.value
-        reads = replace(hoisted.reads, names={*hoisted.reads.names})
         assigned = self.read(value)
         if self.scope.form(assigned) is not None:
             self.scope.error("P103", "`:=` assigns numbers, and this is a tuple", target, "assign on a line of its own")
-        elif conflict := hoisted.barrier or reads.conflict(name, assigned):
+        elif conflict := hoisted.barrier or self._conflict(name, assigned):
             place = "in an `if` of its own" if hoisted.barrier else "on a line of its own"
             self.scope.error("P103", f"`:=` cannot stand here: {conflict}", target, f"assign `{name}` {place}")
         elif self.scope.takes_number(target):
             hoisted.statements.append(self.scope.assign(name, assigned, span))
-            hoisted.reads.names.add(name)
             return ir.Name(name, span)
         return ir.Constant(0, span)
+
+    def _conflict(self, name: str, assigned: ir.Expr) -> str | None:
+        """Why `name := assigned` cannot run before what the statement has read; None if nothing can observe it."""
+        *before, _ = self.scope.hoisted.operands
+        parts = [part for operand in before for part in walk(operand.value)]
+        if any(isinstance(part, ir.Name) and part.id == name for part in parts):
+            return f"`{name}` is read before `:=` changes it"
+        calls = any(isinstance(part, ir.DeviceCall | ir.Atomic) for part in walk(assigned))
+        observers = (ir.DeviceCall, ir.Atomic, ir.Load) if calls else (ir.DeviceCall, ir.Atomic)
+        return "a call and `:=` stand in one expression" if any(isinstance(p, observers) for p in parts) else None
 
     def _read_integer(self, node: cst.Integer, negative: bool = False, place: cst.CSTNode | None = None) -> ir.Expr:
         """`-1` is a constant, not an operation on one."""
@@ -178,7 +194,6 @@ class ExpressionReader:
             self.scope.error("P204", what, node, "define it before the block")
             return ir.Constant(0, span)
         if name in self.scope.values:
-            self.scope.hoisted.reads.names.add(name)
             return ir.Name(name, span)
         return self._read_outer(node, name)
 
@@ -250,7 +265,6 @@ class ExpressionReader:
 
     def _read_subscript(self, node: cst.Subscript) -> ir.Expr:
         span = self.scope.span_of(node)
-        self.scope.hoisted.reads.has_elements = True
         if (lookup := read_lookup(node, self.scope, self.read)) is not None:
             return lookup
         match node.value:
@@ -275,7 +289,7 @@ class ExpressionReader:
             case cst.Name(value=name) as base if name in self.scope.views.ended or name in self.scope.ranges:
                 return self._read_name(base)
             case base if self._is_computed(base) and self.scope.form(value := self.read(base)) is not None:
-                return read_item(node, value, self.scope, self.read)
+                return read_item(node, settle(value, self.scope), self.scope, self.read)
             case base if self.scope.form_of(base) is not None:
                 return read_item(node, self.read(base), self.scope, self.read)
             case cst.Name(value=name) if name in self.scope.values:

@@ -1,5 +1,5 @@
 """Statements that an expression needs before the statement that it stands in: the loops of `sum(… for …)`, and the
-assignments of `:=`.
+assignments of `:=`. They run before everything that stays in the statement.
 """
 
 from __future__ import annotations
@@ -9,41 +9,32 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from py2cu import ir
-from py2cu.ir.visit import walk
+from py2cu.ir.visit import all_expressions
 
 
 @dataclass(slots=True)
-class Reads:
-    """What a statement has read so far: what it hoists now runs before that. Python reads in the same order."""
+class Operand:
+    """A value that was read and stays in the statement; where `is_held`, its reader takes a local in its place."""
 
-    names: set[str] = field(default_factory=set)
-    has_elements: bool = False
-    has_calls: bool = False
-
-    def conflict(self, name: str, value: ir.Expr) -> str | None:
-        """Why `name = value` cannot run before what was read; None if nothing can observe it."""
-        acts = any(isinstance(node, ir.DeviceCall | ir.Atomic) for node in walk(value))
-        if name in self.names:
-            return f"`{name}` is read before `:=` changes it"
-        if self.has_calls or (acts and self.has_elements):
-            return "a call and `:=` stand in one expression"
-        return None
+    value: ir.Expr
+    is_held: bool = False
 
 
 @dataclass(slots=True)
 class Hoisted:
-    """The statements so far, in the order of evaluation. `barrier` says why an expression may need none here, and
-    `acted` is True behind a call that writes, prints or asserts.
+    """The statements so far, in the order of evaluation.
+
+    `operands` were read before what is read next, in Python's order. `barrier` says why an expression may need no
+    statement here.
     """
 
     statements: list[ir.Stmt] = field(default_factory=list)
+    operands: list[Operand] = field(default_factory=list)
     barrier: str = ""
-    acted: bool = False
-    reads: Reads = field(default_factory=Reads)
 
     def take(self) -> ir.Block:
         """Remove and return the statements to insert before the one that was just read."""
-        taken, self.statements, self.acted, self.reads = tuple(self.statements), [], False, Reads()
+        taken, self.statements, self.operands = tuple(self.statements), [], []
         return taken
 
     @contextmanager
@@ -56,7 +47,20 @@ class Hoisted:
     @contextmanager
     def inner(self) -> Iterator[None]:
         """Collect the statements of a loop's body separately: call `take` before the context ends."""
-        outer, barrier, reads = self.statements, self.barrier, self.reads
-        self.statements, self.barrier, self.reads = [], "", Reads()
+        outer = self.statements, self.operands, self.barrier
+        self.statements, self.operands, self.barrier = [], [], ""
         yield
-        self.statements, self.barrier, self.reads = outer, barrier, reads
+        self.statements, self.operands, self.barrier = outer
+
+    def hold(self, value: ir.Expr, at: int) -> Operand:
+        """`value`, the operand at `at`, for a reader that takes what became of it once later operands are read."""
+        self.operands[at:] = [Operand(value, is_held=True)]
+        return self.operands[at]
+
+    def before(self, block: ir.Block) -> list[Operand]:
+        """The operands, the latest first, that Python computes before `block`; those that are part of it move there."""
+        spans = {part.span for part in all_expressions(block)}
+        for operand in self.operands:
+            if operand.value.span in spans and not operand.is_held:
+                operand.value = ir.Constant(0, operand.value.span)
+        return [operand for operand in reversed(self.operands) if not isinstance(operand.value, ir.Constant)]

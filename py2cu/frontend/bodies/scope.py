@@ -9,25 +9,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
 from py2cu import builtins, ir
+from py2cu.analysis.effects import Footprint, commute, footprint
 from py2cu.diagnostics import Reporter
+from py2cu.frontend.bodies.device_calls import ClosureCapture, DeviceFunctions
 from py2cu.frontend.bodies.hoisting import Hoisted
 from py2cu.frontend.bodies.sequences.ranges import Range
 from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, flatten, shape
-from py2cu.frontend.bodies.views import ArrayArgument, ViewNames
-from py2cu.frontend.declarations.arguments import Argument
+from py2cu.frontend.bodies.views import ViewNames
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
 from py2cu.frontend.names.ambiguity import hint_for_value, parameter_hint, report_ambiguous_name
 from py2cu.frontend.names.classes import report_class, report_flag
-from py2cu.frontend.names.constants import Constants, Real
+from py2cu.frontend.names.constants import Constants
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import assigned_names
-from py2cu.frontend.source.imports import DeviceFunction
 from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.ir.names import numbered
 from py2cu.ir.visit import names_in
@@ -36,54 +35,12 @@ from py2cu.suggestions import did_you_mean
 
 LAUNCH_OBJECTS = ("blockIdx", "threadIdx", "blockDim", "gridDim")
 _PYTHON = tuple(name.removeprefix("builtins.") for name in builtins.names() if name.startswith("builtins."))
-ArgumentKind: TypeAlias = "ArrayArgument | Form"  # what distinguishes the instances of a device function
 _BY_PLAIN_NAME = {name.lower(): name for name in LAUNCH_OBJECTS}
 
 
 def launch_object(name: str) -> str | None:
     """The CUDA name of a launch object in any case, with or without underscore: `block_idx` is `blockIdx`."""
     return _BY_PLAIN_NAME.get(name.replace("_", "").lower())
-
-
-class DeviceFunctions(Protocol):
-    """Reads the device functions that a kernel calls."""
-
-    def named(self, node: cst.BaseExpression) -> DeviceFunction | None:
-        """The device function that `node` names."""
-
-    def missing(self, node: cst.BaseExpression) -> str | None:
-        """A hint if `node` names a function of another file that does not have it; None otherwise."""
-
-    def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Argument, ...] | None:
-        """The argument of each parameter of `function`; None, after a diagnostic, if the call does not fit."""
-
-    def key(
-        self, call: cst.Call, function: DeviceFunction, kinds: Sequence[ArgumentKind], captured: ClosureCapture
-    ) -> str | None:
-        """The key of `function` for these kinds of arguments; None, after a diagnostic, if calls nest too deep."""
-
-    def form(self, key: str) -> Form:
-        """The form of the result of the function `key`, as far as it is read."""
-
-    def acts(self, key: str) -> bool:
-        """True for a function that writes, prints or asserts, and for one that is not read to its end."""
-
-    def constant(self, node: cst.BaseExpression) -> Constants | Real | None:
-        """The number, or the tuple of numbers, that `node` names in another file; None for anything else."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClosureCapture:
-    """The free variables of a nested function: arrays, numbers and tuples, which a call passes, and names that the
-    whole kernel shares.
-    """
-
-    arrays: dict[str, ir.ArrayType]
-    values: dict[str, Form]
-    launch: dict[str, str]
-    barriers: frozenset[str]
-    grids: frozenset[str]
-    broken: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,8 +121,49 @@ class Scope:
     def save(self, value: ir.Expr, name: str = "value") -> ir.Name:
         """A new local that takes `value` before the statement that is read."""
         fresh = self.fresh(name)
-        self.hoisted.statements.append(self.assign(fresh, value, value.span))
+        self.hoist((self.assign(fresh, value, value.span),), value.span)
         return ir.Name(fresh, value.span)
+
+    def hoist(self, block: ir.Block, span: Span) -> None:
+        """Run `block`, which computes the expression at `span`, before the statement that is read.
+
+        Refused where Python may not come to the expression, or where it first computes what `block` changes.
+        """
+        quote, moved, saved = self.reporter.file.quote, self.footprint(block), list[ir.Stmt]()
+        if block and self.hoisted.barrier:
+            what = f"this needs a local before the statement, but {self.hoisted.barrier}"
+            self.reporter.error("P103", what, span, f"assign it on a line of its own: `t = {quote(span)}`")
+            return
+        for operand in self.hoisted.before(block):
+            first, value = self.footprint((), operand.value), operand.value
+            if commute(first, moved):
+                continue
+            if operand.is_held:
+                moved |= first
+                operand.value = self._saved(value, saved)
+                continue
+            first_text = quote(value.span)
+            what = f"this is computed before the statement, and may change `{first_text}`, which Python reads first"
+            hint = f"assign that in a statement before this one: `value = {first_text}`"
+            self.reporter.error("P409", what, span, hint)
+        self.hoisted.statements += (*saved, *block)
+
+    def _saved(self, value: ir.Expr, saved: list[ir.Stmt]) -> ir.Expr:
+        """A local for each number of `value`, assigned in `saved`."""
+        if isinstance(value, ir.Tuple):
+            return replace(value, items=tuple(self._saved(item, saved) for item in value.items))
+        name = self.fresh("value")
+        saved.append(self.assign(name, value, value.span))
+        return ir.Name(name, value.span)
+
+    def footprint(self, block: ir.Block, *values: ir.Expr) -> Footprint:
+        """What statements and expressions of the function read, write and do."""
+        return footprint(block, values, self._memory, self.functions.finished())
+
+    def _memory(self, array: str) -> str:
+        """What holds the elements of `array`: the parameters of a device function may all be one array."""
+        base = self.base_array(array)
+        return "" if self.returns and base not in self.array_decls else base
 
     def assign(self, name: str, value: ir.Expr, span: Span, augmented: bool = False) -> ir.Assign:
         """`name = value`; a tuple gives the name its form."""

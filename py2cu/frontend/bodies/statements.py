@@ -248,7 +248,7 @@ class StatementReader:
         self.scope.report_flag(statement.operator, statement.target, statement.value)
         match statement.target:
             case cst.Name(value=name) if name in self.scope.values:
-                left: ir.Expr = ir.Name(name, self._span(statement.target))
+                left = self.scope.hoisted.hold(local := ir.Name(name, self._span(statement.target)), at=0)
             case cst.Subscript() as target:
                 loaded = self.expressions.read(target)
                 if isinstance(loaded, ir.Load):
@@ -257,8 +257,9 @@ class StatementReader:
                 return ()
             case target:
                 return self.targets.assign(target, self.expressions.read(statement.value), statement)
-        value = ir.Binary(operator, left, self.expressions.read(statement.value), self._span(statement))
-        return self.targets.assign(statement.target, value, statement, augmented=True)
+        right = self.expressions.read(statement.value)
+        value = ir.Binary(operator, left.value, right, self._span(statement))
+        return self.targets.assign(statement.target, value, statement, augmented=left.value is local)
 
     def _read_annotated(self, statement: cst.AnnAssign) -> ir.Block:
         """`v: float = 0.0`: an assignment, and the declared type of `v`."""

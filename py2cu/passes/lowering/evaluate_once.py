@@ -45,8 +45,8 @@ class _Lifting:
         match stmt:
             case ir.Assign(value=value):
                 stmt = with_fields(stmt, value=self.lift(value))
-            case ir.Store(indices=indices, value=value):
-                stmt = with_fields(stmt, indices=map_all(indices, self.lift), value=self.lift(value))
+            case ir.Store(value=value):
+                stmt = self.store(with_fields(stmt, value=self.lift(value)))
             case ir.If(test=test, chained=False):
                 stmt = with_fields(stmt, test=self.lift_test(test))
             case ir.Assert(test=test, values=values):
@@ -60,6 +60,16 @@ class _Lifting:
         first, *rest = self.before
         lead = replace(first, trivia=ir.Trivia(above=stmt.trivia.above))
         return (lead, *rest, replace(stmt, trivia=replace(stmt.trivia, above=())))
+
+    def store(self, stmt: ir.Store) -> ir.Store:
+        """The store with its indices lifted; Python computes the value first, which stays first if it acts."""
+        mark, indices = len(self.before), map_all(stmt.indices, self.lift)
+        behind = self.before[mark:]
+        if behind and any(isinstance(part, ir.DeviceCall) for part in walk(stmt.value)) and not stmt.augmented:
+            self.before[mark:] = []
+            stmt = with_fields(stmt, value=self.local(stmt.value))
+            self.before += behind
+        return with_fields(stmt, indices=indices)
 
     def lift(self, expr: ir.Expr) -> ir.Expr:
         """`expr` with locals for the operands that it always evaluates and needs twice."""

@@ -16,21 +16,31 @@ A loop's `else` becomes statements after the loop, under a flag where a `break` 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from py2cu import ir
 from py2cu.analysis.account import elided_in
+from py2cu.analysis.effects import Footprint, commute, footprint
 from py2cu.diagnostics import Reporter
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.names import names_in_scope, underscored_name
 from py2cu.ir.rewrite import rebuild_statements, with_fields
-from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements, walk
+from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
 
 
 def lower_loops(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with loops that C's `for` runs like Python's; bounds that the body changes are saved before."""
-    lowering = _Lowering(kernel)
+    """The kernel, and its device functions, with loops that C's `for` runs like Python's.
+
+    Bounds that the body changes, or whose calls have effects, are saved before.
+    """
+    functions = {function.key: function for function in kernel.functions}
+    lowered = tuple(_lowered(function, functions) for function in kernel.functions)
+    return with_fields(_lowered(kernel, functions), functions=lowered)
+
+
+def _lowered(kernel: ir.Kernel, functions: Mapping[str, ir.Kernel]) -> ir.Kernel:
+    lowering = _Lowering(kernel, functions)
     body = rebuild_statements(kernel.body, lowering.statement)
     remaining = set(assigned_names(body))  # without locals of an unreachable `else`
     types = tuple(item for item in lowering.types.items() if item[0] in remaining)
@@ -40,7 +50,8 @@ def lower_loops(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 class _Lowering:
     """Lowers the loops of one kernel: first the counter, then the `else`."""
 
-    def __init__(self, kernel: ir.Kernel) -> None:
+    def __init__(self, kernel: ir.Kernel, functions: Mapping[str, ir.Kernel]) -> None:
+        self.functions = functions
         self.types = dict(kernel.locals)
         self.taken = names_in_scope(kernel)
         self.used_elsewhere = _variables_used_elsewhere(kernel.body)
@@ -71,13 +82,18 @@ class _Lowering:
         return tuple(before), loop
 
     def once(self, loop: ir.For, what: str, before: list[ir.Stmt]) -> ir.Expr:
-        """The `stop` or `step` of the loop; saved in a local before the loop if the body may change it."""
+        """The `stop` or `step` of the loop; saved in a local before the loop if C may not compute it in every round."""
         value = loop.stop if what == "stop" else loop.step
-        if loop.var not in names_in(value) and not _changes(value, loop.body):
+        bound, rounds = self.footprint((), value), self.footprint((replace(loop, stop=value, step=value, orelse=()),))
+        if not bound.acts and commute(bound, rounds):
             return value
         name = self.fresh(f"{loop.var}_{what}", ir.PY_INT)
         before.append(ir.Assign(name, value, loop.span))
         return ir.Name(name, loop.span, ir.PY_INT)
+
+    def footprint(self, block: ir.Block, *values: ir.Expr) -> Footprint:
+        """What statements and expressions do, as if all arrays were one: in a call, two may be."""
+        return footprint(block, values, lambda _: "", self.functions)
 
     def lower_else(self, before: ir.Block, loop: ir.For | ir.While) -> ir.Block:
         """The loop, followed by the statements of its `else`."""
@@ -164,13 +180,3 @@ def _rebinds(body: ir.Block, var: str) -> bool:
 
 def _reads(body: ir.Block, var: str) -> int:
     return sum(isinstance(node, ir.Name) and node.id == var for node in all_expressions(body))
-
-
-def _changes(bound: ir.Expr, body: ir.Block) -> bool:
-    """True where the body may change what `bound` reads, or lets other threads do so."""
-    assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, ir.Assign)}
-    assigned |= {stmt.var for stmt in statements(body) if isinstance(stmt, ir.For)}
-    stores = any(isinstance(stmt, ir.Store | ir.Sync) for stmt in statements(body))
-    stores = stores or any(isinstance(node, ir.Atomic | ir.ArrayName) for node in all_expressions(body))
-    loads = any(isinstance(node, ir.Load | ir.ArrayName) for node in walk(bound))
-    return bool(assigned & set(names_in(bound)) or (loads and stores)) and not isinstance(bound, ir.Constant)

@@ -22,7 +22,7 @@ def make_structured_bindings(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel
     """The kernel with such statements merged; unread items that stay unmerged, as in `_, hi = …`, get no local."""
     reads = Counter(node.id for node in all_expressions(kernel.body) if isinstance(node, ir.Name))
     assigned = [stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.Assign)]
-    computed = {stmt.name for stmt in assigned if not isinstance(stmt.value, ir.TupleItem)}
+    computed = {stmt.name for stmt in assigned if not _is_item_of_local(stmt.value)}
     unread = frozenset(stmt.name for stmt in assigned if not reads[stmt.name]) - computed
     writes = Counter(stmt.name for stmt in assigned)
     binding = _Binding(reads, writes, unread)
@@ -77,6 +77,10 @@ def _declared_locals(following: list[ir.Stmt], holder: str, at: int) -> list[str
         and _is_same(stmt.declares, stmt.value.type)
         and stmt.trivia == ir.BARE
     ]
+
+
+def _is_item_of_local(value: ir.Expr) -> bool:
+    return isinstance(value, ir.TupleItem) and isinstance(value.value, ir.Name)
 
 
 def _is_same(declared: ir.ValueType | None, type_: ir.Type) -> bool:

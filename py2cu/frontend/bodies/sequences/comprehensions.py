@@ -18,7 +18,7 @@ from py2cu.frontend.bodies.sequences.kinds import Elements, Enumerate, Reversed,
 from py2cu.frontend.bodies.sequences.unpacking import known_rounds, unpack
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.items import Item, as_item
-from py2cu.frontend.bodies.tuples.values import acts, open_tuple
+from py2cu.frontend.bodies.tuples.values import open_tuple
 from py2cu.frontend.bodies.views import ZERO, View
 from py2cu.frontend.names.syntax import name_nodes
 
@@ -87,5 +87,5 @@ def _bind(target: cst.BaseExpression, item: Item, scope: Scope) -> None:
             scope.views.views[part.value] = value
         else:
             scope.views.views.pop(part.value, None)
-            scope.bound[part.value] = scope.save(value) if acts(value, scope) else value
-    scope.hoisted.statements += checks
+            scope.bound[part.value] = scope.save(value) if scope.footprint((), value).acts else value
+    scope.hoist(tuple(checks), scope.span_of(target))

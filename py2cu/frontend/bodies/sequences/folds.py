@@ -15,7 +15,6 @@ from py2cu.frontend.bodies.formulas import expand
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences.to_tuple import ItemReader
 from py2cu.frontend.bodies.tables import Read
-from py2cu.frontend.bodies.tuples.values import kept_before
 from py2cu.frontend.names.syntax import source_text
 
 
@@ -28,22 +27,17 @@ def read_fold(node: cst.Call, row: Fold, scope: Scope, read: Read) -> ir.Expr:
         return nothing
     errors = len(scope.reporter.diagnostics)
     who, hint = f"`{function}`", f"pass tuples: `{function}((a, b), (c, d))`"
-    first = ItemReader(scope, read, len(scope.hoisted.statements), who, hint)
+    first = ItemReader(scope, read, who, hint)
     first.read_all(node.args[0].value)
-    mark = len(scope.hoisted.statements)
-    second = ItemReader(scope, read, mark, who, hint)
+    second = ItemReader(scope, read, who, hint)
     second.read_all(node.args[1].value)
     if len(scope.reporter.diagnostics) > errors:
         return nothing
-    items = kept_before(first.items, mark, scope)
-    if (
-        len(items) != len(second.items)
-        or not items
-        or any(isinstance(each, ir.Tuple) for each in (*items, *second.items))
-    ):
-        what = f"`{function}` takes two tuples of as many numbers, not of {len(items)} and {len(second.items)}"
+    items, others = first.items, second.items
+    if len(items) != len(others) or not items or any(isinstance(each, ir.Tuple) for each in (*items, *others)):
+        what = f"`{function}` takes two tuples of as many numbers, not of {len(items)} and {len(others)}"
         scope.error("P105", what, node, "pass as many numbers in both")
         return nothing
-    values = [expand(row.each, {"a": a, "b": b}, span) for a, b in zip(items, second.items, strict=True)]
-    others = values[1:] or [ir.Constant(0.0, span)]
-    return reduce(lambda a, b: expand(row.both, {"a": a, "b": b}, span), others, values[0])
+    values = [expand(row.each, {"a": a, "b": b}, span) for a, b in zip(items, others, strict=True)]
+    behind = values[1:] or [ir.Constant(0.0, span)]
+    return reduce(lambda a, b: expand(row.both, {"a": a, "b": b}, span), behind, values[0])

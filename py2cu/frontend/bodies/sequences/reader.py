@@ -214,7 +214,8 @@ class SequenceReader:
     def _kept_item(self, item: Item) -> Item:
         if isinstance(item, tuple):
             return tuple(map(self._kept_item, item))
-        return item if isinstance(item, View | ir.TupleItem) else self._kept(item)
+        is_item = isinstance(item, ir.TupleItem) and isinstance(item.value, ir.Name)
+        return item if is_item or isinstance(item, View) else self._kept(item)
 
     def _kept(self, value: ir.Expr) -> ir.Expr:
         """`value`, in a local unless it stays the same while the sequence is used."""
@@ -265,7 +266,7 @@ class SequenceReader:
                 case _ if first != other:
                     is_equal = ir.Compare("==", first, other, self.span)
                     check = ir.Assert(is_equal, ("`zip` is strict: the lengths agree",), "", self.span)
-                    self.scope.hoisted.statements.append(check)
+                    self.scope.hoist((check,), self.span)
         return True
 
     def _length(self, sequence: Sequence) -> ir.Expr:

@@ -19,6 +19,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
+from py2cu.frontend.bodies.hoisting import Operand
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences.comprehensions import bound, clauses, is_of_arrays
 from py2cu.frontend.bodies.sequences.kinds import Sequence
@@ -84,11 +85,15 @@ class ReductionReader:
         """`result`, which is `first` before the loop and which `step` changes for each value."""
         statements = self.scope.hoisted.statements
         at = len(statements)
+        self.scope.hoist((ir.Assign(result.id, first, result.span),), result.span)
+        self.scope.hoisted.operands.append(
+            Operand(first)
+        )  # Python computes it behind the sequence, and before the loop
         block = self._rounds(node, result.span, step)
         if block is None:
+            del statements[at:]
             return None
-        statements.insert(at, ir.Assign(result.id, first, result.span))
-        statements += block
+        self.scope.hoist(block, result.span)
         return result
 
     def _rounds(self, node: cst.BaseExpression, span: Span, step: Step) -> ir.Block | None:
@@ -194,7 +199,7 @@ class ReductionReader:
             return ir.Constant(0, result.span)
         first = self._of(sequence.item(ZERO), node, lambda value: (ir.Assign(result.id, value, value.span),))
         loop = self._loop(sequence, node, "k", lambda item: self._of(item, node, better), ONE)
-        self.scope.hoisted.statements += (*first, loop)
+        self.scope.hoist((*first, loop), result.span)
         return result
 
     def _has_items(self, sequence: Sequence, span: Span) -> bool:
@@ -205,7 +210,7 @@ class ReductionReader:
         if not is_of_arrays(sequence, self.scope):
             return False
         has_items = ir.Compare(">", sequence.rounds, ZERO, span)
-        self.scope.hoisted.statements.append(ir.Assert(has_items, ("the array is not empty",), "", span))
+        self.scope.hoist((ir.Assert(has_items, ("the array is not empty",), "", span),), span)
         return True
 
     def _with_default(

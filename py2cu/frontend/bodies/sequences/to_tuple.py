@@ -16,13 +16,14 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
+from py2cu.frontend.bodies.hoisting import Operand
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences.comprehensions import bound, clauses
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
 from py2cu.frontend.bodies.sequences.unpacking import known_rounds
 from py2cu.frontend.bodies.tables import MAX_NUMBERS, Read
 from py2cu.frontend.bodies.tuples.items import Item, as_value
-from py2cu.frontend.bodies.tuples.values import kept_before, open_tuple
+from py2cu.frontend.bodies.tuples.values import open_tuple
 from py2cu.frontend.names.syntax import source_text
 
 TUPLE: Final = "builtins.tuple"
@@ -30,23 +31,18 @@ TUPLE: Final = "builtins.tuple"
 
 def read_tuple(node: cst.Call, scope: Scope, read: Read) -> ir.Expr:
     """The tuple that a call of `tuple` makes."""
-    span, before = scope.span_of(node), len(scope.hoisted.statements)
-    errors = len(scope.reporter.diagnostics)
+    span, errors = scope.span_of(node), len(scope.reporter.diagnostics)
     match node.args:
         case [cst.Arg(value=value, keyword=None, star="")]:
-            reader = ItemReader(scope, read, before)
+            reader = ItemReader(scope, read)
             reader.read_all(value)
         case _:
             scope.error("P105", "`tuple` takes one sequence in a kernel", node, "write its items in brackets")
             return ir.Constant(0, span)
-    if len(scope.reporter.diagnostics) > errors:
-        return ir.Constant(0, span)
     if not reader.items:
-        scope.error("P103", "an empty tuple is not supported in a kernel", node, "leave it out")
+        if len(scope.reporter.diagnostics) == errors:
+            scope.error("P103", "an empty tuple is not supported in a kernel", node, "leave it out")
         return ir.Constant(0, span)
-    if scope.hoisted.barrier and len(scope.hoisted.statements) > before:
-        what = f"this needs statements before this one, but {scope.hoisted.barrier}"
-        scope.error("P103", what, node, f"assign it on a line of its own: `t = {source_text(node)}`")
     return ir.Tuple(tuple(reader.items), span)
 
 
@@ -56,10 +52,17 @@ class ItemReader:
 
     scope: Scope
     read: Read
-    mark: int  # how many hoisted statements there were behind the last item
     who: str = "a generator"  # that takes the items
     hint: str = "write a loop"
-    items: list[ir.Expr] = field(default_factory=list)
+    operands: list[Operand] = field(default_factory=list)
+    at: int = 0  # of the first operand
+
+    def __post_init__(self) -> None:
+        self.at = len(self.scope.hoisted.operands)
+
+    @property
+    def items(self) -> list[ir.Expr]:
+        return [operand.value for operand in self.operands]
 
     def read_all(self, node: cst.BaseExpression) -> None:
         """The items of what the call takes: of a generator, or of another sequence."""
@@ -99,13 +102,12 @@ class ItemReader:
         if count is None:
             hint = "write the length into the annotation or into the `range`, or use a loop"
             self.scope.error("P408", "the length of a tuple is constant, and this is known at run time", node, hint)
-        elif len(self.items) + count > MAX_NUMBERS:
-            what = f"a tuple of {len(self.items) + count} numbers is no value: at most {MAX_NUMBERS} fit locals"
+        elif len(self.operands) + count > MAX_NUMBERS:
+            what = f"a tuple of {len(self.operands) + count} numbers is no value: at most {MAX_NUMBERS} fit locals"
             self.scope.error("P408", what, node, "make a list: `[… for … in …]`")
         else:
             for at in range(count):
                 yield sequence.item(ir.Constant(at, span, ir.PY_INT))
 
     def _append(self, value: ir.Expr) -> None:
-        self.items = [*kept_before(self.items, self.mark, self.scope), value]
-        self.mark = len(self.scope.hoisted.statements)
+        self.operands.append(self.scope.hoisted.hold(value, self.at + len(self.operands)))

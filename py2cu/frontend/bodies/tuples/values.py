@@ -12,11 +12,12 @@ from dataclasses import replace
 import libcst as cst
 
 from py2cu import ir
+from py2cu.analysis.effects import Footprint, commute
 from py2cu.builtins.casts import INDEX
+from py2cu.frontend.bodies.hoisting import Operand
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.forms import describe_form, numbers_of, shape
-from py2cu.frontend.names.syntax import source_text
 from py2cu.ir.operators import ARITHMETIC
 from py2cu.ir.visit import is_duplicable, walk
 from py2cu.source import Span
@@ -28,61 +29,52 @@ def open_tuple(value: ir.Expr, node: cst.BaseExpression, scope: Scope) -> ir.Exp
     if form is None or isinstance(value, ir.Tuple):
         return value
     if not isinstance(value, ir.Name):
-        _check_order(value, node, scope)
         value = scope.save(value, "result")
     return replace(scope.variable(value.id, value.span), span=value.span)
 
 
-def acts(value: ir.Expr, scope: Scope) -> bool:
-    """True for a value whose computation is atomic, or writes, prints or asserts in a function."""
-    return any(
-        isinstance(node, ir.Atomic) or (isinstance(node, ir.DeviceCall) and scope.functions.acts(node.function))
-        for node in walk(value)
-    )
-
-
-def _check_order(value: ir.Expr, node: cst.BaseExpression, scope: Scope) -> None:
-    """Refuse a call that cannot be made before the statement: Python may not make it, or makes it later."""
-    if scope.hoisted.barrier:
-        what = f"this needs a local before the statement, but {scope.hoisted.barrier}"
-        scope.error("P103", what, node, f"assign it on a line of its own: `t = {source_text(node)}`")
-    reads = any(isinstance(part, ir.Load | ir.ArrayName) for part in walk(value))
-    if acts(value, scope) or (reads and scope.hoisted.acted):
-        what = "this call is made before the statement, and what the statement computes before it may depend on it"
-        scope.error("P409", what, node, "assign its result to a local in a statement before this one")
-
-
-def read_display(node: cst.Tuple, elements: Sequence[cst.BaseElement], scope: Scope, read: Read) -> ir.Expr:
+def read_display(node: cst.CSTNode, elements: Sequence[cst.BaseElement], scope: Scope, read: Read) -> ir.Tuple:
     """`(a, f(b), *c)`; a starred item is a tuple itself."""
-    items: list[ir.Expr] = []
-    for element in elements:
-        before = len(scope.hoisted.statements)
-        value = open_tuple(read(element.value), element.value, scope)
-        items = kept_before(items, before, scope)
+    hoisted, at, items = scope.hoisted, len(scope.hoisted.operands), list[ir.Expr]()
+    operands = [
+        hoisted.hold(open_tuple(read(element.value), element.value, scope), at + place)
+        for place, element in enumerate(elements)
+    ]
+    for element, operand in zip(elements, operands, strict=True):
         if not isinstance(element, cst.StarredElement):
-            items.append(value)
-        elif isinstance(value, ir.Tuple):
-            items += value.items
+            items.append(operand.value)
+        elif isinstance(operand.value, ir.Tuple):
+            items += operand.value.items
         else:
             scope.error("P103", "`*` takes a tuple of known length here", element, "write its items one by one")
-    return ir.Tuple(tuple(items), scope.span_of(node))
+    value = ir.Tuple(tuple(items), scope.span_of(node))
+    hoisted.operands[at:] = [Operand(value)]
+    return value
 
 
-def kept_before(items: list[ir.Expr], at: int, scope: Scope) -> list[ir.Expr]:
-    """`items`, which Python computes before the hoisted statements from `at` on: in locals if there are any."""
-    later = scope.hoisted.statements[at:]
-    if not later:
-        return items
-    del scope.hoisted.statements[at:]
+def settle(value: ir.Expr, scope: Scope) -> ir.Expr:
+    """`value`, which was read last, as a tuple whose items may be dropped and repeated.
 
-    def kept(item: ir.Expr) -> ir.Expr:
-        if isinstance(item, ir.Tuple):
-            return replace(item, items=tuple(map(kept, item.items)))
-        return item if isinstance(item, ir.Constant | ir.Name | ir.TupleItem) else scope.save(item)
-
-    result = list(map(kept, items))
-    scope.hoisted.statements += later
-    return result
+    Locals hold the numbers whose computation acts, and those that Python computes before and these may change.
+    """
+    if not isinstance(value, ir.Tuple):
+        return value
+    moved, block, span = Footprint(), list[ir.Stmt](), value.span
+    settled: list[ir.Expr] = []
+    for number in reversed([*numbers_of(value)]):
+        effect = scope.footprint((), number)
+        if effect.acts or not commute(effect, moved):
+            moved |= effect
+            block.insert(0, scope.assign(name := scope.fresh("value"), number, number.span))
+            number = ir.Name(name, number.span)
+        settled.insert(0, number)
+    if not block:
+        return value
+    scope.hoisted.operands.pop()
+    scope.hoist(tuple(block), span)
+    value = replace(shape(scope.form(value), settled.__getitem__), span=span)
+    scope.hoisted.operands.append(Operand(value))
+    return value
 
 
 def choose(test: ir.Expr, then: ir.Expr, orelse: ir.Expr, node: cst.IfExp, scope: Scope) -> ir.Expr:
@@ -106,11 +98,9 @@ def choose(test: ir.Expr, then: ir.Expr, orelse: ir.Expr, node: cst.IfExp, scope
 
 def _choose_by_branch(test: ir.Expr, then: ir.Expr, orelse: ir.Expr, node: cst.IfExp, scope: Scope) -> ir.Expr:
     """Of tuples that calls compute: a local, which an `if` before the statement assigns."""
-    for value in (then, orelse):
-        _check_order(value, node, scope)
     name, span = scope.fresh("chosen"), scope.span_of(node)
     body, other = ((scope.assign(name, value, span),) for value in (then, orelse))
-    scope.hoisted.statements.append(ir.If(test, body, other, span))
+    scope.hoist((ir.If(test, body, other, span),), span)
     return ir.Name(name, span)
 
 
