@@ -138,7 +138,7 @@ LOWERINGS: Final = (
         split_tuples,
         lay_out_shared_memory,
         lower_loops,
-        everywhere(evaluate_once),
+        evaluate_once,
         everywhere(make_complex),
         check_once,
         widen_naturals,

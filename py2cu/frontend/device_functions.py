@@ -17,7 +17,7 @@ from py2cu import ir
 from py2cu.diagnostics import Origin, Related, Reporter
 from py2cu.frontend.bodies.device_calls import ArgumentKind, ClosureCapture
 from py2cu.frontend.bodies.expressions import ExpressionReader
-from py2cu.frontend.bodies.scope import ParameterNames, function_scope
+from py2cu.frontend.bodies.function_scope import ParameterNames, function_scope
 from py2cu.frontend.bodies.statements import StatementReader
 from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, shape, spell_form
 from py2cu.frontend.bodies.tuples.parameters import bind_tuples, number_names

@@ -20,7 +20,8 @@ from py2cu.builtins.launch import LANE
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.frontend.bodies.expressions import ExpressionReader
-from py2cu.frontend.bodies.scope import ParameterNames, Scope, function_scope
+from py2cu.frontend.bodies.function_scope import ParameterNames, function_scope
+from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.statements import StatementReader
 from py2cu.frontend.bodies.tuples.parameters import bind_tuples
 from py2cu.frontend.declarations.annotations import AnnotationReader

@@ -306,7 +306,8 @@ MUTATIONS: Final = (
         ("if loop.var in self.used_elsewhere or loop.type", "if loop.type", "cpu:range_variable"),
         ("var=counter.id, type=ir.PY_INT, body", "var=counter.id, body", "cpu:range_variable"),
         ("direction = 1 if step.low > 0 else -1 if step.high < 0 else 0", "direction = 1", "cpu:range_variable"),
-        ("if loop.var not in names_in(value) and not _changes(value, loop.body):", "if True:", "cpu:range_variable"),
+        ("if not bound.acts and commute(bound, rounds):", "if not bound.acts:", "cpu:range_variable"),
+        ("if not bound.acts and commute(bound, rounds):", "if commute(bound, rounds):", "cpu:order_of_calls"),
         ("shared = set(loops) & assigned", "shared = set()", "cpu:range_variable"),
         ("if _reads(body, var) > inside or bounds or any", "if bounds or any", "cpu:range_variable"),
     ),
@@ -718,8 +719,12 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "`:=` assigns where Python does",
-        ("if name in self.names:\n            return f", "if False:\n            return f", "refused:walrus"),
-        ("if self.has_calls or (acts and self.has_elements):", "if False:", "refused:walrus"),
+        (
+            "if any(isinstance(part, ir.Name) and part.id == name for part in parts):",
+            "if False:",
+            "refused:walrus",
+        ),
+        ("if any(isinstance(part, observers) for part in parts):", "if False:", "refused:walrus"),
         ("if result is not None and (named := named_in(target)):", "if False:", "refused:walrus"),
         ("    if before or orelse:\n", "    if before:\n", "kept:walrus"),
         (
@@ -1453,14 +1458,10 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "generators and tuples of them: as CPython computes them",
-        ("scope.save(value) if acts(value, scope) else value", "value", "kept:generators_of_sequences"),
+        ("scope.save(value) if scope.footprint((), value).acts else value", "value", "kept:generators_of_sequences"),
         ("return Zip(known, is_strict)", "return Zip(known)", "kept:generators_of_sequences"),
         ("case _ if first != other:", "case _ if False:", "kept:generators_of_sequences"),
-        (
-            "self.items = [*kept_before(self.items, self.mark, self.scope), value]",
-            "self.items += [value]",
-            "kept:tuples_of_sequences",
-        ),
+        ("            if operand.is_held:", "            if False:", "cpu:order_of_calls"),
         (
             'if not isinstance(value, ir.Constant | ir.Name):\n            value = self.save(value, "value")',
             "pass",

@@ -150,7 +150,9 @@ class Unpacker:
             case cst.Call(func=func, args=args) if (
                 pair_formula := find_pair_formula(self.expressions.calls.meaning(func), len(args))
             ) is not None and not (has_star or any(arg.keyword or arg.star for arg in args)):
-                operands = [self._once(arg.value, "operand") for arg in args]
+                operands = [self.expressions.read(arg.value) for arg in args]
+                for at in self.scope.to_save(operands, lambda operand: not is_duplicable(operand)):
+                    operands[at] = self._save(operands[at], "operand", operands[at].span)
                 operands_by_name = dict(zip(pair_formula.parameters, operands, strict=True))
                 values = [expand(text, operands_by_name, self.scope.span_of(value)) for text in pair_formula.texts]
             case cst.Call() if self.expressions.calls.is_invoke(value):
@@ -260,11 +262,6 @@ class Unpacker:
             what = f"{count} values for {len(targets)} names"
             self.scope.error("P103", what, value, rewrite_names(targets, count))
         return count == len(targets)
-
-    def _once(self, node: cst.BaseExpression, name: str) -> ir.Expr:
-        """`node` as an expression that may be repeated: one that costs something goes into a local first."""
-        value = self.expressions.read(node)
-        return value if is_duplicable(value) else self._save(value, name, self.scope.span_of(node))
 
     def _save(self, value: ir.Expr, name: str, span: Span) -> ir.Name:
         fresh = self.scope.fresh(name)

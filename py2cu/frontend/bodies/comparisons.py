@@ -25,6 +25,8 @@ from py2cu.frontend.names.syntax import is_starred, named_in, source_text
 from py2cu.frontend.rewrites.comparisons import rewrite_comparison
 from py2cu.source import Span
 
+_LATER = "it is computed only where the comparison before it holds"
+
 
 def read_comparison(node: cst.Comparison, scope: Scope, read: Read) -> ir.Expr:
     """Read a comparison or a chain of them."""
@@ -36,7 +38,8 @@ def read_comparison(node: cst.Comparison, scope: Scope, read: Read) -> ir.Expr:
         if result is not None and (named := named_in(target)):
             what = f"`:=` assigns `{source_text(named[0].target)}` only where the comparison before it holds"
             scope.error("P103", what, named[0], "write the comparisons with `and`, in an `if` each")
-        link, left = _read_link(left, target, node, scope, read)
+        with scope.hoisted.conditional(_LATER if result is not None else "", only_effects=True):
+            link, left = _read_link(left, target, node, scope, read)
         result = link if result is None else ir.BoolOp("and", result, link, scope.span_of(node))
     assert result is not None
     return result

@@ -145,8 +145,10 @@ class ExpressionReader:
         if any(isinstance(part, ir.Name) and part.id == name for part in parts):
             return f"`{name}` is read before `:=` changes it"
         calls = any(isinstance(part, ir.DeviceCall | ir.Atomic) for part in walk(assigned))
-        observers = (ir.DeviceCall, ir.Atomic, ir.Load) if calls else (ir.DeviceCall, ir.Atomic)
-        return "a call and `:=` stand in one expression" if any(isinstance(p, observers) for p in parts) else None
+        observers = (ir.DeviceCall, ir.Atomic, *([ir.Load] if calls else ()))
+        if any(isinstance(part, observers) for part in parts):
+            return "a call and `:=` stand in one expression"
+        return None
 
     def _read_integer(self, node: cst.Integer, negative: bool = False, place: cst.CSTNode | None = None) -> ir.Expr:
         """`-1` is a constant, not an operation on one."""

@@ -25,12 +25,13 @@ class Hoisted:
     """The statements so far, in the order of evaluation.
 
     `operands` were read before what is read next, in Python's order. `barrier` says why an expression may need no
-    statement here.
+    statement here, and `condition` why it may need none that has effects.
     """
 
     statements: list[ir.Stmt] = field(default_factory=list)
     operands: list[Operand] = field(default_factory=list)
     barrier: str = ""
+    condition: str = ""
 
     def take(self) -> ir.Block:
         """Remove and return the statements to insert before the one that was just read."""
@@ -38,19 +39,21 @@ class Hoisted:
         return taken
 
     @contextmanager
-    def conditional(self, barrier: str) -> Iterator[None]:
-        """Refuse hoisting inside an operand that Python evaluates conditionally."""
-        outer, self.barrier = self.barrier, self.barrier or barrier
+    def conditional(self, why: str, *, only_effects: bool = False) -> Iterator[None]:
+        """Refuse hoisting, or only that of statements with effects, in an operand that Python may not evaluate."""
+        outer = self.barrier, self.condition
+        self.condition = self.condition or why
+        self.barrier = self.barrier or ("" if only_effects else why)
         yield
-        self.barrier = outer
+        self.barrier, self.condition = outer
 
     @contextmanager
     def inner(self) -> Iterator[None]:
         """Collect the statements of a loop's body separately: call `take` before the context ends."""
-        outer = self.statements, self.operands, self.barrier
-        self.statements, self.operands, self.barrier = [], [], ""
+        outer = self.statements, self.operands, self.barrier, self.condition
+        self.statements, self.operands, self.barrier, self.condition = [], [], "", ""
         yield
-        self.statements, self.operands, self.barrier = outer
+        self.statements, self.operands, self.barrier, self.condition = outer
 
     def hold(self, value: ir.Expr, at: int) -> Operand:
         """`value`, the operand at `at`, for a reader that takes what became of it once later operands are read."""

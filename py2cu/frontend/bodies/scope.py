@@ -6,7 +6,6 @@ body is; diagnostics for unknown names.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,6 @@ from py2cu.frontend.names.ambiguity import hint_for_value, parameter_hint, repor
 from py2cu.frontend.names.classes import report_class, report_flag
 from py2cu.frontend.names.constants import Constants
 from py2cu.frontend.names.environment import Environment
-from py2cu.frontend.names.syntax import assigned_names
 from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.ir.names import numbered
 from py2cu.ir.visit import names_in
@@ -41,23 +39,6 @@ _BY_PLAIN_NAME = {name.lower(): name for name in LAUNCH_OBJECTS}
 def launch_object(name: str) -> str | None:
     """The CUDA name of a launch object in any case, with or without underscore: `block_idx` is `blockIdx`."""
     return _BY_PLAIN_NAME.get(name.replace("_", "").lower())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParameterNames:
-    """The parameters of one function by kind, arrays apart; captured variables of enclosing functions count, too.
-
-    `launch` maps names to launch objects. `grids` are names of Numba's group of all threads. Parameters in `broken`
-    have an annotation that was refused: errors in their uses are not reported.
-    """
-
-    scalars: frozenset[str]
-    launch: dict[str, str]
-    indices: frozenset[str] = frozenset()
-    barriers: frozenset[str] = frozenset()
-    grids: frozenset[str] = frozenset()
-    broken: frozenset[str] = frozenset()
-    optional_parameters: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +111,9 @@ class Scope:
         Refused where Python may not come to the expression, or where it first computes what `block` changes.
         """
         quote, moved, saved = self.reporter.file.quote, self.footprint(block), list[ir.Stmt]()
-        if block and self.hoisted.barrier:
-            what = f"this needs a local before the statement, but {self.hoisted.barrier}"
+        acts = bool(moved.stores) or moved.reports
+        if block and (barrier := self.hoisted.condition if acts else self.hoisted.barrier):
+            what = f"this needs a local before the statement, but {barrier}"
             self.reporter.error("P103", what, span, f"assign it on a line of its own: `t = {quote(span)}`")
             return
         for operand in self.hoisted.before(block):
@@ -155,6 +137,16 @@ class Scope:
         name = self.fresh("value")
         saved.append(self.assign(name, value, value.span))
         return ir.Name(name, value.span)
+
+    def to_save(self, values: Sequence[ir.Expr], is_saved: Callable[[ir.Expr], bool]) -> list[int]:
+        """The places of values, in Python's order, that go into locals: some, and those that these may change."""
+        moved, places = Footprint(), list[int]()
+        for place in reversed(range(len(values))):
+            effect = self.footprint((), values[place])
+            if is_saved(values[place]) or not commute(effect, moved):
+                moved |= effect
+                places.insert(0, place)
+        return places
 
     def footprint(self, block: ir.Block, *values: ir.Expr) -> Footprint:
         """What statements and expressions of the function read, write and do."""
@@ -359,39 +351,3 @@ class Scope:
         if node.value in self.dims:
             hint = f"it is a dimension: add a parameter `{node.value}: int`, or read it from an array's `.shape`"
         self.error("P201", f"unknown name `{node.value}`", node, hint)
-
-
-def function_scope(
-    function: cst.FunctionDef,
-    declarations: ArrayDeclarationReader,
-    parameters: ParameterNames,
-    functions: DeviceFunctions,
-) -> Scope:
-    """The scope of a function's body: its parameters, the arrays that it declares, and its other locals."""
-    extents, body = declarations.extents, function.body.body
-    named = extents.environment.named_in(function)
-    assigned = Counter((*assigned_names(body), *named))
-    array_decls = declarations.read(body)
-    arrays = {**extents.arrays, **{name: array.type for name, array in array_decls.items()}}
-    dims = () if extents.is_device else (dim for type_ in arrays.values() for dim in type_.dims)
-    return Scope(
-        extents.reporter,
-        extents.environment,
-        extents.span_of,
-        parameters.launch,
-        arrays,
-        array_decls,
-        (parameters.scalars | assigned.keys()) - arrays.keys() - parameters.launch.keys(),
-        parameters.indices,
-        frozenset(name for dim in dims for name in names_in(dim)),
-        frozenset(name for name, count in assigned.items() if count == 1) - parameters.scalars,
-        frozenset(named),
-        functions,
-        returns=extents.is_device,
-        broken=set(parameters.broken),
-        starts=declarations.starts,
-        barriers=parameters.barriers,
-        grids=set(parameters.grids),
-        optional_parameters=parameters.optional_parameters,
-        declarations=declarations,
-    )

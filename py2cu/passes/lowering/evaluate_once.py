@@ -12,10 +12,12 @@ calls with effects there. Names, constants, plain elements and sums of indices a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from py2cu import ir
 from py2cu.analysis.account import elided_calls
+from py2cu.analysis.effects import commute, footprint
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.names import free_name, names_in_scope
@@ -24,10 +26,16 @@ from py2cu.ir.visit import all_expressions, is_duplicable, walk
 
 
 def evaluate_once(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with operands saved in locals that C++ would evaluate twice."""
+    """The kernel, and its device functions, with operands saved in locals that C++ would evaluate twice."""
+    by_key = {function.key: function for function in kernel.functions}
+    functions = tuple(_evaluated_once(function, by_key) for function in kernel.functions)
+    return with_fields(_evaluated_once(kernel, by_key), functions=functions)
+
+
+def _evaluated_once(kernel: ir.Kernel, functions: Mapping[str, ir.Kernel]) -> ir.Kernel:
     if not any(isinstance(expr, ir.BoolOp) for expr in all_expressions(kernel.body)):
         return kernel
-    lifting = _Lifting(names_in_scope(kernel))
+    lifting = _Lifting(names_in_scope(kernel), functions)
     body = rebuild_block(rebuild_statements(kernel.body, lifting.statement), lifting.as_select)
     locals_, elided = kernel.locals + tuple(lifting.locals), kernel.elided + tuple(lifting.elided)
     return with_fields(kernel, body=body, locals=locals_, elided=elided)
@@ -36,6 +44,7 @@ def evaluate_once(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 @dataclass(slots=True)
 class _Lifting:
     taken: set[str]
+    functions: Mapping[str, ir.Kernel]
     locals: list[tuple[str, ir.ScalarType]] = field(default_factory=list)
     elided: list[ir.Elided] = field(default_factory=list)  # calls in operands that a constant leaves out
     before: list[ir.Stmt] = field(default_factory=list)  # statements to insert before the current one
@@ -62,10 +71,11 @@ class _Lifting:
         return (lead, *rest, replace(stmt, trivia=replace(stmt.trivia, above=())))
 
     def store(self, stmt: ir.Store) -> ir.Store:
-        """The store with its indices lifted; Python computes the value first, which stays first if it acts."""
+        """The store with its indices lifted; Python computes the value before them."""
         mark, indices = len(self.before), map_all(stmt.indices, self.lift)
         behind = self.before[mark:]
-        if behind and any(isinstance(part, ir.DeviceCall) for part in walk(stmt.value)) and not stmt.augmented:
+        value = footprint((), [stmt.value], lambda _: "", self.functions)
+        if not (stmt.augmented or commute(value, footprint(tuple(behind), (), lambda _: "", self.functions))):
             self.before[mark:] = []
             stmt = with_fields(stmt, value=self.local(stmt.value))
             self.before += behind

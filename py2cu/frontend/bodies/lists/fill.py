@@ -31,7 +31,7 @@ from py2cu.frontend.bodies.lists.displays import is_list, is_list_call
 from py2cu.frontend.bodies.loops import as_count
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences import kinds
-from py2cu.frontend.bodies.sequences.comprehensions import bound
+from py2cu.frontend.bodies.sequences.comprehensions import bound, read_first
 from py2cu.frontend.bodies.sequences.kinds import Display
 from py2cu.frontend.bodies.sequences.ranges import ONE, Range
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
@@ -302,11 +302,12 @@ class _Filler:
 
         def inside(at: ir.Expr) -> Filled | None:
             inner_index, inner_count = plus(times(index, extent), at), times(count, extent)
-            with bound(head.target, sequence.item(at), self.scope):
+            item = sequence.item(at)
+            with bound(head.target, item, self.scope):
                 if head.inner_for_in is not None:
                     return self._comprehension(head.inner_for_in, elt, place, inner_index, inner_count)
                 element = self._element(elt, (*place, inner_index))
-            return None if element is None else ((inner_count, *element[0]), element[1])
+            return None if element is None else ((inner_count, *element[0]), read_first(item, element[1], self.scope))
 
         return self._rounds(sequence, extent, head, inside)
 

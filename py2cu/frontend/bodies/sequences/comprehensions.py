@@ -21,6 +21,7 @@ from py2cu.frontend.bodies.tuples.items import Item, as_item
 from py2cu.frontend.bodies.tuples.values import open_tuple
 from py2cu.frontend.bodies.views import ZERO, View
 from py2cu.frontend.names.syntax import name_nodes
+from py2cu.ir.rewrite import rebuild_block
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,27 @@ def bound(target: cst.BaseExpression, item: Item, scope: Scope) -> Iterator[None
     scope.bound.update(values)
     scope.views.views.clear()
     scope.views.views.update(views)
+
+
+def read_first(item: Item, block: ir.Block, scope: Scope) -> ir.Block:
+    """`block`, the round of a loop, with locals for the numbers of `item` that it changes: Python reads them once."""
+    effect = scope.footprint(block)
+    parts = {number: scope.footprint((), number) for number in _numbers(item)}
+    changed = (number for number, part in parts.items() if not part.acts and effect.disturbs(part))
+    saved = {number: ir.Name(scope.fresh("value"), number.span) for number in changed}
+    if not saved:
+        return block
+    before = (scope.assign(name.id, number, number.span) for number, name in saved.items())
+    return (*before, *rebuild_block(block, lambda expr: saved.get(expr, expr)))
+
+
+def _numbers(item: Item) -> Iterator[ir.Expr]:
+    """The numbers of an item; the elements of a part of an array are read where they are used, in Python, too."""
+    if isinstance(item, tuple):
+        for each in item:
+            yield from _numbers(each)
+    elif not isinstance(item, View):
+        yield item
 
 
 def _bind(target: cst.BaseExpression, item: Item, scope: Scope) -> None:

@@ -21,7 +21,7 @@ import libcst as cst
 from py2cu import ir
 from py2cu.frontend.bodies.hoisting import Operand
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences.comprehensions import bound, clauses, is_of_arrays
+from py2cu.frontend.bodies.sequences.comprehensions import bound, clauses, is_of_arrays, read_first
 from py2cu.frontend.bodies.sequences.kinds import Sequence
 from py2cu.frontend.bodies.sequences.ranges import ONE, Range
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
@@ -143,8 +143,12 @@ class ReductionReader:
         unroll: int | None = None,
     ) -> ir.For:
         """A loop over `sequence` from its item at `start`; `inside` makes the body of an item."""
-        rounds = Range(start, sequence.rounds)
-        return self._count(rounds, node, name, lambda at: inside(sequence.item(at)), unroll)
+
+        def inside_at(at: ir.Expr) -> ir.Block:
+            item = sequence.item(at)
+            return read_first(item, inside(item), self.scope)
+
+        return self._count(Range(start, sequence.rounds), node, name, inside_at, unroll)
 
     def _count(
         self,

@@ -12,7 +12,6 @@ from dataclasses import replace
 import libcst as cst
 
 from py2cu import ir
-from py2cu.analysis.effects import Footprint, commute
 from py2cu.builtins.casts import INDEX
 from py2cu.frontend.bodies.hoisting import Operand
 from py2cu.frontend.bodies.scope import Scope
@@ -59,20 +58,15 @@ def settle(value: ir.Expr, scope: Scope) -> ir.Expr:
     """
     if not isinstance(value, ir.Tuple):
         return value
-    moved, block, span = Footprint(), list[ir.Stmt](), value.span
-    settled: list[ir.Expr] = []
-    for number in reversed([*numbers_of(value)]):
-        effect = scope.footprint((), number)
-        if effect.acts or not commute(effect, moved):
-            moved |= effect
-            block.insert(0, scope.assign(name := scope.fresh("value"), number, number.span))
-            number = ir.Name(name, number.span)
-        settled.insert(0, number)
+    numbers, block = [*numbers_of(value)], list[ir.Stmt]()
+    for place in scope.to_save(numbers, lambda number: scope.footprint((), number).acts):
+        block.append(scope.assign(name := scope.fresh("value"), numbers[place], numbers[place].span))
+        numbers[place] = ir.Name(name, numbers[place].span)
     if not block:
         return value
     scope.hoisted.operands.pop()
-    scope.hoist(tuple(block), span)
-    value = replace(shape(scope.form(value), settled.__getitem__), span=span)
+    scope.hoist(tuple(block), value.span)
+    value = replace(shape(scope.form(value), numbers.__getitem__), span=value.span)
     scope.hoisted.operands.append(Operand(value))
     return value
 
