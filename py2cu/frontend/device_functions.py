@@ -211,7 +211,7 @@ class FunctionReader:
             body=(*start, *reader.read_suite(function.body)),
             annotated=tuple(reader.annotated),
             array_decls=tuple(scope.array_decls.values()),
-            negative_indices=tuple(scope.negative_indices),
+            negative_indices=tuple(dict.fromkeys(scope.negative_indices)),
             elided=tuple(scope.elided),
             span=self.span_of(function.name),
             key=key,

@@ -109,7 +109,7 @@ class _KernelReader:
             annotated=tuple(reader.annotated),
             span=self.module.span(function.name),
             array_decls=tuple(scope.array_decls.values()),
-            negative_indices=tuple(scope.negative_indices),
+            negative_indices=tuple(dict.fromkeys(scope.negative_indices)),
             elided=tuple(scope.elided),
             variables=tuple(annotations.variables.values()),
             functions=tuple(functions.functions),

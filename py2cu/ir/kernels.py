@@ -169,7 +169,7 @@ class Kernel:
         tuple[str, str], ...
     ] = ()  # set by find_in_place_pairs: a written array, and an input that it may be
     natural_lines: tuple[int, ...] = ()  # set by widen_naturals: lines that compute Python integers in uint64
-    negative_indices: tuple[NegativeIndex, ...] = ()  # of tables; flatten_subscripts adds those of the other arrays
+    negative_indices: tuple[NegativeIndex, ...] = ()
     bounds: tuple[
         IndexBound, ...
     ] = ()  # set by choose_integer_widths: all must fit an int for the 32-bit instantiation

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, Final, TypeVar, assert_never
 
-from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.ir.expressions import (
     ArrayName,
     Atomic,
@@ -213,12 +212,3 @@ def all_expressions(block: Block) -> Iterator[Expr]:
         for expr in expressions(stmt):
             nodes += walk(expr)
     return iter(nodes)
-
-
-def negative_indices(access: Load | Atomic | Store) -> tuple[NegativeIndex, ...]:
-    """The constant indices of an access that count from the end."""
-    return tuple(
-        NegativeIndex(access.span.line, axis, int(index.value))
-        for axis, index in enumerate(access.indices)
-        if isinstance(index, Constant) and index.value < 0
-    )

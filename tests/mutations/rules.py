@@ -525,7 +525,7 @@ MUTATIONS: Final = (
         "negative indices",
         ("return add(dim, index)", "return index", "cpu:subscripts"),
         (
-            'THREAD.report(f"a negative index of `{self.name}`", f"{index} on axis {axis}", is_open=True)',
+            'THREAD.report(f"a negative index of `{array}`", f"{index} on axis {axis}", is_open=True)',
             "pass",
             "tests/unit/simulator/test_simulate.py",
         ),
@@ -534,7 +534,15 @@ MUTATIONS: Final = (
             "not at < extent.value:",
             "refused:negative_index_past_extent",
         ),
-        ("index if at is None or at >= 0 else", "index if True else", "cpu:subscripts.computed"),
+        ("index if at is None or at >= 0 else", "index if True else", "tests/test_ir_cases.py"),
+        ("if isinstance(constant, int) and constant < 0:", "if False:", "cpu:subscripts.computed"),
+        ("first = count_back(self.stop, first)", "pass", "cpu:slices_from_the_end"),
+        ("if not is_negative(first):", "if True:", "cpu:slices_from_the_end"),
+        (
+            "return at if at >= 0 else count_from_end(",
+            "return at if True else count_from_end(",
+            "cpu:slices_from_the_end",
+        ),
     ),
     *_rule(
         "functions of float32 are float32's, within a tolerance",

@@ -28,7 +28,7 @@ from py2cu.frontend.bodies.sequences.folds import read_fold
 from py2cu.frontend.bodies.sequences.reductions import RESULTS, ReductionReader
 from py2cu.frontend.bodies.sequences.to_tuple import TUPLE, read_tuple
 from py2cu.frontend.bodies.sequences.unrolling import is_unroll
-from py2cu.frontend.bodies.tables import Read
+from py2cu.frontend.bodies.tables import Read, read_indices
 from py2cu.frontend.bodies.tuples.forms import numbers_of
 from py2cu.frontend.bodies.tuples.values import open_tuple
 from py2cu.frontend.bodies.views import ArrayArgument
@@ -246,7 +246,7 @@ class CallReader:
             places = ", ".join([*map(source_text, items), *"klmnopqr"][:rank])
             self.scope.error("P401", what, index, f"write `{places}`" if rank == 1 else f"write `({places})`")
             return None
-        indices = tuple(map(self.read, items))
+        indices = read_indices(items, node, self.scope, self.read)
         place = (name, indices) if part is None else (part.array, part.indices(indices))
         return ir.Atomic(op, *place, tuple(map(self.read, values_)), self.scope.span_of(node))
 

@@ -28,7 +28,7 @@ from py2cu.frontend.bodies.parts import (
     subscripts,
 )
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.tables import constant_value, read_lookup
+from py2cu.frontend.bodies.tables import constant_value, read_indices, read_lookup
 from py2cu.frontend.bodies.tuples.values import choose, read_display, read_item, settle
 from py2cu.frontend.bodies.views import View
 from py2cu.frontend.names.constants import Value, check_64_bits
@@ -365,7 +365,8 @@ class ExpressionReader:
             hint = rewrite_slices(node.value, parts, node)
             self.scope.error("P401", "a view in rows takes indices, not slices", node, hint)
             return None
-        return tuple(self.read(part.value) for part in parts if isinstance(part, cst.Index))
+        singles = (part.value for part in parts if isinstance(part, cst.Index))
+        return read_indices(singles, node, self.scope, self.read)
 
     def _refuse(self, node: cst.BaseExpression) -> ir.Expr:
         word = _WORDS.get(type(node), "this expression")

@@ -6,16 +6,16 @@ In: a LibCST expression in a scope. Out: a `View`, the array and indices of an e
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import starmap
 
 import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.tables import Read
-from py2cu.frontend.bodies.views import ZERO, View, larger, minus, plus, smaller
+from py2cu.frontend.bodies.tables import Read, read_indices
+from py2cu.frontend.bodies.views import ZERO, View, count_back, is_negative, larger, plus, smaller
 from py2cu.frontend.names.syntax import is_starred, source_text
 from py2cu.frontend.rewrites.subscripts import rewrite_brackets, rewrite_slices
-from py2cu.ir.abi.parameters import NegativeIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,24 +130,26 @@ def read_subscript(node: cst.Subscript, scope: Scope, read: Read) -> View | Elem
     if any(not _is_all(part) for part in ranges[1:]):
         scope.error("P401", "only the first axis that is left is sliced", node, rewrite_slices(node.value, parts, node))
         return None
-    indices = tuple(read(part.value) for part in singles)
+    indices = read_indices((part.value for part in singles), node, scope, read)
     if len(indices) == base.rank:
         return Element(base.array, base.indices(indices))
-    part = base.at(tuple(_from_start(index, base, axis, scope) for axis, index in enumerate(indices)))
+    part = _from_start(base.at(indices), scope)
     if ranges and isinstance(ranges[0], cst.Slice):
         part = _sliced(part, ranges[0], scope, read)
     return replace(part, origin=scope.span_of(node))
 
 
-def _from_start(index: ir.Expr, base: View, axis: int, scope: Scope) -> ir.Expr:
+def _from_start(part: View, scope: Scope) -> View:
     """`x[-1]` as `x[x.shape[0] - 1]`: functions that take the part see a number that is no constant."""
-    if not isinstance(index, ir.Constant) or index.value >= 0:
-        return index
-    scope.negative_indices.append(NegativeIndex(index.span.line, axis, int(index.value)))
-    extent = base.extent(axis)
-    if isinstance(extent, ir.Extent) and isinstance(known := scope.arrays[extent.array].dims[extent.axis], ir.Constant):
-        extent = known
-    return minus(extent, ir.Constant(-int(index.value), index.span, ir.PY_INT))
+    dims = scope.arrays[part.array].dims
+
+    def count(axis: int, index: ir.Expr) -> ir.Expr:
+        if not is_negative(index):
+            return index
+        extent = known if isinstance(known := dims[axis], ir.Constant) else ir.Extent(part.array, axis)
+        return count_back(extent, index)
+
+    return replace(part, prefix=tuple(starmap(count, enumerate(part.prefix))))
 
 
 def _refuse_count(node: cst.Subscript, base: View, parts: list[cst.BaseSlice], scope: Scope) -> None:

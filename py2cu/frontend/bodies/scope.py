@@ -62,7 +62,7 @@ class Scope:
     named: frozenset[str]  # locals that `:=` assigns
     functions: DeviceFunctions
     returns: bool  # True for a device function
-    negative_indices: list[NegativeIndex] = field(default_factory=list, kw_only=True)  # constants, of tables
+    negative_indices: list[NegativeIndex] = field(default_factory=list, kw_only=True)  # constants
     elided: list[ir.Elided] = field(default_factory=list, kw_only=True)  # statements that have no code
     starts: dict[str, ir.Expr] = field(default_factory=dict, kw_only=True)  # of views: where they begin
     barriers: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that are the block's barrier

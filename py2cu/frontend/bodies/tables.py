@@ -7,7 +7,8 @@ numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import starmap
 from typing import Final
 
 import libcst as cst
@@ -15,11 +16,12 @@ import libcst as cst
 from py2cu import ir
 from py2cu.dtypes import BOOL, F64, I64
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.views import is_fixed
+from py2cu.frontend.bodies.views import is_fixed, is_negative
 from py2cu.frontend.names.constants import Constants, Real, check_64_bits, numbers
 from py2cu.frontend.names.syntax import source_text
 from py2cu.frontend.rewrites.subscripts import rewrite_brackets
 from py2cu.ir.abi.parameters import NegativeIndex
+from py2cu.ir.visit import names_in
 from py2cu.source import Span
 
 _NONE: Final[frozenset[str]] = frozenset()
@@ -53,8 +55,6 @@ def read_lookup(node: cst.Subscript, scope: Scope, read: Read) -> ir.Expr | None
             what = f"index {at} is outside `{name.value}`, whose dimension {axis} has {len(item)} elements"
             scope.error("P404", what, node, f"the constants that fit are {-len(item)} to {len(item) - 1}")
             return ir.Constant(0, scope.span_of(node))
-        if at < 0:
-            scope.negative_indices.append(NegativeIndex(scope.span_of(node).line, 0, at))
         item = item[at]
     else:
         return constant_value(item, node, scope)
@@ -108,6 +108,24 @@ def _refuse_other(node: cst.Subscript, name: cst.Name, scope: Scope) -> ir.Expr 
     return ir.Constant(0, scope.span_of(node))
 
 
+def read_indices(
+    indices: Iterable[cst.BaseExpression], node: cst.CSTNode, scope: Scope, read: Read
+) -> tuple[ir.Expr, ...]:
+    """Read the indices between the brackets of `node`. At its line the simulator accepts the negative constants."""
+
+    def read_index(axis: int, index: cst.BaseExpression) -> ir.Expr:
+        value = read(index)
+        if not isinstance(value, ir.Constant) and not names_in(value):
+            constant = scope.environment.constant(index)
+            if isinstance(constant, int) and constant < 0:
+                value = ir.Constant(constant, value.span, ir.PY_INT)
+        if is_negative(value):
+            scope.negative_indices.append(NegativeIndex(scope.span_of(node).line, axis, int(value.value)))
+        return value
+
+    return tuple(starmap(read_index, enumerate(indices)))
+
+
 def _peeled(node: cst.BaseExpression) -> tuple[cst.BaseExpression, list[cst.Subscript]]:
     """`T[a][b]` as `T` and its subscripts, the first one first."""
     subscripts: list[cst.Subscript] = []
@@ -120,7 +138,7 @@ def _peeled(node: cst.BaseExpression) -> tuple[cst.BaseExpression, list[cst.Subs
 def _read_index(subscript: cst.Subscript, table: str, scope: Scope, read: Read) -> ir.Expr | None:
     match subscript.slice:
         case [cst.SubscriptElement(slice=cst.Index(value=value, star=None))] if not isinstance(value, cst.Tuple):
-            return read(value)
+            return read_indices([value], subscript, scope, read)[0]
         case _:
             hint = f"write `{rewrite_brackets(table, subscript)}`"
             scope.error("P401", "each bracket of a tuple takes one integer", subscript, hint)
@@ -138,9 +156,6 @@ def _look_up(node: cst.Subscript, name: str, table: Constants, indices: list[ir.
     array = scope.array_decls.setdefault(name, as_array(name, table, span))
     if len(indices) > len(array.type.dims):
         return _refuse_rank(node, name, table, scope)
-    for index in indices:
-        if isinstance(index, ir.Constant) and index.value < 0:
-            scope.negative_indices.append(NegativeIndex(span.line, 0, int(index.value)))
 
     def part(indices: tuple[ir.Expr, ...]) -> ir.Expr:
         if len(indices) == len(array.type.dims):

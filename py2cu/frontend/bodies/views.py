@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from py2cu import ir
 from py2cu.builtins.casts import INDEX
@@ -33,10 +34,15 @@ class View:
     origin: Span | None = field(default=None, compare=False)
 
     def indices(self, indices: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
-        """Convert indices in the view to indices in the array."""
-        if self.start is None or not indices:
-            return (*self.prefix, *indices)
-        return (*self.prefix, plus(self.start, indices[0]), *indices[1:])
+        """Convert indices in the view to indices in the array. A negative constant counts from the end."""
+        if not indices:
+            return self.prefix
+        first, *others = indices
+        if not is_negative(first):
+            first = first if self.start is None else plus(self.start, first)
+        elif self.stop is not None:  # else the view ends where the array does
+            first = count_back(self.stop, first)
+        return (*self.prefix, first, *others)
 
     def at(self, indices: tuple[ir.Expr, ...]) -> View:
         """The part of the array that these leading indices select; they are fewer than `rank`."""
@@ -189,6 +195,16 @@ def _is_arithmetic(index: ir.Expr) -> bool:
 
 
 # --- arithmetic of indices ------------------------------------------------------------------------------------------
+
+
+def is_negative(index: ir.Expr) -> TypeGuard[ir.Constant]:
+    """True for a constant below zero: such an index counts from the end."""
+    return isinstance(index, ir.Constant) and index.value < 0
+
+
+def count_back(stop: ir.Expr, index: ir.Constant) -> ir.Expr:
+    """The place of the negative `index` in what ends at `stop`."""
+    return minus(stop, ir.Constant(-int(index.value), index.span, ir.PY_INT))
 
 
 def plus(left: ir.Expr, right: ir.Expr) -> ir.Expr:

@@ -32,19 +32,17 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.intervals import SymbolicBound, times
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
-from py2cu.ir.visit import all_expressions, negative_indices, statements
+from py2cu.ir.visit import all_expressions, statements
 from py2cu.passes.lowering.integer_widths import typed_extent, widen_operands
 from py2cu.passes.lowering.split_tuples import row_struct
 
 
 def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with one index per access; `negative_indices` lists the constants that counted from the end."""
-    from_end = dict.fromkeys(kernel.negative_indices)
+    """The kernel with one index per access."""
     extents: dict[str, tuple[ir.Expr, ...]] = {}  # by array, filled on demand
     arithmetic = _IndexArithmetic(kernel)
 
     def flat(access: ir.Load | ir.Atomic | ir.Store) -> tuple[str, tuple[ir.Expr, ...]]:
-        from_end.update(dict.fromkeys(negative_indices(access)))
         array, indices = access.array, access.indices
         if array not in extents:
             extents[array] = tuple(
@@ -76,7 +74,7 @@ def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         return (stmt,)
 
     body = rebuild_block(kernel.body, flatten, flatten_store)
-    return _with_rows(with_fields(kernel, body=body, negative_indices=tuple(from_end)))
+    return _with_rows(with_fields(kernel, body=body))
 
 
 def _with_rows(kernel: ir.Kernel) -> ir.Kernel:

@@ -23,10 +23,9 @@ from typing import Final
 from py2cu import ir
 from py2cu.analysis.effects import has_collective, waiting_functions
 from py2cu.diagnostics import InternalError, Reporter
-from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
-from py2cu.ir.visit import all_expressions, blocks, names_in, negative_indices, statements, walk
+from py2cu.ir.visit import all_expressions, blocks, names_in, statements, walk
 from py2cu.passes.lowering.identifiers import ascii_identifier, spell_identifier
 from py2cu.source import Span
 
@@ -108,7 +107,6 @@ class _Splitter:
         self.holders: dict[str, Fields] = {}  # locals that stay structs, with their fields
         self.parts: dict[str, tuple[ir.Name, ...]] = {}  # the scalars of every other local
         self.kept: list[ir.Elided] = []  # assignments of items to themselves
-        self.from_end: list[NegativeIndex] = []  # in assignments that are left out: the simulator runs them
         for name, type_ in kernel.locals:
             if not isinstance(type_, ir.TupleType):
                 self.types[name] = type_
@@ -147,10 +145,7 @@ class _Splitter:
             if isinstance(stmt, ir.Assign) and any(part.id in unread for part in self.parts.get(stmt.name, ()))
         )
         elided = (*self.kernel.elided, *dropped, *self.kept)
-        from_end = (*self.kernel.negative_indices, *self.from_end)
-        return with_fields(
-            self.kernel, body=body, locals=locals_, struct=struct, elided=elided, negative_indices=from_end
-        )
+        return with_fields(self.kernel, body=body, locals=locals_, struct=struct, elided=elided)
 
     def without_unread(self, body: ir.Block) -> ir.Block:
         """`body` without assignments to unread items; assignments with calls stay, for the side effects."""
@@ -162,10 +157,8 @@ class _Splitter:
         def keep(stmt: ir.Stmt) -> ir.Block:
             if not isinstance(stmt, ir.Assign) or stmt.name not in unread:
                 return (stmt,)
-            nodes = tuple(walk(stmt.value))
-            if any(isinstance(node, ir.DeviceCall) for node in nodes):
+            if any(isinstance(node, ir.DeviceCall) for node in walk(stmt.value)):
                 return (stmt,)
-            self.from_end += (index for node in nodes if isinstance(node, ir.Load) for index in negative_indices(node))
             return () if stmt.trivia == ir.BARE else (ir.Comment(stmt.span, stmt.trivia),)
 
         return rebuild_statements(body, keep)

@@ -17,7 +17,7 @@ from py2cu.ir.abi.dims import unravel
 from py2cu.simulator.memory.rows import Rows
 from py2cu.simulator.memory.shaped import Shaped
 from py2cu.simulator.memory.views import iterate, part_at, store_items
-from py2cu.simulator.memory.writes import OutOfRange, Sum, Write
+from py2cu.simulator.memory.writes import Sum, Write, count_from_end
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.family import element_class
@@ -225,7 +225,7 @@ class ArrayView(Shaped):
             if i.__class__ is not int:
                 i = int(i) if i.__class__ is CheckedInt else self._integer(i)
             if not 0 <= i < extent:
-                i = self._from_end(i, axis)
+                i = count_from_end(self.name, axis, i, extent)
             position = position * extent + i
         return position
 
@@ -235,14 +235,6 @@ class ArrayView(Shaped):
         if not isinstance(index, int | IntElement):
             raise TypeError(f"an index of `{self.name}` is an integer, not {type(index).__name__}")
         return int(index)
-
-    def _from_end(self, index: int, axis: int) -> int:
-        extent = self._extents[axis]
-        if not -extent <= index < 0:
-            raise OutOfRange(self.name, axis, index, extent)
-        if not THREAD.is_constant_negative_index(axis, index):
-            THREAD.report(f"a negative index of `{self.name}`", f"{index} on axis {axis}", is_open=True)
-        return index + extent
 
 
 def _size(value: Any) -> tuple[float, float]:

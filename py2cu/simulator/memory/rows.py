@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from py2cu.simulator.memory.shaped import Shaped
-from py2cu.simulator.memory.writes import OutOfRange
+from py2cu.simulator.memory.writes import count_from_end
 from py2cu.simulator.state import THREAD
 
 
@@ -99,10 +99,4 @@ class Rows(Shaped):
 
     def _in_range(self, index: Any, axis: int) -> int:
         at, extent = int(operator.index(index)), self._extents[axis]
-        if 0 <= at < extent:
-            return at
-        if not -extent <= at < 0:
-            raise OutOfRange(self.name, axis, at, extent)
-        if not THREAD.is_constant_negative_index(axis, at):
-            THREAD.report(f"a negative index of `{self.name}`", f"{at} on axis {axis}", is_open=True)
-        return at + extent
+        return at if 0 <= at < extent else count_from_end(self.name, axis, at, extent)

@@ -21,7 +21,7 @@ from py2cu.simulator.memory.arrays import ArrayView, PartialIndex, UnwrittenArra
 from py2cu.simulator.memory.races import RaceCheckedArray
 from py2cu.simulator.memory.shaped import Shaped
 from py2cu.simulator.memory.views import iterate, part_at, store_items
-from py2cu.simulator.memory.writes import OutOfRange, Write
+from py2cu.simulator.memory.writes import Write, count_from_end
 from py2cu.simulator.state import THREAD
 
 Extents = tuple[int, ...]
@@ -189,13 +189,8 @@ class SharedView(FastReads, Shaped):
             return self._start + index
         at = int(operator.index(index))
         if not 0 <= at < self._extent:
-            at = self._from_end(at)
+            at = count_from_end(f"a view of {self.name}", 0, at, self._extent)
         return self._start + at
-
-    def _from_end(self, at: int) -> int:
-        if -self._extent <= at < 0 and THREAD.is_constant_negative_index(0, at):
-            return at + self._extent
-        raise OutOfRange(f"a view of {self.name}", 0, at, self._extent)
 
     def _slice(self, part: slice) -> SharedView:
         start, stop, step = part.indices(self._extent)

@@ -5,13 +5,14 @@ An index of a part is checked where an element is accessed, as in the compiled k
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Protocol
 
 from py2cu.simulator.memory.shaped import Shaped
-from py2cu.simulator.memory.writes import OutOfRange
+from py2cu.simulator.memory.writes import OutOfRange, count_from_end
 from py2cu.simulator.state import THREAD
 
 
@@ -88,23 +89,21 @@ class Part(Shaped):
         array.store(position, value, frame)
 
     def access(self, index: tuple[Any, ...], frame: FrameType, /) -> tuple[Any, int]:
-        first, *others = index
+        first, *others = (self._count(axis, each) for axis, each in enumerate(index))
         if self._start or self._extents[0] != self._array.extents[len(self._prefix)]:
-            first = self._start + self._within(int(first))
+            if first >= self._extents[0]:
+                raise OutOfRange(f"a part of {self.name}", 0, first, self._extents[0])
+            first += self._start
         return self._array.access((*self._prefix, first, *others), frame)
 
     def locate(self, index: Any) -> tuple[Any, int]:
         """The array and the position for an atomic operation."""
         return self.access(index if isinstance(index, tuple) else (index,), sys._getframe(1))
 
-    def _within(self, at: int) -> int:
-        """An index of a slice, from its start."""
-        extent = self._extents[0]
-        if -extent <= at < 0 and THREAD.is_constant_negative_index(0, at):
-            return at + extent
-        if not 0 <= at < extent:
-            raise OutOfRange(f"a part of {self.name}", 0, at, extent)
-        return at
+    def _count(self, axis: int, index: Any) -> int:
+        """An index of this part, from its start where it is negative."""
+        at = operator.index(index)
+        return at if at >= 0 else count_from_end(f"a part of {self.name}", axis, at, self._extents[axis])
 
 
 def is_partial(array: Any, index: Any) -> bool:

@@ -191,6 +191,16 @@ def test_a_negative_index_is_reported_and_means_the_end():
     assert finding.place == ((0, 0, 0), (0, 0, 0))
 
 
+def test_a_negative_index_of_a_slice_is_reported_and_means_its_end():
+    def kernel(i, x, out):
+        out[i] = x[1:][i - 1]
+
+    out, report = run(kernel, torch.tensor([1.0, 2.0, 3.0]))
+    assert out.tolist() == [3, 2, 3]
+    (finding,) = report.findings
+    assert "negative index of `a part of x`: -1" in finding.message
+
+
 def test_an_index_out_of_range_names_array_thread_and_line():
     def kernel(i, x, out):
         out[i] = x[i + 1]

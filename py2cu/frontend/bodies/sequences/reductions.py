@@ -19,7 +19,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
-from py2cu.frontend.bodies.hoisting import Operand
+from py2cu.analysis.effects import commute
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences.comprehensions import bound, clauses, is_of_arrays, read_first
 from py2cu.frontend.bodies.sequences.kinds import Sequence
@@ -44,6 +44,14 @@ Step = Callable[[ir.Expr], ir.Block]
 
 
 @dataclass(frozen=True, slots=True)
+class _Initial:
+    """`start` of `sum` or `default` of `max`, which Python computes behind the sequence, and what it needs before it."""
+
+    value: ir.Expr
+    before: ir.Block = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ReductionReader:
     """Reads the calls of these functions in one scope."""
 
@@ -64,36 +72,38 @@ class ReductionReader:
             what = f"this needs a loop before the statement, but {self.scope.hoisted.barrier}"
             self.scope.error("P103", what, node, f"assign it before: `{RESULTS[function]} = {source_text(node)}`")
             return ir.Constant(0, self.scope.span_of(node))
-        initial = next((self.read(value) for value in named.values()), None)
+        at = len(self.scope.hoisted.statements)
+        values = [self.read(value) for value in named.values()]
+        initial = _Initial(values[0], tuple(self.scope.hoisted.statements[at:])) if values else None
         result = ir.Name(self.scope.fresh(RESULTS[function]), self.scope.span_of(node))
         if function in ("builtins.min", "builtins.max"):
             return self._extreme(places[0], function, result, initial)
         if function == "builtins.sum":
-            return self._fold(
-                places[0], result, initial or ir.Constant(0, result.span), lambda value: _add(result, value)
-            )
+            initial = initial or _Initial(ir.Constant(0, result.span))
+            return self._fold(places[0], result, initial, lambda value: _add(result, value))
         is_any = function == "builtins.any"
         if (head := clauses(places[0])) is not None and head[1].inner_for_in is not None:
             what = f"`{function.removeprefix('builtins.')}` of a generator with two loops is not supported"
             self.scope.error("P104", what, places[0], f"`{_nested(function, *head)}`")
         first = ir.Constant(not is_any, result.span)
-        return self._fold(places[0], result, first, lambda value: _decide(result, value, is_any))
+        return self._fold(places[0], result, _Initial(first), lambda value: _decide(result, value, is_any))
 
     # --- folds ---
 
-    def _fold(self, node: cst.BaseExpression, result: ir.Name, first: ir.Expr, step: Step) -> ir.Expr | None:
-        """`result`, which is `first` before the loop and which `step` changes for each value."""
-        statements = self.scope.hoisted.statements
+    def _fold(self, node: cst.BaseExpression, result: ir.Name, initial: _Initial, step: Step) -> ir.Expr | None:
+        """`result`, which is `initial` before the loop and which `step` changes for each value."""
+        statements, span = self.scope.hoisted.statements, result.span
         at = len(statements)
-        self.scope.hoist((ir.Assign(result.id, first, result.span),), result.span)
-        self.scope.hoisted.operands.append(
-            Operand(first)
-        )  # Python computes it behind the sequence, and before the loop
-        block = self._rounds(node, result.span, step)
+        self.scope.hoist((ir.Assign(result.id, initial.value, span),), span)
+        block = self._rounds(node, span, step)
         if block is None:
             del statements[at:]
             return None
-        self.scope.hoist(block, result.span)
+        late = self.scope.footprint((*statements[at + 1 :], *block))
+        if not commute(self.scope.footprint(initial.before, initial.value), late):
+            what = "Python computes this behind the sequence, and one of the two may change the other"
+            self.scope.reporter.error("P409", what, initial.value.span, "assign it in a statement of its own")
+        self.scope.hoist(block, span)
         return result
 
     def _rounds(self, node: cst.BaseExpression, span: Span, step: Step) -> ir.Block | None:
@@ -182,7 +192,7 @@ class ReductionReader:
     # --- extremes ---
 
     def _extreme(
-        self, node: cst.BaseExpression, function: str, result: ir.Name, default: ir.Expr | None
+        self, node: cst.BaseExpression, function: str, result: ir.Name, default: _Initial | None
     ) -> ir.Expr | None:
         """The least or the greatest of a sequence: the first value, then the better one of each round."""
 
@@ -218,7 +228,7 @@ class ReductionReader:
         return True
 
     def _with_default(
-        self, node: cst.BaseExpression, function: str, result: ir.Name, default: ir.Expr
+        self, node: cst.BaseExpression, function: str, result: ir.Name, default: _Initial
     ) -> ir.Expr | None:
         """`default` where there is no value, which a flag says."""
         flag = ir.Name(self.scope.fresh("has_value"), result.span)
