@@ -1466,7 +1466,11 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "generators and tuples of them: as CPython computes them",
-        ("scope.save(value) if scope.footprint((), value).acts else value", "value", "kept:generators_of_sequences"),
+        (
+            "scope.bound[part.value] = scope.once(value)",
+            "scope.bound[part.value] = value",
+            "kept:generators_of_sequences",
+        ),
         ("return Zip(known, is_strict)", "return Zip(known)", "kept:generators_of_sequences"),
         ("case _ if first != other:", "case _ if False:", "kept:generators_of_sequences"),
         ("            if operand.is_held:", "            if False:", "cpu:order_of_calls"),

@@ -124,11 +124,9 @@ class ReductionReader:
             with bound(head.target, item, self.scope):
                 return self._filtered(head.ifs, lambda: self._behind(head, innermost))
 
-        if not (isinstance(sequence, Range) and isinstance(head.target, cst.Name)):
-            return (self._loop(sequence, node, "k", inside, unroll=unroll),)
-        if isinstance(sequence.step, ir.Constant) and not isinstance(node, cst.Name):
-            return (self._loop(sequence, node, head.target.value, inside, unroll=unroll),)
-        return (self._count(sequence, node, head.target.value, inside, unroll),)
+        if isinstance(sequence, Range) and isinstance(head.target, cst.Name):
+            return (self._count(sequence, node, head.target.value, inside, unroll),)
+        return (self._loop(sequence, node, "k", inside, unroll=unroll),)
 
     def _filtered(self, filters: Collection[cst.CompIf], inside: Callable[[], ir.Block]) -> ir.Block:
         """`inside` under an `if` for each filter of a generator, each behind what it needs."""
