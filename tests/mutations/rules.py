@@ -1461,6 +1461,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "generators and tuples of them: as CPython computes them",
+        ("return min(first, last), max(first, last)", "return first, last", "cpu:tuples_iterated.cyclic"),
         ("scope.save(value) if acts(value, scope) else value", "value", "kept:generators_of_sequences"),
         ("return Zip(known, is_strict)", "return Zip(known)", "kept:generators_of_sequences"),
         ("case _ if first != other:", "case _ if False:", "kept:generators_of_sequences"),
