@@ -61,6 +61,7 @@ UNJUDGED: Final = {
     "powers_of_computed.counted": "a power whose range is known is greater than 12 bits hold",
     "ranges_of_integers.rounded_reach": "a constant of 32 bits",
     "shared_of_templates.reversed_rows": "a product of template arguments is greater than 12 bits hold",
+    "tuples_iterated.cyclic": "a constant of 32 bits",
     "waiting.all_together": "each thread spins until all have written, and they run one after the other",
     "waiting.backwards": "each thread spins until the next one has written, and they run one after the other",
     "waiting.tried_often": "threads count their tries until another has written, and they run one after the other",

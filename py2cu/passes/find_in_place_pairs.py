@@ -43,6 +43,14 @@ def _axes_of_indices(kernel: ir.Kernel) -> Mapping[str, str]:
     return find_global_indices(kernel).names if kernel.size is not None else {}
 
 
+def _launched_axes(kernel: ir.Kernel) -> set[str]:
+    """The indices, or the axes, along which a call launches more than one thread."""
+    rank = len(kernel.size or ())
+    further = zip(AXES[rank:], kernel.block[rank:], strict=False)
+    wide = [axis for axis, extent in further if extent != ir.constant_extent(1)]
+    return {*([index.name for index in kernel.indices] or AXES[:rank]), *wide}
+
+
 def _may_be_one(kernel: ir.Kernel, written: str, read: str, axes: Mapping[str, str]) -> bool:
     """True if each thread accesses the same single element of both arrays, and never reads it after writing it."""
     if any(kernel.base_array(view.name) in (written, read) for view in kernel.array_decls):
@@ -54,8 +62,8 @@ def _may_be_one(kernel: ir.Kernel, written: str, read: str, axes: Mapping[str, s
     is_plain = all(
         isinstance(index, ir.Constant) or (isinstance(index, ir.Name) and index.id in axes) for index in element
     )
-    every = {index.name for index in kernel.indices} or {*AXES[: len(kernel.size or ())]}
-    is_own = is_plain and len(element) == len(kernel.array_type(read).dims) and {axes[name] for name in names} >= every
+    is_whole = is_plain and len(element) == len(kernel.array_type(read).dims)
+    is_own = is_whole and {axes[name] for name in names} >= _launched_axes(kernel)
     return is_own and _is_stored_behind(kernel.body, written, read, False) is not None
 
 

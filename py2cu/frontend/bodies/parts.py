@@ -133,7 +133,7 @@ def read_subscript(node: cst.Subscript, scope: Scope, read: Read) -> View | Elem
     indices = read_indices((part.value for part in singles), node, scope, read)
     if len(indices) == base.rank:
         return Element(base.array, base.indices(indices))
-    part = _from_start(base.at(tuple(map(scope.once, indices))), scope)
+    part = _from_start(base.at(tuple(map(scope.computed_once, indices))), scope)
     if ranges and isinstance(ranges[0], cst.Slice):
         part = _sliced(part, ranges[0], scope, read)
     return replace(part, origin=scope.span_of(node))
@@ -180,7 +180,7 @@ def _sliced(part: View, bounds: cst.Slice, scope: Scope, read: Read) -> View:
         if isinstance(at, int) and not isinstance(at, bool) and at < 0:
             from_end = ir.Binary("-", whole, ir.Constant(-at, scope.span_of(node)), scope.span_of(node))
             return larger(from_end, ZERO)
-        value = scope.once(read(node))
+        value = scope.computed_once(read(node))
         return value if isinstance(value, ir.Constant) else ir.Call("builtins.int", (value,), value.span)
 
     first = part.start

@@ -105,7 +105,7 @@ class Scope:
         self.hoist((self.assign(fresh, value, value.span),), value.span)
         return ir.Name(fresh, value.span)
 
-    def once(self, value: ir.Expr) -> ir.Expr:
+    def computed_once(self, value: ir.Expr) -> ir.Expr:
         """`value`, or a local that takes it if its computation acts: what comes back may be dropped and repeated."""
         return self.save(value) if self.footprint((), value).acts else value
 

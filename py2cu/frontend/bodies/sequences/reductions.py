@@ -45,7 +45,7 @@ Step = Callable[[ir.Expr], ir.Block]
 
 @dataclass(frozen=True, slots=True)
 class _Initial:
-    """`start` of `sum` or `default` of `max`, which Python computes behind the sequence, and what it needs before it."""
+    """`start` of `sum` or `default` of `max`, which Python computes behind the sequence, and what it needs."""
 
     value: ir.Expr
     before: ir.Block = ()

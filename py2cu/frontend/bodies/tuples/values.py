@@ -168,7 +168,8 @@ def _bounds(index: ir.Expr, scope: Scope) -> tuple[int, int] | None:
         case ir.Call(function=function, args=(value,)) if function == INDEX:
             return _bounds(value, scope)
         case ir.Name(id=name) if rounds := scope.counters.get(name):
-            return min(rounds), max(rounds)
+            first, last = rounds[0], rounds[-1]
+            return min(first, last), max(first, last)
         case ir.Binary(op="%", left=left, right=ir.Constant(value=int(divisor))) if divisor > 0:
             is_whole = isinstance(left, ir.LaunchIndex) or (isinstance(left, ir.Name) and left.id in scope.indices)
             return (0, divisor - 1) if is_whole or _bounds(left, scope) is not None else None
