@@ -10,6 +10,8 @@ import enum
 from py2cu.records import record
 from py2cu.source import Span
 
+__all__ = ["Elided", "Elision"]
+
 
 class Elision(enum.Enum):
     """Why a statement has no code."""

@@ -13,6 +13,11 @@ from py2cu.ir.types import PY_BOOL, PY_INT, UNKNOWN, Binary, Constant, DimExpr, 
 from py2cu.records import record
 from py2cu.source import Span
 
+__all__ = [
+    "ArrayName", "Atomic", "BoolOp", "Call", "Compare", "Convert", "DeviceCall", "Expr", "Extent", "IsGiven",
+    "LaunchIndex", "Load", "Select", "Tuple", "TupleItem", "Unary", "as_extent", "unconverted",
+]  # fmt: skip
+
 # --- expressions --------------------------------------------------------------------------------------------------
 
 

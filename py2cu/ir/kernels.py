@@ -32,6 +32,8 @@ from py2cu.ir.types import INDEX, ArrayType, Constant, DimExpr, ElementType, Nam
 from py2cu.ir.visit import names_in
 from py2cu.source import Span
 
+__all__ = ["MAX_AXES", "Annotation", "ArrayDecl", "IndexBound", "Instances", "Kernel", "Space", "Struct"]
+
 MAX_AXES: Final = 3
 """The axes of a launch."""
 _OF_EXTENTS: Final = frozenset(

@@ -5,54 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
+from py2cu import ir
 from py2cu.dtypes import Kind
-from py2cu.ir.expressions import (
-    ArrayName,
-    Atomic,
-    BoolOp,
-    Call,
-    Compare,
-    Convert,
-    DeviceCall,
-    Expr,
-    Extent,
-    IsGiven,
-    LaunchIndex,
-    Load,
-    Select,
-    Tuple,
-    TupleItem,
-    Unary,
-)
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import (
-    Alloc,
-    Assert,
-    Assign,
-    Block,
-    Break,
-    Comment,
-    Continue,
-    DeclareLocal,
-    Delete,
-    EachThread,
-    ExprStmt,
-    Field,
-    For,
-    If,
-    Print,
-    Return,
-    Stmt,
-    Store,
-    StructuredBinding,
-    Sync,
-    ThreadOrder,
-    While,
-)
-from py2cu.ir.types import ArrayType, Binary, Constant, ElementType, Name, PythonType, TupleType, Type, Width
 
 
-def print_kernel(kernel: Kernel) -> str:
+def print_kernel(kernel: ir.Kernel) -> str:
     """The whole kernel: a line each for what its head says, then the body, then the device functions."""
     parts = [f"kernel {kernel.name}", *_print_launch(kernel), *_print_function(kernel)]
     for function in kernel.functions:
@@ -61,7 +18,7 @@ def print_kernel(kernel: Kernel) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _print_launch(kernel: Kernel) -> Iterator[str]:
+def _print_launch(kernel: ir.Kernel) -> Iterator[str]:
     """What only a kernel has: how it is launched."""
     yield from (f"  index {i.name}: {print_expr(i.extent)} on {i.axis}" for i in kernel.indices)
     if kernel.size is not None:
@@ -79,7 +36,7 @@ def _print_launch(kernel: Kernel) -> Iterator[str]:
     yield from (f"  {name} is passed as {_show(type_)}" for name, type_ in kernel.narrowed)
 
 
-def _print_function(function: Kernel) -> Iterator[str]:
+def _print_function(function: ir.Kernel) -> Iterator[str]:
     """What a kernel and a device function have: parameters, arrays, locals, and the body."""
     for p in function.parameters:
         yield f"  {p.role.value} {p.name}: {_show(p.type)}"
@@ -105,140 +62,131 @@ def _print_function(function: Kernel) -> Iterator[str]:
     yield from (f"  {line}" for line in print_block(function.body))
 
 
-def _print_all(exprs: tuple[Expr, ...]) -> str:
-    return ", ".join(map(print_expr, exprs))
+def _print_all(exprs: tuple[ir.Expr, ...], typed: bool = False) -> str:
+    return ", ".join(print_expr(expr, typed) for expr in exprs)
 
 
-def _show(type_: Type) -> str:
+def _show(type_: ir.Type) -> str:
     """A type of a parameter, an array or a local: `float32[h, w]`, `int as index_t`."""
     match type_:
-        case ArrayType(dtype=dtype, dims=dims):
+        case ir.ArrayType(dtype=dtype, dims=dims):
             return f"{dtype}[{_print_all(dims)}]"
-        case TupleType(items=items):
+        case ir.TupleType(items=items):
             return f"({', '.join(map(_show, items))})"
         case _:
             return f"{type_}{_width(type_)}"
 
 
-def print_block(block: Block) -> Iterator[str]:
+def print_block(block: ir.Block) -> Iterator[str]:
     for stmt in block:
         yield from _print_statement(stmt)
 
 
-def _print_statement(stmt: Stmt) -> Iterator[str]:
+def _print_statement(stmt: ir.Stmt) -> Iterator[str]:
     match stmt:
-        case Assign(name=name, value=value, declares=declares):
+        case ir.Assign(name=name, value=value, declares=declares):
             yield f"{name}{'' if declares is None else f': {_show(declares)}'} = {print_expr(value, typed=True)}"
-        case DeclareLocal(name=name, type=type_):
+        case ir.DeclareLocal(name=name, type=type_):
             yield f"{name}: {_show(type_)}"
-        case Alloc(array=array, values=values) if values is not None:
-            yield f"reserve {array} = {{{_print_typed(values)}}}"
-        case Alloc(array=array, start=start):
+        case ir.Alloc(array=array, values=values) if values is not None:
+            yield f"reserve {array} = {{{_print_all(values, typed=True)}}}"
+        case ir.Alloc(array=array, start=start):
             yield f"reserve {array}{f' at {print_expr(start, typed=True)}' if start is not None else ''}"
-        case StructuredBinding(names=names, value=value):
+        case ir.StructuredBinding(names=names, value=value):
             yield f"{', '.join(names)} = {print_expr(value, typed=True)}"
-        case Store(array=array, indices=indices, value=value):
-            yield f"{array}[{_print_typed(indices)}] = {print_expr(value, typed=True)}"
-        case If(test=test, body=body, orelse=orelse):
+        case ir.Store(array=array, indices=indices, value=value):
+            yield f"{array}[{_print_all(indices, typed=True)}] = {print_expr(value, typed=True)}"
+        case ir.If(test=test, body=body, orelse=orelse):
             yield f"if {print_expr(test, typed=True)}:"
             yield from _print_branches(body, orelse)
-        case For(var=var, body=body, orelse=orelse, unroll=unroll, type=type_):
+        case ir.For(var=var, body=body, orelse=orelse, unroll=unroll, type=type_):
             if unroll is not None:
                 yield f"unroll {unroll or 'wholly'}:"
-            counts = _print_typed((stmt.start, stmt.stop, stmt.step))
+            counts = _print_all((stmt.start, stmt.stop, stmt.step), typed=True)
             yield f"for {var}{_width(type_)} in range({counts}):"
             yield from _print_branches(body, orelse)
-        case While(test=test, body=body, orelse=orelse):
+        case ir.While(test=test, body=body, orelse=orelse):
             yield f"while {print_expr(test, typed=True)}:"
             yield from _print_branches(body, orelse)
-        case Return(value=value) if value is not None:
+        case ir.Return(value=value) if value is not None:
             yield f"return {print_expr(value, typed=True)}"
-        case ExprStmt(call=call):
+        case ir.ExprStmt(call=call):
             yield print_expr(call, typed=True)
-        case Sync(function=function, args=args):
-            yield f"{function}({_print_typed(args)})"
-        case EachThread(body=body, turns=turns):
-            yield f"each thread{'' if turns is ThreadOrder.ANY else f', {turns.name.lower()}'}:"
+        case ir.Sync(function=function, args=args):
+            yield f"{function}({_print_all(args, typed=True)})"
+        case ir.EachThread(body=body, turns=turns):
+            yield f"each thread{'' if turns is ir.ThreadOrder.ANY else f', {turns.name.lower()}'}:"
             yield from _print_branches(body, ())
-        case Break() | Continue() | Return():
+        case ir.Break() | ir.Continue() | ir.Return():
             yield type(stmt).__name__.lower()
-        case Delete(name=name):
+        case ir.Delete(name=name):
             yield f"del {name}"
-        case Print(texts=texts, values=values, fields=fields):
+        case ir.Print(texts=texts, values=values, fields=fields):
             yield f"print({_print_text(texts, values, fields)})"
-        case Assert(test=test, message=message, values=values, fields=fields):
+        case ir.Assert(test=test, message=message, values=values, fields=fields):
             yield f"assert {print_expr(test, typed=True)}, {_print_text(message, values, fields) if message else None}"
-        case Comment():
+        case ir.Comment():
             yield "pass"
         case _:
             assert_never(stmt)
 
 
-def _print_text(texts: tuple[str, ...], values: tuple[Expr, ...], fields: tuple[Field, ...]) -> str:
+def _print_text(texts: tuple[str, ...], values: tuple[ir.Expr, ...], fields: tuple[ir.Field, ...]) -> str:
     """A string in quotes, with each value and its format in braces."""
     shown = [f"{{{print_expr(v, typed=True)}:{f.layout}{f.letter}}}" for v, f in zip(values, fields, strict=True)]
     return repr("".join(text + value for text, value in zip(texts, [*shown, ""], strict=True)))
 
 
-def _print_branches(body: Block, orelse: Block) -> Iterator[str]:
+def _print_branches(body: ir.Block, orelse: ir.Block) -> Iterator[str]:
     yield from (f"  {line}" for line in (print_block(body) if body else ["pass"]))
     if orelse:
         yield "else:"
         yield from (f"  {line}" for line in print_block(orelse))
 
 
-def _print_typed(exprs: tuple[Expr, ...]) -> str:
-    return ", ".join(print_expr(expr, typed=True) for expr in exprs)
-
-
-def print_expr(expr: Expr, typed: bool = False) -> str:
+def print_expr(expr: ir.Expr, typed: bool = False) -> str:
     """`expr` as Python; `typed` adds types, but for names, comparisons and Python numbers that no C type carries."""
 
-    def show(inner: Expr) -> str:
+    def show(inner: ir.Expr) -> str:
         text = print_expr(inner, typed)
-        return (
-            f"({text})"
-            if isinstance(inner, Binary | Compare | BoolOp | Select | IsGiven) and not text.startswith("(")
-            else text
-        )
+        is_open = isinstance(inner, ir.Binary | ir.Compare | ir.BoolOp | ir.Select | ir.IsGiven)
+        return f"({text})" if is_open and not text.startswith("(") else text
 
     suffix = _suffix(expr) if typed else ""
     match expr:
-        case Constant(value=value):
+        case ir.Constant(value=value):
             return f"{value!r}{suffix}"
-        case Name(id=name):
+        case ir.Name(id=name) | ir.ArrayName(id=name):
             return name
-        case LaunchIndex(object=launched, axis=axis):
+        case ir.LaunchIndex(object=launched, axis=axis):
             return f"{launched}.{axis}"
-        case IsGiven(parameter=parameter):
+        case ir.IsGiven(parameter=parameter):
             return f"{parameter} is not None"
-        case Extent(array=array, axis=axis_number):
+        case ir.Extent(array=array, axis=axis_number):
             return f"{array}.shape[{axis_number}]"
-        case Unary(op=op, operand=operand):
+        case ir.Unary(op=op, operand=operand):
             return f"{op} {show(operand)}" if op == "not" else f"{op}{show(operand)}{suffix}"
-        case Binary(op=op, left=left, right=right):
+        case ir.Binary(op=op, left=left, right=right):
             text = f"{show(left)} {op} {show(right)}"
             return f"({text}){suffix}" if suffix else text
-        case Compare(op=op, left=left, right=right) | BoolOp(op=op, left=left, right=right):
+        case ir.Compare(op=op, left=left, right=right) | ir.BoolOp(op=op, left=left, right=right):
             return f"{show(left)} {op} {show(right)}"
-        case Select(test=test, then=then, orelse=orelse):
+        case ir.Select(test=test, then=then, orelse=orelse):
             return f"{show(then)} if {show(test)} else {show(orelse)}"
-        case ArrayName(id=name):
-            return name
-        case DeviceCall(function=key, args=args):
-            return f"{_instance_of(key)}({', '.join(print_expr(arg, typed) for arg in args)}){suffix}"
-        case Call(function=function, args=args):
-            return f"{function}({', '.join(print_expr(arg, typed) for arg in args)}){suffix}"
-        case Load(array=array, indices=indices):
-            return f"{array}[{', '.join(print_expr(index, typed) for index in indices)}]{suffix}"
-        case Atomic(op=op, array=array, indices=indices, values=values):
-            place = f"{array}[{', '.join(print_expr(index, typed) for index in indices)}]"
-            return f"atomic.{op}({', '.join((place, *(print_expr(value, typed) for value in values)))}){suffix}"
-        case Convert(value=value, type=type_):
+        case ir.DeviceCall(function=key, args=args):
+            return f"{_instance_of(key)}({_print_all(args, typed)}){suffix}"
+        case ir.Call(function=function, args=args):
+            return f"{function}({_print_all(args, typed)}){suffix}"
+        case ir.Load(array=array, indices=indices):
+            return f"{array}[{_print_all(indices, typed)}]{suffix}"
+        case ir.Atomic(op=op, array=array, indices=indices, values=values):
+            place = f"{array}[{_print_all(indices, typed)}]"
+            return f"atomic.{op}({place}{''.join(f', {print_expr(value, typed)}' for value in values)}){suffix}"
+        case ir.Convert(value=value, type=type_):
             return f"{_show(type_) if typed else type_}({print_expr(value, typed)})"
-        case Tuple(items=items):
-            return f"({', '.join(print_expr(item, typed) for item in items)},)"
-        case TupleItem(value=value, at=at):
+        case ir.Tuple(items=items):
+            return f"({_print_all(items, typed)},)"
+        case ir.TupleItem(value=value, at=at):
             return f"{show(value)}[{at}]{suffix}"
         case _:
             assert_never(expr)
@@ -251,18 +199,20 @@ def _instance_of(key: str) -> str:
     return f"{name}[{types.removeprefix(': ') or ranks}]"
 
 
-def _suffix(expr: Expr) -> str:
+def _suffix(expr: ir.Expr) -> str:
     """`:float32`, `:index_t`; nothing for what its text shows, and for a Python integer of no width yet."""
     match expr.type:
-        case ElementType() as type_:
+        case ir.ElementType() as type_:
             return f":{type_}"
-        case PythonType(kind=Kind.INT, width=width) if width is not Width.ANY and not isinstance(expr, Constant):
+        case ir.PythonType() if isinstance(expr, ir.Constant):
+            return ""
+        case ir.PythonType(kind=Kind.INT, width=width) if width is not ir.Width.ANY:
             return f":{width.value}"
-        case PythonType(kind=Kind.FLOAT | Kind.COMPLEX as kind) if not isinstance(expr, Constant):
+        case ir.PythonType(kind=Kind.FLOAT | Kind.COMPLEX as kind):
             return f":{kind.name.lower()}"
         case _:
             return ""
 
 
 def _width(type_: object) -> str:
-    return f" as {type_.width.value}" if isinstance(type_, PythonType) and type_.width is not Width.ANY else ""
+    return f" as {type_.width.value}" if isinstance(type_, ir.PythonType) and type_.width is not ir.Width.ANY else ""

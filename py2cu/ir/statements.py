@@ -10,6 +10,12 @@ from py2cu.ir.types import PY_INT, ScalarType, ValueType, span_field
 from py2cu.records import record
 from py2cu.source import Span
 
+__all__ = [
+    "BARE", "Alloc", "Assert", "Assign", "Block", "Break", "Comment", "Continue", "DeclareLocal", "Delete",
+    "EachThread", "ExprStmt", "Field", "For", "If", "Print", "Return", "Stmt", "Store", "StructuredBinding", "Sync",
+    "ThreadOrder", "Trivia", "While",
+]  # fmt: skip
+
 
 @record(frozen=True, slots=True)
 class Trivia:

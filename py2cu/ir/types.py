@@ -17,6 +17,13 @@ from py2cu.dtypes import DType, Kind
 from py2cu.records import record
 from py2cu.source import NOWHERE, Span
 
+__all__ = [
+    "INDEX", "INT", "LONG", "PY_BOOL", "PY_COMPLEX", "PY_FLOAT", "PY_INT", "UNKNOWN", "UNNAMED_LEADING", "ArrayType",
+    "Binary", "Constant", "DimExpr", "ElementType", "Name", "ParameterPath", "PythonType", "ReachingTypes",
+    "ScalarType", "TupleType", "Type", "UnknownType", "ValueType", "Width", "constant_extent", "is_complex",
+    "kind_of", "part_of",
+]  # fmt: skip
+
 
 class Width(enum.Enum):
     """The C type that carries a Python integer, chosen by `passes/lowering/integer_widths.py`."""

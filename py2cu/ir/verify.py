@@ -10,24 +10,9 @@ import enum
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from py2cu import ir
 from py2cu.diagnostics import InternalError
 from py2cu.dtypes import Kind
-from py2cu.ir.expressions import ArrayName, Atomic, BoolOp, Call, Convert, DeviceCall, Expr, Extent, Load, TupleItem
-from py2cu.ir.kernels import Kernel
-from py2cu.ir.statements import (
-    Alloc,
-    Assign,
-    Block,
-    DeclareLocal,
-    EachThread,
-    ExprStmt,
-    For,
-    Stmt,
-    Store,
-    StructuredBinding,
-    While,
-)
-from py2cu.ir.types import UNKNOWN, Binary, Constant, ElementType, Name, PythonType, Type, Width, kind_of
 from py2cu.ir.visit import all_expressions, blocks, statements
 from py2cu.source import Span
 
@@ -44,7 +29,7 @@ class Stage(enum.IntEnum):
 Broken = Iterator[tuple[str, Span]]  # what is wrong, and where
 
 
-def verify(kernel: Kernel, stage: Stage) -> None:
+def verify(kernel: ir.Kernel, stage: Stage) -> None:
     """Check a kernel, and the device functions that it calls, against the rules of `stage`.
 
     Raises:
@@ -57,104 +42,108 @@ def verify(kernel: Kernel, stage: Stage) -> None:
                     raise InternalError(f"{message}, in `{function.name}`", span)
 
 
-def _names_exist(function: Kernel, kernel: Kernel) -> Broken:
+def _names_exist(function: ir.Kernel, kernel: ir.Kernel) -> Broken:
     """Every array and every device function that is named exists, and is called with what it takes."""
     arrays = {p.name for p in function.parameters if p.is_array} | {buffer.name for buffer in function.array_decls}
     functions = {callee.key: len(callee.parameters) for callee in kernel.functions}
     for node in all_expressions(function.body):
         match node:
-            case Constant() | Name() | Binary():  # what is frequent comes first
+            case ir.Constant() | ir.Name() | ir.Binary():  # what is frequent comes first
                 pass
-            case Load(array=name) | Atomic(array=name) | ArrayName(id=name) if name not in arrays:
+            case ir.Load(array=name) | ir.Atomic(array=name) | ir.ArrayName(id=name) if name not in arrays:
                 yield f"there is no array `{name}`", node.span
-            case DeviceCall(function=key, args=args) if functions.get(key) != len(args):
+            case ir.DeviceCall(function=key, args=args) if functions.get(key) != len(args):
                 yield f"`{key}` does not exist, or takes another number of arguments", node.span
     for stmt in statements(function.body):
-        if isinstance(stmt, Store | Alloc) and stmt.array not in arrays:
+        if isinstance(stmt, ir.Store | ir.Alloc) and stmt.array not in arrays:
             yield f"there is no array `{stmt.array}`", stmt.span
 
 
-def _is_untyped(function: Kernel, _: Kernel) -> Broken:
+def _is_untyped(function: ir.Kernel, _: ir.Kernel) -> Broken:
     """No node that typing or lowering creates."""
     for node in all_expressions(function.body):
-        if isinstance(node, Convert):
+        if isinstance(node, ir.Convert):
             yield "a conversion stands in untyped IR", node.span
-        if isinstance(node, Call) and "." not in node.function:
+        if isinstance(node, ir.Call) and "." not in node.function:
             yield f"the helper `{node.function}` stands in untyped IR", node.span
     if function.locals:
         yield "untyped IR has typed locals", function.span
 
 
-def _is_typed(function: Kernel, _: Kernel) -> Broken:
+def _is_typed(function: ir.Kernel, _: ir.Kernel) -> Broken:
     """Every value has a type; a call that is a statement has none."""
-    unused = {id(stmt.call) for stmt in statements(function.body) if isinstance(stmt, ExprStmt)}
+    unused = {id(stmt.call) for stmt in statements(function.body) if isinstance(stmt, ir.ExprStmt)}
     for node in all_expressions(function.body):
-        if node.type is UNKNOWN and id(node) not in unused and not isinstance(node, ArrayName):
+        if node.type is ir.UNKNOWN and id(node) not in unused and not isinstance(node, ir.ArrayName):
             yield f"{type(node).__name__} has no type", node.span
-        if isinstance(node, Extent):
+        if isinstance(node, ir.Extent):
             yield "an extent was not resolved", node.span
 
 
-def _knows_locals(function: Kernel, kernel: Kernel) -> Broken:
+def _knows_locals(function: ir.Kernel, kernel: ir.Kernel) -> Broken:
     """Every name that is assigned is a local or a parameter; every name that is read is known."""
     assigned = {name for name, _ in function.locals} | {p.name for p in function.parameters}
     known = assigned.union(function.dims, kernel.dims, (index.name for index in function.indices))
     for stmt in statements(function.body):
-        if isinstance(stmt, For):
+        if isinstance(stmt, ir.For):
             known.add(stmt.var)
-        if isinstance(stmt, Assign) and stmt.name not in assigned:
+        if isinstance(stmt, ir.Assign) and stmt.name not in assigned:
             yield f"`{stmt.name}` has no type", stmt.span
     for node in all_expressions(function.body):
-        if isinstance(node, Name) and node.id not in known:
+        if isinstance(node, ir.Name) and node.id not in known:
             yield f"nothing defines `{node.id}`", node.span
 
 
-def _is_lowered(function: Kernel, _: Kernel) -> Broken:
+def _is_lowered(function: ir.Kernel, _: ir.Kernel) -> Broken:
     """Only what C computes as Python does; an access of memory has one index, unless C knows the array's extents."""
+
+    def is_flat(access: ir.Load | ir.Atomic | ir.Store) -> bool:
+        return len(access.indices) == 1 or function.keeps_subscripts(access.array)
+
     for node in all_expressions(function.body):
-        if isinstance(node, Binary) and node.op in ("//", "**"):
+        if isinstance(node, ir.Binary) and node.op in ("//", "**"):
             yield f"`{node.op}` was not lowered", node.span
-        if isinstance(node, TupleItem) and not node.field:
+        if isinstance(node, ir.TupleItem) and not node.field:
             yield "an item of a tuple has no field", node.span
-        if isinstance(node, BoolOp) and not _is_bool(node.type):
+        if isinstance(node, ir.BoolOp) and not _is_bool(node.type):
             yield f"`{node.op}` gives one of its operands", node.span
-        if isinstance(node, Load | Atomic) and len(node.indices) != 1 and not function.keeps_subscripts(node.array):
+        if isinstance(node, ir.Load | ir.Atomic) and not is_flat(node):
             yield "an access was not flattened", node.span
         if _lacks_width(node):
             yield f"{type(node).__name__} has no width", node.span
     for stmt in statements(function.body):
-        if isinstance(stmt, For | While) and stmt.orelse:
+        if isinstance(stmt, ir.For | ir.While) and stmt.orelse:
             yield "the `else` of a loop was not lowered", stmt.span
-        if isinstance(stmt, Store) and len(stmt.indices) != 1 and not function.keeps_subscripts(stmt.array):
+        if isinstance(stmt, ir.Store) and not is_flat(stmt):
             yield "a store was not flattened", stmt.span
 
 
-def _is_bool(type_: Type) -> bool:
-    return isinstance(type_, ElementType | PythonType) and kind_of(type_) is Kind.BOOL
+def _is_bool(type_: ir.Type) -> bool:
+    return isinstance(type_, ir.ElementType | ir.PythonType) and ir.kind_of(type_) is Kind.BOOL
 
 
-def _lacks_width(node: Expr) -> bool:
+def _lacks_width(node: ir.Expr) -> bool:
     """True for a Python integer of no C type; a literal is of the type that it meets."""
     type_ = node.type
-    is_open = isinstance(type_, PythonType) and type_.width is Width.ANY and type_.kind is Kind.INT
-    return is_open and not isinstance(node, Constant)
+    is_open = isinstance(type_, ir.PythonType) and type_.width is ir.Width.ANY and type_.kind is Kind.INT
+    return is_open and not isinstance(node, ir.Constant)
 
 
-def _is_portable(function: Kernel, _: Kernel) -> Broken:
+def _is_portable(function: ir.Kernel, _: ir.Kernel) -> Broken:
     """No node that only the passes of a target create."""
     for stmt in statements(function.body):
-        if isinstance(stmt, DeclareLocal | StructuredBinding | EachThread):
+        if isinstance(stmt, ir.DeclareLocal | ir.StructuredBinding | ir.EachThread):
             yield f"{type(stmt).__name__} stands before the passes of a target", stmt.span
-        if isinstance(stmt, Assign) and stmt.declares is not None:
+        if isinstance(stmt, ir.Assign) and stmt.declares is not None:
             yield f"`{stmt.name}` is declared before the passes of a target", stmt.span
 
 
-def _is_declared(function: Kernel, _: Kernel) -> Broken:
+def _is_declared(function: ir.Kernel, _: ir.Kernel) -> Broken:
     """Every local is declared once where it is visible, before it is assigned."""
     yield from _declared_in(function.body, frozenset((*(p.name for p in function.parameters), *function.per_thread)))
 
 
-def _declared_in(block: Block, around: frozenset[str]) -> Broken:
+def _declared_in(block: ir.Block, around: frozenset[str]) -> Broken:
     visible = set(around)
     for stmt in block:
         declared = _declares(stmt)
@@ -162,26 +151,26 @@ def _declared_in(block: Block, around: frozenset[str]) -> Broken:
             if name in visible:
                 yield f"`{name}` is declared twice", stmt.span
         visible.update(declared)
-        if isinstance(stmt, Assign) and stmt.name not in visible:
+        if isinstance(stmt, ir.Assign) and stmt.name not in visible:
             yield f"`{stmt.name}` has no declaration", stmt.span
-        own = frozenset([stmt.var]) if isinstance(stmt, For) else frozenset[str]()
+        own = frozenset([stmt.var]) if isinstance(stmt, ir.For) else frozenset[str]()
         for inner in blocks(stmt):
             yield from _declared_in(inner, own.union(visible))
 
 
-def _declares(stmt: Stmt) -> tuple[str, ...]:
+def _declares(stmt: ir.Stmt) -> tuple[str, ...]:
     match stmt:
-        case DeclareLocal(name=name):
+        case ir.DeclareLocal(name=name):
             return (name,)
-        case Assign(name=name) if stmt.declares is not None:
+        case ir.Assign(name=name) if stmt.declares is not None:
             return (name,)
-        case StructuredBinding(names=names):
+        case ir.StructuredBinding(names=names):
             return names
         case _:
             return ()
 
 
-Rule = Callable[[Kernel, Kernel], Broken]
+Rule = Callable[[ir.Kernel, ir.Kernel], Broken]
 _RULES: Final[tuple[tuple[Stage, Stage, Rule], ...]] = (
     (Stage.UNTYPED, Stage.FINISHED, _names_exist),
     (Stage.UNTYPED, Stage.UNTYPED, _is_untyped),

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from itertools import chain
 from operator import attrgetter
-from typing import Any, Final, TypeVar, assert_never
+from typing import Any, Final, TypeVar
 
 from py2cu.ir.expressions import (
-    ArrayName,
     Atomic,
     BoolOp,
     Call,
-    Compare,
     Convert,
     DeviceCall,
     Expr,
@@ -21,58 +20,43 @@ from py2cu.ir.expressions import (
     LaunchIndex,
     Load,
     Select,
-    Tuple,
     TupleItem,
     Unary,
 )
-from py2cu.ir.statements import (
-    Alloc,
-    Assert,
-    Assign,
-    Block,
-    Break,
-    Comment,
-    Continue,
-    DeclareLocal,
-    Delete,
-    EachThread,
-    ExprStmt,
-    For,
-    If,
-    Print,
-    Return,
-    Stmt,
-    Store,
-    StructuredBinding,
-    Sync,
-    While,
-)
-from py2cu.ir.types import Binary, Constant, Name
+from py2cu.ir.fields import BLOCKS, OPERANDS
+from py2cu.ir.statements import Assign, Block, For, Stmt, Store
+from py2cu.ir.types import Constant, Name
 
 Item = TypeVar("Item")
 
 _CACHE_SIZE: Final = 64
 
 
-LEAVES: Final = frozenset([Constant, Name, LaunchIndex, Extent, ArrayName, IsGiven])  # nodes without operands
+def _getter(row: tuple[str, ...]) -> Callable[[Any], tuple[Expr, ...]]:
+    """The function from a node to its operands, for nodes with this row; of most nodes it is a single C function."""
+    names = tuple(name.removeprefix("*") for name in row)
+    get: Callable[[Any], Any] = attrgetter(*names)
+
+    def one(node: object) -> tuple[Expr, ...]:
+        operand = get(node)
+        return () if operand is None else (operand,)
+
+    def flattened(node: object) -> tuple[Expr, ...]:
+        values = (value if isinstance(value, tuple) else (value,) for value in get(node) if value is not None)
+        return tuple(chain.from_iterable(values))
+
+    if len(row) == 1:
+        return one if row == names else get
+    return get if row == names else flattened
 
 
-_OPERANDS: Final[Mapping[type[Expr], Callable[[Any], tuple[Expr, ...]]]] = {
-    **dict.fromkeys([Binary, Compare, BoolOp], attrgetter("left", "right")),
-    **dict.fromkeys([Convert, TupleItem], lambda expr: (expr.value,)),
-    **dict.fromkeys([Call, DeviceCall], attrgetter("args")),
-    **dict.fromkeys(LEAVES, lambda _: ()),
-    Load: attrgetter("indices"),
-    Unary: lambda expr: (expr.operand,),
-    Select: attrgetter("test", "then", "orelse"),
-    Atomic: lambda expr: (*expr.indices, *expr.values),
-    Tuple: attrgetter("items"),
-}
+_OPERANDS: Final = {node: _getter(row) for node, row in OPERANDS.items()}
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """The operands of `expr`, in evaluation order."""
-    return _OPERANDS[expr.__class__](expr)
+    get = _OPERANDS.get(expr.__class__)
+    return get(expr) if get else ()
 
 
 def walk(expr: Expr) -> list[Expr]:
@@ -81,14 +65,14 @@ def walk(expr: Expr) -> list[Expr]:
     while waiting:
         node = waiting.pop()
         nodes.append(node)
-        if node.__class__ not in LEAVES:
-            waiting += reversed(_OPERANDS[node.__class__](node))
+        if get := _OPERANDS.get(node.__class__):
+            waiting += reversed(get(node))
     return nodes
 
 
 def names_in(expr: Expr) -> tuple[str, ...]:
     """The names that `expr` reads, in order, each once."""
-    if expr.__class__ in LEAVES:
+    if expr.__class__ not in OPERANDS:
         return (expr.id,) if isinstance(expr, Name) else ()
     return tuple(dict.fromkeys(node.id for node in walk(expr) if isinstance(node, Name)))
 
@@ -113,59 +97,14 @@ def is_cheap_index(index: Expr) -> bool:
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """The expressions that stand in `stmt` itself, not in its blocks."""
-    match stmt:
-        case Assign(value=value) | StructuredBinding(value=value):
-            return (value,)
-        case Store(indices=indices, value=value):
-            return (*indices, value)
-        case If(test=test) | While(test=test):
-            return (test,)
-        case Print(values=values):
-            return values
-        case Assert(test=test, values=values):
-            return (test, *values)
-        case For(start=start, stop=stop, step=step):
-            return (start, stop, step)
-        case Return(value=value):
-            return () if value is None else (value,)
-        case ExprStmt(call=call):
-            return (call,)
-        case Sync(args=args):
-            return args
-        case Alloc(start=start, values=values):
-            return (values or ()) if start is None else (start,)
-        case EachThread() | DeclareLocal() | Break() | Continue() | Delete() | Comment():
-            return ()
-        case _:
-            assert_never(stmt)
+    get = _OPERANDS.get(stmt.__class__)
+    return get(stmt) if get else ()
 
 
 def blocks(stmt: Stmt) -> tuple[Block, ...]:
     """The blocks nested in `stmt`."""
-    match stmt:
-        case If(body=body, orelse=orelse) | For(body=body, orelse=orelse) | While(body=body, orelse=orelse):
-            return (body, orelse)
-        case EachThread(body=body):
-            return (body,)
-        case (
-            Assign()
-            | DeclareLocal()
-            | Alloc()
-            | StructuredBinding()
-            | Store()
-            | Break()
-            | Continue()
-            | Return()
-            | ExprStmt()
-            | Sync()
-            | Delete()
-            | Print()
-            | Assert()
-            | Comment()
-        ):
-            return ()
-        case _:
-            assert_never(stmt)
+    names = BLOCKS.get(stmt.__class__)
+    return tuple([getattr(stmt, name) for name in names]) if names else ()
 
 
 def cached_by_block(find: Callable[[Block], Iterator[Item]]) -> Callable[[Block], Iterator[Item]]:
