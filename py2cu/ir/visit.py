@@ -24,7 +24,7 @@ from py2cu.ir.expressions import (
     Unary,
 )
 from py2cu.ir.fields import BLOCKS, OPERANDS
-from py2cu.ir.statements import Assign, Block, For, Stmt, Store
+from py2cu.ir.statements import Assign, Block, For, Stmt
 from py2cu.ir.types import Constant, Name
 
 Item = TypeVar("Item")

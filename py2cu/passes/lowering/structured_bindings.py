@@ -48,8 +48,20 @@ class _Binding:
             elif isinstance(stmt, ir.Assign | ir.DeclareLocal) and stmt.name in self.unread:
                 self.dropped.append(stmt)
                 continue
-            rewritten.append(bound or map_blocks(stmt, self.block))
+            rewritten.append(bound or map_blocks(self.without_result(stmt), self.block))
         return tuple(rewritten)
+
+    def without_result(self, stmt: ir.Stmt) -> ir.Stmt:
+        """A call alone in place of the declaration of a local that takes its result, if nothing reads the local."""
+        match stmt:
+            case ir.Assign(name=name, value=value, declares=declares) if declares and not self.reads[name]:
+                call = value.value if isinstance(value, ir.TupleItem) else ir.unconverted(value)
+                if isinstance(call, ir.DeviceCall) and self.writes[name] == 1:
+                    self.dropped.append(with_fields(stmt, value=ir.Constant(0, stmt.span)))
+                    return ir.ExprStmt(call, stmt.span, stmt.trivia)
+                return stmt
+            case _:
+                return stmt
 
     def bound(self, stmt: ir.Stmt, following: list[ir.Stmt]) -> ir.StructuredBinding | None:
         """A call merged with the statements that follow, if they declare every item with its own type; else None."""
