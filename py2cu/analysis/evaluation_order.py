@@ -8,14 +8,15 @@ from types import UnionType
 
 from py2cu import ir
 from py2cu.analysis.call_graph import functions_with
-from py2cu.analysis.effects import has_collective
+from py2cu.analysis.effects import footprint_of_function, has_collective
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.visit import children, expressions, statements, walk
 
 
 def acting_functions(kernel: ir.Kernel) -> frozenset[str]:
     """The keys of the device functions that write, print or assert."""
-    return functions_with(kernel, lambda f: _writes(f) or _has(f, ir.Print | ir.Assert))
+    functions = {function.key: function for function in kernel.functions}
+    return frozenset(key for key in functions if footprint_of_function(key, functions).acts)
 
 
 def asserting_functions(kernel: ir.Kernel) -> frozenset[str]:

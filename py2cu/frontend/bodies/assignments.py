@@ -19,6 +19,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
+from py2cu.analysis.effects import Footprint, commute
 from py2cu.builtins import find_pair_formula
 from py2cu.frontend.bodies.expressions import ExpressionReader
 from py2cu.frontend.bodies.formulas import expand
@@ -33,25 +34,11 @@ from py2cu.frontend.bodies.tuples.values import open_tuple
 from py2cu.frontend.bodies.views import View, is_fixed
 from py2cu.frontend.names.syntax import assigned_names, is_starred, nodes_in
 from py2cu.frontend.rewrites.targets import rewrite_names
-from py2cu.ir.visit import is_duplicable, names_in, walk
+from py2cu.ir.visit import is_duplicable, walk
 from py2cu.source import Span
 
 _ONLY: Final = "only tuples, rows, `.shape`, `divmod(…)` and generators can be unpacked"
 Pair = tuple[cst.BaseExpression, "ir.Expr | View"]  # a target and its value
-
-
-@dataclass(frozen=True, slots=True)
-class _Touched:
-    """The names and arrays that a value reads, and whether computing it may change arrays."""
-
-    names: frozenset[str]
-    arrays: frozenset[str]
-    acts: bool
-
-    def meets(self, other: _Touched) -> bool:
-        """True if the order of the two computations matters."""
-        both_act = self.acts and other.acts
-        return both_act or ((self.acts or other.acts) and not self.arrays.isdisjoint(other.arrays))
 
 
 @dataclass(slots=True)
@@ -285,37 +272,27 @@ class Unpacker:
 
     def _taken_early(self, pairs: list[Pair]) -> set[int]:
         """The pairs whose values an earlier target may change, and those that must be computed before them."""
-        touched = [self._touched(value) for _, value in pairs]
+        effects = [self._effect(value) for _, value in pairs]
         early: set[int] = set()
         changed: set[str] = set()  # by earlier targets, and by calls in their indices
         read: set[str] = set()  # by these indices
         for at, (target, _) in enumerate(pairs):
-            names, acts = touched[at].names, touched[at].acts
-            if names & changed or (acts and names & read):
+            effect = effects[at]
+            if (effect.reads | effect.loads) & changed or effect.stores & (changed | read):
                 early.add(at)
             nodes = tuple(nodes_in(target))
-            named = [self.scope.base_array(node.value) for node in nodes if isinstance(node, cst.Name)]
+            named = [self.scope.memory(node.value) for node in nodes if isinstance(node, cst.Name)]
             changed |= {*named} if any(isinstance(node, cst.Call) for node in nodes) else {*named[:1]}
             read |= {*named}
-        later: list[_Touched] = []  # values computed before the assignment, of pairs behind this one
+        later: list[Footprint] = []  # of values computed before the assignment, of pairs behind this one
         for at in reversed(range(len(pairs))):
             last_mark = self.marks[at + 1] if at + 1 < len(pairs) else len(self.saved)
-            later += [
-                self._touched(stmt.value if isinstance(stmt, ir.Assign) else stmt.test)
-                for stmt in self.saved[self.marks[at] : last_mark]
-            ]
-            if at in early or any(touched[at].meets(other) for other in later):
+            later += [self.scope.footprint((stmt,)) for stmt in self.saved[self.marks[at] : last_mark]]
+            if at in early or not all(commute(effects[at], other) for other in later):
                 early.add(at)
-                later.append(touched[at])
+                later.append(effects[at])
         return early
 
-    def _touched(self, value: ir.Expr | View) -> _Touched:
-        if isinstance(value, View):  # nothing changes the names in its indices: see `View.kept`
-            return _Touched(frozenset(), frozenset(), acts=False)
-        nodes = walk(value)
-        arrays = {node.array for node in nodes if isinstance(node, ir.Load | ir.Atomic)}
-        arrays |= {node.id for node in nodes if isinstance(node, ir.ArrayName)}
-        shown = frozenset(map(self.scope.base_array, arrays))
-        return _Touched(
-            shown | {*names_in(value)}, shown, any(isinstance(node, ir.DeviceCall | ir.Atomic) for node in nodes)
-        )
+    def _effect(self, value: ir.Expr | View) -> Footprint:
+        """The footprint of a value; nothing changes the names in the indices of a part: see `View.kept`."""
+        return Footprint() if isinstance(value, View) else self.scope.footprint((), value)

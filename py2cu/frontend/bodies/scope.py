@@ -154,11 +154,16 @@ class Scope:
 
     def footprint(self, block: ir.Block, *values: ir.Expr) -> Footprint:
         """What statements and expressions of the function read, write and do."""
-        return footprint(block, values, self._memory, self.functions.finished())
+        return footprint(block, values, self.memory, self.functions.finished())
 
-    def _memory(self, array: str) -> str:
-        """What holds the elements of `array`: the parameters of a device function may all be one array."""
-        base = self.base_array(array)
+    def memory(self, name: str) -> str:
+        """What holds the elements of an array: the parameters of a device function may all be one array.
+
+        A local holds its own number.
+        """
+        if name not in self.arrays and name not in self.views.views:
+            return name
+        base = self.base_array(name)
         return "" if self.returns and base not in self.array_decls else base
 
     def assign(self, name: str, value: ir.Expr, span: Span, augmented: bool = False) -> ir.Assign:

@@ -206,7 +206,7 @@ class _Lowering:
                 not is_generic(expr.type)
                 and isinstance(expr.right, ir.Constant)
                 and expr.right.value == 2
-                and isinstance(expr.left, ir.Name | ir.Load)
+                and _may_repeat(expr.left)
             ):
                 return ir.Binary("*", expr.left, expr.left, expr.span, expr.type)
             case "**":
@@ -221,7 +221,7 @@ class _Lowering:
                 return self.helper("complex_mul", expr)
             case "/":
                 return self.helper("complex_div", expr)
-            case "**" if expr.right == ir.Constant(2, type=ir.PY_INT) and isinstance(expr.left, ir.Name | ir.Load):
+            case "**" if expr.right == ir.Constant(2, type=ir.PY_INT) and _may_repeat(expr.left):
                 return self.helper("complex_mul", replace(expr, right=expr.left))
             case "**":
                 return self.helper("complex_pow", expr)
@@ -231,7 +231,7 @@ class _Lowering:
     def power(self, expr: ir.Binary[ir.Expr]) -> ir.Expr:
         """A whole number to a power that is not negative."""
         is_square = isinstance(expr.right, ir.Constant) and expr.right.value == 2
-        if is_square and isinstance(expr.left, ir.Name | ir.LaunchIndex | ir.Load):
+        if is_square and _may_repeat(expr.left):
             return self.binary(ir.Binary("*", expr.left, expr.left, expr.span, expr.type))
         return self.helper("int_pow", expr)
 
@@ -306,3 +306,9 @@ def negative_of(expr: ir.Expr) -> ir.Expr | None:
             return operand
         case _:
             return None
+
+
+def _may_repeat(expr: ir.Expr) -> bool:
+    """True for a name, a launch object, and an element whose index no call computes."""
+    is_plain = isinstance(expr, ir.Name | ir.LaunchIndex | ir.Load)
+    return is_plain and not any(isinstance(part, ir.DeviceCall) for part in walk(expr))

@@ -25,7 +25,7 @@ from py2cu.frontend.bodies.sequences.unpacking import dimension, known_extent
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.forms import describe_form
 from py2cu.frontend.bodies.views import ZERO, View
-from py2cu.ir.visit import is_duplicable, walk
+from py2cu.ir.visit import is_duplicable
 from py2cu.source import Span
 
 
@@ -106,10 +106,11 @@ class _PartStore:
             value = self.scope.variable(value.id, value.span)
         part = self.kept(part)
         stores = [*self.stores(part, value)]
-        acts = any(isinstance(node, ir.DeviceCall | ir.Atomic) for store in stores for node in walk(store.value))
-        last = max((at for at, store in enumerate(stores) if at and self.may_depend(store.value, part)), default=0)
-        for at in range(0 if acts else 1, last + 1):
-            if not is_duplicable(stores[at].value) or self.may_depend(stores[at].value, part):
+        effects = [self.scope.footprint((), store.value) for store in stores]
+        depends = [self.scope.memory(part.array) in effect.loads | effect.stores for effect in effects]
+        last = max((at for at, depend in enumerate(depends) if at and depend), default=0)
+        for at in range(0 if any(effect.acts for effect in effects) else 1, last + 1):
+            if not is_duplicable(stores[at].value) or depends[at]:
                 stores[at] = replace(stores[at], value=self.save(stores[at].value, "new_value"))
         return (*self.before, *stores)
 
@@ -140,13 +141,3 @@ class _PartStore:
                 self.scope.error("P312", what, self.target, "store one number in each")
             else:
                 yield ir.Store(part.array, part.indices(at), item, span)
-
-    def may_depend(self, value: ir.Expr, part: View) -> bool:
-        """True where a store into `part` may change `value`."""
-        base = self.scope.base_array
-        for node in walk(value):
-            if isinstance(node, ir.Load | ir.Atomic) and base(node.array) == base(part.array):
-                return True
-            if isinstance(node, ir.ArrayName) and base(node.id) == base(part.array):
-                return True
-        return False
