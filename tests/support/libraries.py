@@ -15,9 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
-from typing import Any, Final
-
-import torch
+from typing import TYPE_CHECKING, Any, Final
 
 from py2cu.build import toolchain
 from py2cu.build.library import cpu_flags
@@ -31,6 +29,9 @@ from py2cu.translation import Artifacts, TargetName, Translation
 from tests.support.compilers import torch_headers
 from tests.support.emulator import emulate
 from tests.widths.narrow import narrow
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Device(enum.StrEnum):
@@ -98,9 +99,15 @@ class Checked:
         self.launch(arguments)
 
 
-def _half(dtype: torch.dtype) -> Callable[[float], ctypes.c_int16]:
+def _half(dtype: str) -> Callable[[float], ctypes.c_int16]:
     """Its bits, since C has no such type to pass."""
-    return lambda value: ctypes.c_int16(torch.tensor(value, dtype=dtype).view(torch.int16).item())
+
+    def pack(value: float) -> ctypes.c_int16:
+        import torch
+
+        return ctypes.c_int16(torch.tensor(value, dtype=getattr(torch, dtype)).view(torch.int16).item())
+
+    return pack
 
 
 def _parts(part: Callable[[float], Any]) -> Callable[[complex], Any]:
@@ -109,15 +116,15 @@ def _parts(part: Callable[[float], Any]) -> Callable[[complex], Any]:
 
 
 _C: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "__half": _half(torch.float16), "c10::Half": _half(torch.float16),
-    "__nv_bfloat16": _half(torch.bfloat16), "c10::BFloat16": _half(torch.bfloat16),
+    "__half": _half("float16"), "c10::Half": _half("float16"),
+    "__nv_bfloat16": _half("bfloat16"), "c10::BFloat16": _half("bfloat16"),
     "bool": ctypes.c_bool, "int": ctypes.c_int, "int64_t": ctypes.c_int64, "int32_t": ctypes.c_int32,
     "int16_t": ctypes.c_int16, "int8_t": ctypes.c_int8, "uint8_t": ctypes.c_uint8, "uint16_t": ctypes.c_uint16,
     "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "float": ctypes.c_float, "double": ctypes.c_double,
     C64.c: _parts(ctypes.c_float), DIALECT.spell(C64): _parts(ctypes.c_float),
     C128.c: _parts(ctypes.c_double), DIALECT.spell(C128): _parts(ctypes.c_double),
 }  # fmt: skip
-_SPELLINGS: Final = {getattr(torch, row.name): (row.c, DIALECT.spell(row)) for row in DTYPES}
+_SPELLINGS: Final = {f"torch.{row.name}": (row.c, DIALECT.spell(row)) for row in DTYPES}
 _DTYPE: Final = f"(?:{'|'.join(row.name for row in DTYPES)})"
 _LAUNCHER: Final = r"(void|cudaError_t) (\w+)_launch(|<[^(]*>)\(\s*([^;]*?)\);"  # result, name, instance, parameters
 _DECLARED: Final = re.compile(rf"(?<!>\n)^{_LAUNCHER}", re.MULTILINE | re.DOTALL)  # no template
@@ -174,7 +181,7 @@ class Launcher:
             return False
         pointers = ((type_, value) for type_, value in zip(self.types, values, strict=True) if "*" in type_)
         return all(
-            value is None or type_.removeprefix("const ").rstrip("* ") in _SPELLINGS[value.dtype]
+            value is None or type_.removeprefix("const ").rstrip("* ") in _SPELLINGS[str(value.dtype)]
             for type_, value in pointers
         )
 
@@ -324,6 +331,8 @@ def _runner(signature: Signature, functions: Mapping[Launcher, Any], library: ct
         if error:
             raise RuntimeError(f"the launch failed: {raised.value.decode() or f'error {error}'}")
         if is_cuda:
+            import torch
+
             torch.cuda.synchronize()
 
     return run

@@ -1,0 +1,96 @@
+"""The long run: `python -m tests.enumerate --sample 60000`.
+
+Exit status 1 if a program differs from CPython, or more programs are refused than in the kept run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from py2cu.build import toolchain
+from tests.enumerate.batches import BATCH, verdicts_of
+from tests.enumerate.compose import programs, sample
+from tests.enumerate.in_place import judge_in_place
+from tests.enumerate.report import Tally, grown, keep_refusals
+from tests.support.libraries import Device
+
+PROGRESS_SECONDS = 15.0
+DEVICES = {"cpu": Device.CPU, "optimised": Device.OPTIMISED, "emulated": Device.EMULATED, "gpu": Device.CUDA}
+FOURTH = 4
+"""Of the sample, the devices but the CPU take every fourth program."""
+
+
+def main() -> int:
+    options = _parser().parse_args()
+    device = DEVICES[options.device]
+    chosen = sample(options.sample) if options.sample else [*programs()]
+    if options.every is None:
+        options.every = 1 if device is Device.CPU else FOURTH
+    chosen = chosen[options.first :: options.every]
+    chosen = chosen[: options.count] if options.count is not None else chosen
+    tally, began = Tally(), time.monotonic()
+    shown = began
+    for done, (program, verdict) in enumerate(verdicts_of(chosen, device, options.jobs, options.batch), start=1):
+        tally.enter(program, verdict)
+        if time.monotonic() - shown > PROGRESS_SECONDS:
+            shown = time.monotonic()
+            rate = done / (shown - began)
+            print(f"{done:,} of {len(chosen):,}, {rate:.0f} a second, {len(tally.faults)} disagreements", flush=True)
+    for call, verdict in judge_in_place(device):
+        tally.enter(call, verdict)
+    facts = _facts(options, time.monotonic() - began)
+    page = tally.page(facts)
+    print(page)
+    if options.results:
+        options.results.with_suffix(".md").write_text(page, encoding="utf-8")
+        options.results.with_suffix(".json").write_text(tally.as_json(facts), encoding="utf-8")
+    is_whole_sample = device is Device.CPU and options.first == 0 and options.every == 1 and options.count is None
+    if is_whole_sample and options.keep_refusals:
+        keep_refusals(len(chosen), tally.codes)
+    more = grown(len(chosen), tally.codes) if is_whole_sample else []
+    print("\n".join(f"more refusals of {row}" for row in more))
+    return 1 if tally.faults or more else 0
+
+
+def _facts(options: argparse.Namespace, seconds: float) -> dict[str, str]:
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    return {
+        "command": f"`python -m tests.enumerate {' '.join(sys.argv[1:])}`",
+        "date": today,
+        "commit": _first_line("git", "describe", "--always", "--dirty"),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "versions": f"Python {platform.python_version()}, {_first_line(str(toolchain.find_cxx()), '--version')}",
+        "seconds": f"{seconds:.0f}",
+    }
+
+
+def _first_line(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.enumerate", description="All compositions against CPython.")
+    parser.add_argument("--sample", type=int, default=60_000, help="the size of the fixed sample; 0: all programs")
+    parser.add_argument("--from", dest="first", type=int, default=0, help="leave out those before")
+    parser.add_argument("--count", type=int, help="how many of the sample")
+    parser.add_argument("--every", type=int, help="every how manieth: 1 on the CPU, else 4")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
+    parser.add_argument("--batch", type=int, default=BATCH, help="programs judged together")
+    parser.add_argument("--device", choices=DEVICES, default="cpu")
+    parser.add_argument("--results", type=Path, help="the files to write, without .md and .json")
+    parser.add_argument("--keep-refusals", action="store_true", help="keep the counts of refusals by code")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

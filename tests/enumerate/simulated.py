@@ -1,0 +1,102 @@
+"""What py2cu's simulator makes of a program, compared with CPython.
+
+In: a program that CPython runs, its translation. Out: rows with which the simulator runs every thread without a report,
+and what it reports, raises or computes otherwise before.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any, Final
+
+import py2cu.simulator.run
+from py2cu import local
+from py2cu.ir.abi.signature import Signature
+from py2cu.simulator import SimulationError, simulate
+from py2cu.simulator.memory.arrays import ArrayView
+from py2cu.simulator.state import ThreadState
+from py2cu.simulator.values.checked_int import BEYOND_64_BITS
+from py2cu.simulator.values.integer_elements import IntElement
+from tests.enumerate.arguments import WIDTH, Grid, Rows
+from tests.enumerate.expected import Expected
+from tests.enumerate.leaves import CONSTANTS
+from tests.enumerate.oracle import NAME, functions_alone
+
+BLOCK: Final = 256
+DIFFERS: Final = "differs"
+REPORTS: Final = "reports"
+RAISES: Final = "raises"
+WIDE: Final = f"{REPORTS} {BEYOND_64_BITS}"
+_SIGNED: Final = range(-(2**63), 2**63)
+
+
+def clean_rows(expected: Expected, signature: Signature) -> tuple[Rows, dict[str, str]]:
+    """The rows, and what the simulator says, by kind: the first thread with it."""
+    kernel = _kernel(expected.source)
+    said: dict[str, str] = {}
+    besides: set[tuple[int, int]] = set()
+    while (rows := expected.rows(besides)).chosen:
+        arguments, reported = rows.in_memory(), dict[int, dict[str, str]]()
+        with _watched(reported):
+            try:
+                simulate(kernel, signature, arguments)
+                got = arguments["y"].tolist()
+            except SimulationError as error:
+                got = None
+                kind = f"{RAISES} {type(error.__cause__).__name__}"
+                reported.setdefault(error.place[1][0], {})[kind] = error.message
+        for thread, row in enumerate(rows.chosen):
+            for kind, detail in reported.get(thread, {}).items():
+                if kind == WIDE:
+                    kind += _reason(expected, thread, row)
+                said.setdefault(kind, f"{detail} (thread {thread}, row {row})")
+            mine, y = (got or [])[thread * WIDTH :][:WIDTH], expected.y(thread, row)
+            if got is not None and thread not in reported and mine != y:
+                said.setdefault(DIFFERS, f"CPython {y}, simulated {mine} (thread {thread}, row {row})")
+        if not reported:
+            break
+        besides |= {(thread, rows.chosen[thread]) for thread in reported}
+    return rows, said
+
+
+def _reason(expected: Expected, thread: int, row: int) -> str:
+    """A remark where no integer of CPython leaves the 64 bits of which the simulator reports that one does."""
+    return ", but none does" if all(each in _SIGNED for each in expected.extremes(thread, row)) else ""
+
+
+@contextmanager
+def _watched(reported: dict[int, dict[str, str]]) -> Iterator[None]:
+    """Collects what is reported of each thread, where a `SimulationReport` has the first thread alone."""
+    plain, write_back = ThreadState.report_at, py2cu.simulator.run.write_back
+
+    def report_at(self: ThreadState, where: tuple[str, int], about: str, detail: str, **flags: bool) -> None:
+        if flags.get("is_open"):
+            (block, _, _), (thread, _, _) = self.place
+            reported.setdefault(block * BLOCK + thread, {}).setdefault(f"{REPORTS} {about}", detail)
+        plain(self, where, about, detail, **flags)
+
+    ThreadState.report_at, py2cu.simulator.run.write_back = report_at, _write_back  # type: ignore
+    try:
+        yield
+    finally:
+        ThreadState.report_at, py2cu.simulator.run.write_back = plain, write_back  # type: ignore
+
+
+def _write_back(view: ArrayView, grid: Grid) -> None:
+    """As py2cu's, which needs torch."""
+    for position in view.writes:
+        value: Any = view.elements[position]
+        grid.memory[position] = value.value if isinstance(value, IntElement) else int(value)
+
+
+def _kernel(source: str) -> FunctionType:
+    """The kernel without its decorator, in places that are those of the source."""
+    names: dict[str, Any] = {**CONSTANTS, "math": math, "local": local, "__name__": NAME}
+    exec(compile(functions_alone(ast.parse(source)), "f.py", "exec"), names)
+    kernel = names[NAME]
+    assert isinstance(kernel, FunctionType)
+    return kernel
