@@ -16,7 +16,7 @@ from tests.enumerate.compose import Program
 from tests.enumerate.judge import Outcome, Verdict, judge
 from tests.support.libraries import Device
 
-BATCH: Final = 60
+BATCH: Final = 100
 START_SECONDS: Final = 60.0
 PROGRAM_SECONDS: Final = 10.0
 """How long a batch and each of its programs may take on a slow and busy machine."""

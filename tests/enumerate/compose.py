@@ -78,13 +78,18 @@ class Program:
     @property
     def key(self) -> str:
         """Its name: the rows, and which leaves stand in it."""
-        rows = " / ".join(re.sub(r"\s*\n\s*", "; ", row) for row in self.rows)
+        rows = " / ".join(map(_in_one_line, self.rows))
         return f"{self.stratum}: {rows} #{self.number}{' acts' if self.acts else ''}"
 
     @property
     def source(self) -> str:
         """Its kernel."""
         return _WRITERS[self.stratum](self)
+
+
+@functools.cache
+def _in_one_line(row: str) -> str:
+    return re.sub(r"\s*\n\s*", "; ", row)
 
 
 def write(body: str) -> str:

@@ -10,7 +10,7 @@ import ast
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final
@@ -129,11 +129,10 @@ def _call(options: str, indices: str, dims: str, at: str, lines: list[str]) -> C
     return Call(HEAD + "\n".join([head, *lines, ""]), dims, at)
 
 
-def judge_in_place(device: Device) -> list[tuple[Call, Verdict]]:
-    """A verdict on each call of the table; a pair that the signature does not admit counts as refused."""
+def judge_in_place(device: Device, table: Sequence[Call]) -> list[tuple[Call, Verdict]]:
+    """A verdict on each call; a pair that the signature does not admit counts as refused."""
     verdicts: list[Verdict] = []
     jobs: dict[int, Job] = {}
-    table = [*calls()]
     for number, call in enumerate(table):
         translation = translate(call.source, device)
         if isinstance(translation, Verdict):

@@ -61,6 +61,11 @@ class Verdict:
     def is_fault(self) -> bool:
         return self.outcome not in FINE
 
+    @property
+    def is_fault_of_simulator(self) -> bool:
+        """Whether the simulator differs from CPython, or refuses what it computes within 64 bits."""
+        return any(map(simulated.is_fault, self.simulator))
+
 
 def judge(sources: Sequence[str], device: Device) -> list[Verdict]:
     """A verdict on each source, in order."""

@@ -53,7 +53,7 @@ def launch(jobs: Mapping[int, Job], device: Device) -> dict[int, Launched]:
     """The result of each job, by its number."""
     results: dict[int, Launched] = {}
     runs: dict[int, Run] = {}
-    for number, run in _compile(jobs, Setting(device)):
+    for number, run in _compile(jobs, Setting(device, quick=True)):
         if isinstance(run, Launched):
             results[number] = run
         else:

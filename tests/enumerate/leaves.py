@@ -93,6 +93,7 @@ def leaves_of(place: str) -> tuple[Leaf, ...]:
 
 
 HELPERS: Final = {
+    "count": "def count(y, i):\n    y[i, 0] += 1\n    return y[i, 0]",
     "bump": "def bump(y, i):\n    y[i, 0] = y[i, 0] * 3 + 1\n    return int(y[i, 0])",
     "put": "def put(y, i, k, v):\n    y[i, k] = v\n    return v",
     "two": "def two(y, i):\n    y[i, 0] = y[i, 0] * 2 + 3\n    return int(y[i, 0]), 7",

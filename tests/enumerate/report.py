@@ -15,6 +15,7 @@ from typing import Any, Final
 from tests.enumerate.compose import Program
 from tests.enumerate.in_place import Call
 from tests.enumerate.judge import Outcome, Verdict
+from tests.enumerate.simulated import is_fault
 
 RESULTS: Final = Path(__file__).with_name("results")
 REFUSALS: Final = RESULTS / "refusals.json"
@@ -72,6 +73,7 @@ class Tally:
     faults: list[dict[str, Any]] = field(default_factory=list)
     simulator: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     said: Counter[str] = field(default_factory=Counter)
+    faults_of_simulator: int = 0
 
     def enter(self, program: Program | Call, verdict: Verdict) -> None:
         self.outcomes[verdict.outcome.value] += 1
@@ -89,6 +91,7 @@ class Tally:
                     "source": verdict.source,
                 }
             )
+        self.faults_of_simulator += verdict.is_fault_of_simulator
         for kind, what in verdict.simulator.items():
             self.said[kind] += 1
             self.simulator[kind].append({"key": program.key, "what": what, "source": verdict.source})
@@ -123,19 +126,13 @@ class Tally:
             example = min(faults, key=lambda fault: len(fault["source"]))
             lines += ["", f"**{name}**: {len(faults):,}", "", "```python", body_of(example["source"]), "```", ""]
             lines += [f"{example['outcome']}: {example['message']}".strip(": ")]
-        lines += ["", "## What the simulator says where CPython computes"]
+        faults = f"in {self.faults_of_simulator:,} programs it may not"
+        lines += ["", f"## What the simulator says where CPython computes; {faults}"]
         for kind, count in self.said.most_common():
             example = min(self.simulator[kind], key=lambda row: len(row["source"]))
-            lines += [
-                "",
-                f"**{kind}**: {count:,}",
-                "",
-                "```python",
-                body_of(example["source"]),
-                "```",
-                "",
-                example["what"],
-            ]
+            mark = ", a fault" if is_fault(kind) else ""
+            lines += ["", f"**{kind}**: {count:,}{mark}", "", "```python", body_of(example["source"]), "```", ""]
+            lines += [example["what"]]
         return "\n".join([*lines, ""])
 
 

@@ -31,6 +31,8 @@ DIFFERS: Final = "differs"
 REPORTS: Final = "reports"
 RAISES: Final = "raises"
 WIDE: Final = f"{REPORTS} {BEYOND_64_BITS}"
+WITHOUT_REASON: Final = ", but none does"
+FAR: Final = ", beyond 64 bits"
 _SIGNED: Final = range(-(2**63), 2**63)
 
 
@@ -51,9 +53,8 @@ def clean_rows(expected: Expected, signature: Signature) -> tuple[Rows, dict[str
                 reported.setdefault(error.place[1][0], {})[kind] = error.message
         for thread, row in enumerate(rows.chosen):
             for kind, detail in reported.get(thread, {}).items():
-                if kind == WIDE:
-                    kind += _reason(expected, thread, row)
-                said.setdefault(kind, f"{detail} (thread {thread}, row {row})")
+                reason = _reason(kind, expected, thread, row)
+                said.setdefault(f"{kind}{reason}", f"{detail} (thread {thread}, row {row})")
             mine, y = (got or [])[thread * WIDTH :][:WIDTH], expected.y(thread, row)
             if got is not None and thread not in reported and mine != y:
                 said.setdefault(DIFFERS, f"CPython {y}, simulated {mine} (thread {thread}, row {row})")
@@ -63,9 +64,19 @@ def clean_rows(expected: Expected, signature: Signature) -> tuple[Rows, dict[str
     return rows, said
 
 
-def _reason(expected: Expected, thread: int, row: int) -> str:
-    """A remark where no integer of CPython leaves the 64 bits of which the simulator reports that one does."""
-    return ", but none does" if all(each in _SIGNED for each in expected.extremes(thread, row)) else ""
+def _reason(kind: str, expected: Expected, thread: int, row: int) -> str:
+    """Whether integers of CPython leave 64 bits where the simulator says so, or raises."""
+    if kind != WIDE and not kind.startswith(RAISES):
+        return ""
+    leaves = any(each not in _SIGNED for each in expected.extremes(thread, row))
+    if kind == WIDE:
+        return "" if leaves else WITHOUT_REASON
+    return FAR if leaves else ""
+
+
+def is_fault(kind: str) -> bool:
+    """Whether the simulator may not say so: it differs, it raises within 64 bits, or nothing leaves them."""
+    return kind == DIFFERS or kind.endswith(WITHOUT_REASON) or (kind.startswith(RAISES) and not kind.endswith(FAR))
 
 
 @contextmanager

@@ -76,12 +76,14 @@ STOPS: Final = (*REPORTS, "-fno-sanitize=shift-base", "-fno-sanitize-recover=all
 class Setting:
     """How kernels are built. `checks`: `REPORTS` or `STOPS`, on a CPU.
 
-    `fma`: multiply-adds are rounded once, and results compared within what that changes.
+    `fma`: multiply-adds are rounded once, and results compared within what that changes. `quick`: the CPU's text is
+    compiled at `-O0`.
     """
 
     device: Device
     checks: tuple[str, ...] = ()
     fma: bool = False
+    quick: bool = False
 
 
 Run = Callable[[Mapping[str, Any]], None]
@@ -288,7 +290,7 @@ def _compiler(setting: Setting) -> list[str]:
         return [str(toolchain.find_cxx()), *torch_headers(), *" ".join(cpu_flags()).split(), *shared]
     contraction = ["-march=native", "-ffp-contract=fast"] if setting.fma else ["-ffp-contract=off"]
     is_checked = setting.device is Device.WIDTHS or setting.checks
-    level = "-O0" if is_checked else "-O1"  # compilers take long to inline checks
+    level = "-O0" if is_checked or setting.quick else "-O1"  # compilers take long to inline checks
     flags = ["-x", "c++", level, *contraction, *shared]
     return [str(toolchain.find_cxx()), *torch_headers(), *flags, *setting.checks]
 
