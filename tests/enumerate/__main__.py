@@ -66,6 +66,7 @@ def _facts(options: argparse.Namespace, seconds: float) -> dict[str, str]:
         "command": f"`python -m tests.enumerate {' '.join(sys.argv[1:])}`",
         "date": today,
         "commit": _first_line("git", "describe", "--always", "--dirty"),
+        "commit of the package": _first_line("git", "log", "-1", "--format=%h", "--", "py2cu", "templates"),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "versions": f"Python {platform.python_version()}, {_first_line(str(toolchain.find_cxx()), '--version')}",
         "seconds": f"{seconds:.0f}",

@@ -259,10 +259,13 @@ class _Watched(_Guarded):
         self.generic_visit(node)
         return _call("_see", node)
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
-        if not isinstance(node.target, ast.Name):
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt | list[ast.stmt]:
+        if isinstance(node.target, ast.Subscript):
+            again = ast.parse(ast.unparse(node.target), mode="eval").body
+            acts = any(isinstance(each, ast.Call | ast.NamedExpr) for each in ast.walk(again))
             self.generic_visit(node)
-            return node
+            return node if acts else [node, ast.Expr(_call("_see", again))]
+        assert isinstance(node.target, ast.Name)
         value = self.visit(ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value))
         return ast.Assign([node.target], value)
 
@@ -282,6 +285,15 @@ def functions_alone(tree: ast.Module) -> ast.Module:
     return tree
 
 
+def _distance(p: Any, q: Any) -> float:
+    if any(isinstance(each, Element) for each in (*p, *q)):
+        raise Unmodelled("a function of floats of an element")
+    return math.dist(p, q)
+
+
+_MATH: Final = SimpleNamespace(gcd=math.gcd, lcm=math.lcm, isqrt=math.isqrt, dist=_distance)
+
+
 def _local(shape: Any, _: object) -> Array:
     extents = shape if isinstance(shape, tuple) else (shape,)
     return Array([None] * math.prod(extents), extents, 64)
@@ -295,7 +307,7 @@ def read(source: str, see: Callable[[Any], Any] | None = None) -> FunctionType:
     """
     tree = functions_alone(ast.parse(source))
     tree = ast.fix_missing_locations((_Guarded if see is None else _Watched)().visit(tree))
-    names: dict[str, Any] = {**CONSTANTS, "math": math, "local": _local, "_see": see}
+    names: dict[str, Any] = {**CONSTANTS, "math": _MATH, "local": _local, "_see": see}
     names |= {"_tick": _tick, "_power": _power, "_shift": _shift}
     exec(compile(tree, "kernel.py", "exec"), names)
     kernel = names[NAME]

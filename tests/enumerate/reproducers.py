@@ -125,7 +125,7 @@ y[i, 4] = v
 u = 5
 y[i, 4] = u + sum((u := u + 1) * k for k in range(3))
 
-v = y[i, 0] + int(math.dist((count(y, i), 1), (4, 5)))
+v = y[i, 0] + int(math.dist((int(count(y, i)), 1), (4, 5)))
 y[i, 4] = v
 
 v = int(y[i, 0]) + sum(w[count(y, i) % 4:])

@@ -1,7 +1,7 @@
 """What py2cu's simulator makes of a program, compared with CPython.
 
-In: a program that CPython runs, its translation. Out: rows with which the simulator runs every thread without a report,
-and what it reports, raises or computes otherwise before.
+In: a program that CPython runs, its translation. Out: rows of which the simulator rightly reports nothing, and what it
+reports, raises or computes otherwise.
 """
 
 from __future__ import annotations
@@ -37,10 +37,14 @@ _SIGNED: Final = range(-(2**63), 2**63)
 
 
 def clean_rows(expected: Expected, signature: Signature) -> tuple[Rows, dict[str, str]]:
-    """The rows, and what the simulator says, by kind: the first thread with it."""
+    """The rows, and what the simulator says, by kind: the first thread with it.
+
+    A row stays where the simulator may not say so.
+    """
     kernel = _kernel(expected.source)
     said: dict[str, str] = {}
     besides: set[tuple[int, int]] = set()
+    unreliable: set[tuple[int, int]] = set()
     while (rows := expected.rows(besides)).chosen:
         arguments, reported = rows.in_memory(), dict[int, dict[str, str]]()
         with _watched(reported):
@@ -60,8 +64,11 @@ def clean_rows(expected: Expected, signature: Signature) -> tuple[Rows, dict[str
                 said.setdefault(DIFFERS, f"CPython {y}, simulated {mine} (thread {thread}, row {row})")
         if not reported:
             break
-        besides |= {(thread, rows.chosen[thread]) for thread in reported}
-    return rows, said
+        for thread, kinds in reported.items():
+            besides.add((thread, rows.chosen[thread]))
+            if not all(is_fault(kind + _reason(kind, expected, thread, rows.chosen[thread])) for kind in kinds):
+                unreliable.add((thread, rows.chosen[thread]))
+    return expected.rows(unreliable), said
 
 
 def _reason(kind: str, expected: Expected, thread: int, row: int) -> str:
