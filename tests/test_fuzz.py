@@ -110,6 +110,9 @@ REACHED = {
     "a docstring of a kernel": (r'def f\(.*\n +r"""', 10),
     "a docstring of a device function": (r'def g\d\(.*\n +r"""', 5),
     "index_t in a remark": (r"(#|\"\"\") ?index_t", 10),
+    "the end of a slice": (r"\[[^\]\n]*:1?\](\[:1\])?\[-1\]", 30),
+    "a number from 2**63 on that meets an index": (r"& 0xFFFFFFFF\) << 32", 30),
+    "an operand that acts": (r" = int\(\(1, acts|acts\d+\(2\)", 15),
     "a redefined constant": (rf"{CELL}\n(.*\n)*[A-Z]+ = ", 15),
     "a redefined function": (rf"{CELL}\n(.*\n)*def g\d", 5),
 }

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import os
 import platform
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 from py2cu.build import toolchain
@@ -29,6 +31,10 @@ FOURTH = 4
 
 def main() -> int:
     options = _parser().parse_args()
+    if options.keep:
+        kept = json.loads(options.keep.read_text(encoding="utf-8"))
+        keep_refusals(kept["sample"], Counter(kept["refusals"]))
+        return 0
     device = DEVICES[options.device]
     chosen = sample(options.sample) if options.sample else [*programs()]
     if options.every is None:
@@ -51,7 +57,7 @@ def main() -> int:
     print(page)
     if options.results:
         options.results.with_suffix(".md").write_text(page, encoding="utf-8")
-        options.results.with_suffix(".json").write_text(tally.as_json(facts), encoding="utf-8")
+        options.results.with_suffix(".json").write_text(tally.as_json(facts, len(chosen)), encoding="utf-8")
     is_whole_sample = device is Device.CPU and options.first == 0 and options.every == 1 and options.count is None
     if is_whole_sample and options.keep_refusals:
         keep_refusals(len(chosen), tally.codes)
@@ -91,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", choices=DEVICES, default="cpu")
     parser.add_argument("--results", type=Path, help="the files to write, without .md and .json")
     parser.add_argument("--keep-refusals", action="store_true", help="keep the counts of refusals by code")
+    parser.add_argument("--keep", type=Path, help="run nothing, and keep the counts of this JSON file")
     return parser
 
 

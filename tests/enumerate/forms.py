@@ -68,9 +68,9 @@ int({a})
 ({a} + {b}) >> 33
 ({a} + {b} + {c}) // 3
 {a} * {b} & MASK
-int({a} / 4)
+int(float({a}) / 4)
 int(float({a}))
-round({a} / 3)
+round(float({a}) / 3)
 """)
 CHOICES: Final = _rows("""
 {a} and {b}
@@ -116,7 +116,7 @@ CALLS: Final = _rows("""
 math.gcd({a}, {b})
 math.lcm({a}, 6)
 math.isqrt({a})
-int(math.dist(({a}, {b}), (1, 2)))
+int(math.dist((float({a}), float({b})), (1, 2)))
 int({a}).bit_count()
 second({a}, {b})
 second(b={a}, a={b})

@@ -96,10 +96,11 @@ class Tally:
             self.said[kind] += 1
             self.simulator[kind].append({"key": program.key, "what": what, "source": verdict.source})
 
-    def as_json(self, facts: dict[str, str]) -> str:
+    def as_json(self, facts: dict[str, str], sample: int) -> str:
         families = Counter(fault["family"] for fault in self.faults)
         everything = {
             "facts": facts,
+            "sample": sample,
             "outcomes": dict(self.outcomes.most_common()),
             "refusals": dict(sorted(self.codes.items())),
             "families": dict(families.most_common()),

@@ -244,6 +244,18 @@ def load_in_place(w: Writer, type_: Type, depth: int) -> Value:
     return Value(own_element(w, array), type_)
 
 
+@makes(element)
+def end_of_a_slice(w: Writer, type_: Type, depth: int) -> Value:
+    """The last element of a part, by a constant from its end."""
+    assert isinstance(type_, DType)
+    array = w.readable(type_)
+    if array is None:
+        return local(w, type_, depth)
+    *rows, _ = (subscript(w, array, axis, depth - 1) for axis in range(len(array.extents)))
+    part = f"{array.name}[{', '.join([*rows, w.pick([':1', ':', '0:1'])])}]"
+    return Value(f"{part}{w.pick(['', '[:1]'])}[-1]", type_)
+
+
 @makes(any_type, weight=3, leaf=True)
 def local(w: Writer, type_: Type, depth: int) -> Value:
     return w.pick(w.locals_of(type_) or [constant(w, type_, 0)])

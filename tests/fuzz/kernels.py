@@ -13,6 +13,7 @@ from hypothesis import strategies
 import tests.fuzz.functions
 import tests.fuzz.lists
 import tests.fuzz.optional_numbers
+import tests.fuzz.order
 import tests.fuzz.parts
 import tests.fuzz.tuples
 import tests.fuzz.whole_numbers  # noqa: F401 - its productions

@@ -172,6 +172,41 @@ DIGESTS: Final = (
 )  # fmt: skip
 
 
+# What becomes of `{h}`, below 2**64, where it is a number of unknown sign on another path.
+JOINED: Final = (
+    *DIGESTS, "math.gcd({h}, 10)", "math.isqrt({h}) % 1009", "1000 // (({h} - {k}) % 7 + 1)", "({h} + {k}) >> 34",
+    "max({h}, {k}) % 997", "sum(({h}, 1)) >> 40",
+)  # fmt: skip
+INLINE: Final = (
+    "((({k} & 0xFFFFFFFF) << 32) + {i}) >> 33", "({k} & 0xFFFFFFFFFFFFFFFF) % 1009",
+    "(({k} & 0xFFFFFFFF) << 32 | {i}) >> 40", "max({k} & 0xFFFFFFFFFFFFFFFF, {i}) >> 34",
+    "math.gcd({k} & 0xFFFFFFFFFFFFFFFF, 12)",
+)  # fmt: skip
+
+
+@statement_of(2, nests=True)
+def joined_bits(w: Writer) -> None:
+    """A number from 2**63 on that meets an index: on another path, in a loop that may run no round, or in a sum."""
+    k, h = w.fresh("h"), w.fresh("h")
+    place = fitted(index(w, Kind.INT, 0), 0, 100).text
+    w.add(f"{k} = {fitted(value(w, Kind.INT, 1), -(2**40), 2**40).text}")
+    if w.chance(3):
+        w.add(f"{w.declare(Value('', Kind.INT)).text} = {w.pick(INLINE).format(k=k, i=place)}")
+        return
+    wide = w.pick([f"({k} & 0xFFFFFFFF) << 32", f"{k} & 0xFFFFFFFFFFFFFFFF"])
+    first, second = w.pick([(place, wide), (wide, place)])
+    w.add(f"{h} = {first}")
+    with w.block(w.pick([f"if {condition(w, 1)}:", f"for {w.fresh('k')} in range({place} - 2):"])):
+        w.add(f"{h} = {second}")
+    if w.chance(3):
+        turns = w.declare(Value("", Kind.INT)).text
+        w.add(f"{turns} = 0")
+        with w.block(f"for {w.fresh('k')} in range({h}):"):
+            w.add(f"{turns} += 1", f"if {turns} > 2:", "    break")
+    w.add(f"{k} &= 0xFFFF")
+    w.add(f"{w.declare(Value('', Kind.INT)).text} = {w.pick(JOINED).format(h=h, k=k)}")
+
+
 @statement_of(2, nests=True)
 def mixed_bits(w: Writer) -> None:
     """Steps of a hash in Python integers below 2**64."""
