@@ -25,8 +25,8 @@ from tests.support.libraries import Device
 
 PROGRESS_SECONDS = 15.0
 DEVICES = {"cpu": Device.CPU, "optimised": Device.OPTIMISED, "emulated": Device.EMULATED, "gpu": Device.CUDA}
-FOURTH = 4
-"""Of the sample, the devices but the CPU take every fourth program."""
+EVERY = {Device.CPU: 1, Device.OPTIMISED: 4, Device.EMULATED: 4, Device.CUDA: 12}
+"""Of the sample, a device takes every how manieth program."""
 
 
 def main() -> int:
@@ -38,7 +38,7 @@ def main() -> int:
     device = DEVICES[options.device]
     chosen = sample(options.sample) if options.sample else [*programs()]
     if options.every is None:
-        options.every = 1 if device is Device.CPU else FOURTH
+        options.every = EVERY[device]
     chosen = chosen[options.first :: options.every]
     chosen = chosen[: options.count] if options.count is not None else chosen
     tally, began = Tally(), time.monotonic()
@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sample", type=int, default=60_000, help="the size of the fixed sample; 0: all programs")
     parser.add_argument("--from", dest="first", type=int, default=0, help="leave out those before")
     parser.add_argument("--count", type=int, help="how many of the sample")
-    parser.add_argument("--every", type=int, help="every how manieth: 1 on the CPU, else 4")
+    parser.add_argument("--every", type=int, help="every how manieth: cpu 1, optimised and emulated 4, gpu 12")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--batch", type=int, default=BATCH, help="programs judged together")
     parser.add_argument("--device", choices=DEVICES, default="cpu")

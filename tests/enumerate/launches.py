@@ -6,7 +6,11 @@ In: jobs, a device. Out: `Launched`: the elements of the result, or what went wr
 from __future__ import annotations
 
 import enum
+import math
 import multiprocessing
+import resource
+import signal
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -16,9 +20,12 @@ from py2cu.translation import Translation
 from tests.enumerate.arguments import Grid
 from tests.support.libraries import CompileFailure, Device, Run, Setting, build
 
-KERNEL_SECONDS: Final = 4.0
-START_SECONDS: Final = 60.0
-"""For the first kernel of a process on a GPU."""
+KERNEL_SECONDS: Final = 4
+"""Of processor time, that a kernel may take."""
+GPU_SECONDS: Final = 30
+"""In place of it, for a kernel on a GPU: the first one of a process makes a context."""
+SILENT_SECONDS: Final = 60.0
+"""That a process may take for a kernel: on a GPU the processor may wait, and a process starts slowly."""
 _FORK: Final = multiprocessing.get_context("fork")
 
 
@@ -91,25 +98,32 @@ def _in_child(runs: Sequence[tuple[int, Run, Job]], device: Device) -> Iterator[
     process = _FORK.Process(target=_send, args=(sender, runs, device))
     process.start()
     sender.close()
-    seconds = START_SECONDS if device is Device.CUDA else KERNEL_SECONDS
     for number, _, _ in runs:
-        if not receiver.poll(seconds):
+        if not receiver.poll(SILENT_SECONDS):
             yield number, Launched(fault=Fault.HANGS)
             break
         try:
-            yield number, receiver.recv()
+            launched = receiver.recv()
+            yield number, launched
+            if launched.fault is not None:  # on a GPU, every later launch of the process fails, too
+                break
         except EOFError:
             process.join()
-            yield number, Launched(fault=Fault.CRASHES, message=f"exit code {process.exitcode}")
+            is_late = process.exitcode == -signal.SIGXCPU
+            message = "" if is_late else f"exit code {process.exitcode}"
+            yield number, Launched(fault=Fault.HANGS if is_late else Fault.CRASHES, message=message)
             break
-        seconds = KERNEL_SECONDS
     process.kill()
     process.join()
     receiver.close()
 
 
 def _send(sender: Connection, runs: Sequence[tuple[int, Run, Job]], device: Device) -> None:
+    """Sends the result of each kernel; the system ends the process where one takes longer than it may."""
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    seconds = GPU_SECONDS if device is Device.CUDA else KERNEL_SECONDS
     for _, run, job in runs:
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time()) + seconds, most))
         arguments = job.arguments()
         if device is Device.CUDA:
             tensors = {id(value): _on_gpu(value) for value in arguments.values()}  # one array may be two parameters
