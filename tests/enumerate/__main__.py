@@ -10,6 +10,7 @@ import datetime
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 import time
@@ -75,8 +76,14 @@ def _facts(options: argparse.Namespace, seconds: float) -> dict[str, str]:
         "commit of the package": _first_line("git", "log", "-1", "--format=%h", "--", "py2cu", "templates"),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "versions": f"Python {platform.python_version()}, {_first_line(str(toolchain.find_cxx()), '--version')}",
-        "seconds": f"{seconds:.0f}",
+        "seconds": f"{seconds:.0f} in {options.jobs} processes, {_processor_seconds():.0f} of processors",
     }
+
+
+def _processor_seconds() -> float:
+    """Of this process and of all that it waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def _first_line(*command: str) -> str:

@@ -125,14 +125,14 @@ class Tally:
         lines += ["", f"## Disagreements: {len(self.faults):,}"]
         for name, faults in sorted(families.items(), key=lambda item: -len(item[1])):
             example = min(faults, key=lambda fault: len(fault["source"]))
-            lines += ["", f"**{name}**: {len(faults):,}", "", "```python", body_of(example["source"]), "```", ""]
+            lines += ["", f"**{name}**: {len(faults):,}", "", "```text", body_of(example["source"]), "```", ""]
             lines += [f"{example['outcome']}: {example['message']}".strip(": ")]
         faults = f"in {self.faults_of_simulator:,} programs it may not"
         lines += ["", f"## What the simulator says where CPython computes; {faults}"]
         for kind, count in self.said.most_common():
             example = min(self.simulator[kind], key=lambda row: len(row["source"]))
             mark = ", a fault" if is_fault(kind) else ""
-            lines += ["", f"**{kind}**: {count:,}{mark}", "", "```python", body_of(example["source"]), "```", ""]
+            lines += ["", f"**{kind}**: {count:,}{mark}", "", "```text", body_of(example["source"]), "```", ""]
             lines += [example["what"]]
         return "\n".join([*lines, ""])
 
