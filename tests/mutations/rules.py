@@ -1687,6 +1687,20 @@ MUTATIONS: Final = (
         ),
     ),
     *_rule(
+        "the CPU inlines functions in which threads wait, also where they return tuples",
+        ("return self.tuples[name][at]", "return self.tuples[name][0]", "cpu:tuples_from_waiting_functions"),
+        (
+            "                return items[at]\n",
+            "                return items[0]\n",
+            "cpu:tuples_from_waiting_functions",
+        ),
+        (
+            'raise CannotSplit(f"`{function.name}`, {_WAITS}, returns early", stmt.span, function.origin)',
+            "pass",
+            "tests/unit/call/test_shared_launches.py",
+        ),
+    ),
+    *_rule(
         "a call passes a tuple of numbers, and each number is a parameter",
         (
             "taken |= {param.name.value for param in all_parameters(function)}",
