@@ -120,8 +120,10 @@ class _Lifting:
                 return
             case ir.Return(value=ir.DeviceCall(type=ir.TupleType() as type_) as call) if not self.is_inlined(call):
                 result = self.local("result", type_)
-                before.append(ir.Assign(result.id, self.with_arguments(call, before), call.span))
-                stmt = with_fields(stmt, value=ir.Tuple(self.items(call.function, result), call.span, type_))
+                yield from self.statement(ir.Assign(result.id, call, call.span, stmt.trivia))
+                items = ir.Tuple(self.items(call.function, result), call.span, type_)
+                yield with_fields(stmt, value=items, trivia=ir.BARE)
+                return
             case ir.If(test=test, body=body, orelse=orelse):
                 test = self.lifted(test, before)
                 stmt = with_fields(stmt, test=test, body=self.block(body), orelse=self.block(orelse), chained=False)
