@@ -1845,6 +1845,8 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "what a comment or a string says changes no code",
+        ('_PRAGMA.sub("", comment).removeprefix("#")', 'comment.removeprefix("#")', "kept:comments"),
+        ("if not _PRAGMA.fullmatch(comment))", "if True)", "kept:comments"),
         ('.endswith(("\\\\", "??/"))', '.endswith("??/")', "kept:comments_of_c_words"),
         ('.endswith(("\\\\", "??/"))', '.endswith("\\\\")', "kept:comments_of_c_words"),
         (
@@ -1854,7 +1856,7 @@ MUTATIONS: Final = (
         ),
         ('.replace("??", "?\\\\?")', "", "tests/unit/frontend/test_names.py"),
         ("first, *rest = wrap_line(line.code)", "first, *rest = wrap_line(line.text)", "kept:comments_of_c_words"),
-        ("replace(allocations[name], start=start)", "Reserve(name, start=start)", "kept:comments_of_c_words"),
+        ("replace(allocations[name], start=start)", "ir.Alloc(name, start=start)", "kept:comments_of_c_words"),
         ('char if char.isalnum() else "_"', "char", "tests/unit/frontend/test_names.py"),
     ),
     *_rule(
