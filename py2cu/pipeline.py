@@ -81,7 +81,7 @@ from py2cu.targets.cuda.hide_negation import hide_negation
 from py2cu.targets.cxx.naming import rename
 from py2cu.targets.cxx.uniquify_symbols import uniquify_symbols
 from py2cu.targets.render import render
-from py2cu.translation import TargetName, Translation
+from py2cu.translation import Artifacts, TargetName, Translation
 
 
 def everywhere(run: Run) -> Run:
@@ -247,17 +247,21 @@ def _translate(
     _check_backwards([source for source, _ in sources], signatures, reporter)
     name = spell_identifier(name)
     source_name = _printable(PurePath(reporter.file.name).name)
+    texts: dict[TargetName, Artifacts] = {}
+    obstacles: dict[TargetName, str] = {}
+    for target in targets:
+        try:
+            kernels = finished if target is TargetName.CUDA else _for_cpu(families, finished, reporter)
+            texts[target] = render(name, source_name, kernels, target)
+        except CannotSplit as obstacle:
+            obstacles[target] = str(obstacle)
     return Translation(
         name=name,
         python_file=reporter.file.name,
         signatures=signatures,
         notes=reporter.sorted,
-        texts={
-            target: render(name, source_name, kernels, target)
-            for target in targets
-            if (kernels := finished if target is TargetName.CUDA else _for_cpu(families, finished, reporter))
-            is not None
-        },
+        texts=texts,
+        obstacles=obstacles,
     )
 
 
@@ -283,22 +287,23 @@ def _printable(name: str) -> str:
 
 def _for_cpu(
     families: tuple[ir.Instances, ...], finished: tuple[ir.Instances, ...], reporter: Reporter
-) -> tuple[ir.Instances, ...] | None:
-    """The kernels as the CPU target emits them; None where it cannot run a kernel whose threads cooperate."""
+) -> tuple[ir.Instances, ...]:
+    """The kernels as the CPU target emits them.
+
+    Raises:
+        CannotSplit: it cannot run a kernel whose threads cooperate.
+    """
     hidden = tuple(tuple(run_passes(SEARCHES, kernel, reporter) for kernel in family) for family in families)
     yielding = tuple(tuple(run_passes(YIELDS, kernel, reporter) for kernel in family) for family in hidden)
     if hidden == families and not any(map(runs_in_blocks, chain.from_iterable(yielding))):
         return finished
-    try:
-        return _finish(
-            tuple(
-                tuple(run_passes(SPLITTING if runs_in_blocks(each) else (), each, reporter) for each in family)
-                for family in yielding
-            ),
-            reporter,
-        )
-    except CannotSplit:
-        return None
+    return _finish(
+        tuple(
+            tuple(run_passes(SPLITTING if runs_in_blocks(each) else (), each, reporter) for each in family)
+            for family in yielding
+        ),
+        reporter,
+    )
 
 
 def _finish(families: tuple[ir.Instances, ...], reporter: Reporter) -> tuple[ir.Instances, ...]:

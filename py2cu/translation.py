@@ -9,7 +9,7 @@ import enum
 import hashlib
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from py2cu.diagnostics import Diagnostic, EnvironmentLacks
 from py2cu.ir.abi.signature import Signature
@@ -59,6 +59,7 @@ class Translation:
     signatures: tuple[Signature, ...]
     notes: tuple[Diagnostic, ...]
     texts: Mapping[TargetName, Artifacts]
+    obstacles: Mapping[TargetName, str] = field(default_factory=dict)  # why targets have no text
 
     @property
     def cuda(self) -> Artifacts:
@@ -77,7 +78,7 @@ class Translation:
             EnvironmentLacks: a kernel has no CPU version, because its threads cooperate in a way that only CUDA allows.
         """
         if target not in self.texts:
-            what = f"{self.name} has no CPU version: its threads wait for each other in a way that only CUDA supports"
+            what = f"{self.name} has no CPU version: {self.obstacles[target]}"
             raise EnvironmentLacks(what, "use a CUDA device, or `simulate`")
         return self.texts[target]
 

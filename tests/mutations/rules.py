@@ -1687,6 +1687,20 @@ MUTATIONS: Final = (
         ),
     ),
     *_rule(
+        "the CPU inlines functions in which threads wait, also where they return tuples",
+        ("return self.tuples[name][at]", "return self.tuples[name][0]", "cpu:tuples_from_waiting_functions"),
+        (
+            "                return items[at]\n",
+            "                return items[0]\n",
+            "cpu:tuples_from_waiting_functions",
+        ),
+        (
+            'raise CannotSplit(f"`{function.name}`, {_WAITS}, returns early", stmt.span, function.origin)',
+            "pass",
+            "tests/unit/call/test_shared_launches.py",
+        ),
+    ),
+    *_rule(
         "a call passes a tuple of numbers, and each number is a parameter",
         (
             "taken |= {param.name.value for param in all_parameters(function)}",
@@ -1831,6 +1845,8 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "what a comment or a string says changes no code",
+        ('_PRAGMA.sub("", comment).removeprefix("#")', 'comment.removeprefix("#")', "kept:comments"),
+        ("if not _PRAGMA.fullmatch(comment))", "if True)", "kept:comments"),
         ('.endswith(("\\\\", "??/"))', '.endswith("??/")', "kept:comments_of_c_words"),
         ('.endswith(("\\\\", "??/"))', '.endswith("\\\\")', "kept:comments_of_c_words"),
         (
@@ -1840,7 +1856,7 @@ MUTATIONS: Final = (
         ),
         ('.replace("??", "?\\\\?")', "", "tests/unit/frontend/test_names.py"),
         ("first, *rest = wrap_line(line.code)", "first, *rest = wrap_line(line.text)", "kept:comments_of_c_words"),
-        ("replace(allocations[name], start=start)", "Reserve(name, start=start)", "kept:comments_of_c_words"),
+        ("replace(allocations[name], start=start)", "ir.Alloc(name, start=start)", "kept:comments_of_c_words"),
         ('char if char.isalnum() else "_"', "char", "tests/unit/frontend/test_names.py"),
     ),
     *_rule(

@@ -1,23 +1,27 @@
 """Comments of statements, as LibCST keeps them: above a statement, beside it, and behind the colon of a block.
 
-In: the white space of a LibCST node. Out: the text without `#`; "" stands for a blank line, or for no comment.
+In: the white space of a LibCST node. Out: the text without `#`; "" stands for a blank line, or for no comment. What is
+meant for formatters, linters and type checkers is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable
+from typing import Final
 
 import libcst as cst
 
+_TOOLS: Final = "autopep8|flake8|fmt|isort|mypy|pylint|pyright|pytype|ruff|yapf"
+_PRAGMA: Final = re.compile(
+    rf"#\s*(?:(?:{_TOOLS})\s*:|noqa\b|nosec\b|pragma:\s*no\b|pyre-\w|(?:type|ty):\s*ignore\b)[^#]*", re.IGNORECASE
+)
 
-def comment_of(line: cst.EmptyLine) -> str:
-    """The comment of a line that has nothing else."""
-    return _clean(line.comment.value) if line.comment else ""
 
-
-def comments_above(lines: Sequence[cst.EmptyLine]) -> tuple[str, ...]:
+def comments_above(lines: Iterable[cst.EmptyLine]) -> tuple[str, ...]:
     """The comments and blank lines above a statement."""
-    return tuple(comment_of(line) for line in lines)
+    comments = (line.comment.value if line.comment else "#" for line in lines)
+    return tuple(_clean(comment) for comment in comments if not _PRAGMA.fullmatch(comment))
 
 
 def comment_beside(trailing: cst.TrailingWhitespace) -> str:
@@ -31,4 +35,4 @@ def head_comment(suite: cst.BaseSuite) -> str:
 
 
 def _clean(comment: str) -> str:
-    return comment.removeprefix("#").strip()
+    return _PRAGMA.sub("", comment).removeprefix("#").strip()

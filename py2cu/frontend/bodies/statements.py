@@ -10,7 +10,7 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.assignments import Unpacker
-from py2cu.frontend.bodies.comments import comment_beside, comment_of, comments_above, head_comment
+from py2cu.frontend.bodies.comments import comment_beside, comments_above, head_comment
 from py2cu.frontend.bodies.expressions import ExpressionReader
 from py2cu.frontend.bodies.lists.displays import is_list, is_list_call
 from py2cu.frontend.bodies.lists.fill import ListReader
@@ -60,7 +60,7 @@ class StatementReader:
     def read_suite(self, suite: cst.BaseSuite) -> ir.Block:
         """The statements of an indented block, or of the line behind a colon, and the comments that end it."""
         if isinstance(suite, cst.IndentedBlock):
-            footer = tuple(comment_of(line) for line in suite.footer if line.comment)
+            footer = comments_above(line for line in suite.footer if line.comment)
             return self.read_body(suite.body) + ((ir.Comment(trivia=ir.Trivia(above=footer)),) if footer else ())
         assert isinstance(suite, cst.SimpleStatementSuite)
         return self._read_line(suite.body, ir.Trivia(beside=comment_beside(suite.trailing_whitespace)))

@@ -55,6 +55,7 @@ def with_variable(body: ir.Block, old: str, new: ir.Name) -> ir.Block:
     Raises:
         CannotSplit: an inner loop has the same variable.
     """
-    if any(isinstance(stmt, ir.For) and stmt.var == old for stmt in statements(body)):
-        raise CannotSplit
+    for stmt in statements(body):
+        if isinstance(stmt, ir.For) and stmt.var == old:
+            raise CannotSplit(f"two loops around a place where threads wait count with `{old}`", stmt.span)
     return rebuild_block(body, lambda expr: renamed(expr, {old: new.id}))

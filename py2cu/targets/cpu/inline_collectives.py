@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Final
 
 from py2cu import ir
@@ -21,15 +22,21 @@ from py2cu.analysis.account import elided_in
 from py2cu.analysis.call_graph import functions_with, in_recursive_scc, launch_objects_by_function
 from py2cu.analysis.effects import contains_yield, has_collective, is_active_mask, is_block_cooperative, is_collective
 from py2cu.builtins.launch import LANE_HELPER
+from py2cu.diagnostics import Origin
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import map_children, map_expressions, rebuild_block, with_fields
 from py2cu.ir.visit import all_expressions, children, statements, walk
+from py2cu.source import Span
 
-_RESULT: Final = ""  # stands for the result of an inlined function, until `_renamed` replaces it by a local
+_WAITS: Final = "in which threads wait for each other"
 
 
 class CannotSplit(Exception):
-    """The CPU target cannot run this kernel."""
+    """The CPU target cannot run this kernel. `what` says why; it stands in the kernel's file, or in `origin`."""
+
+    def __init__(self, what: str, span: Span, origin: Origin | None = None) -> None:
+        place = f"line {span.line}" if origin is None else f"line {span.line} of {PurePath(origin.file.name).name}"
+        super().__init__(f"{what} in {place}")
 
 
 def contains_barrier(block: ir.Block) -> bool:
@@ -55,13 +62,14 @@ def lift_waiting_calls(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel with collective calls as statements, and cooperative functions inlined.
 
     Raises:
-        CannotSplit: a cooperative function returns early, returns a tuple or calls itself.
+        CannotSplit: a cooperative function returns early or calls itself.
     """
     cooperative = functions_with(kernel, _needs_block)
-    if cooperative & in_recursive_scc(kernel.functions):
-        raise CannotSplit
-    lifting = _Lifting(names_in_scope(kernel))
+    recursive = cooperative & in_recursive_scc(kernel.functions)
+    lifting = _Lifting(names_in_scope(kernel), {function.key: function.struct for function in kernel.functions})
     for function in kernel.functions:
+        if function.key in recursive:
+            raise CannotSplit(f"`{function.name}`, {_WAITS}, calls itself", function.span, function.origin)
         if function.key in cooperative:
             body, new_locals = lifting.block(function.body), tuple(lifting.locals.items())
             lifting.locals.clear()
@@ -89,6 +97,8 @@ class _Lifting:
     """Lifts calls out of blocks, and collects the locals and arrays that this adds."""
 
     taken: set[str]
+    structs: dict[str, ir.Struct | None]  # of the results of functions
+    tuples: dict[str, tuple[ir.Expr, ...]] = field(default_factory=dict)  # by local, results of inlined functions
     functions: dict[str, ir.Kernel] = field(default_factory=dict)
     locals: dict[str, ir.ValueType] = field(default_factory=dict)
     buffers: dict[str, ir.ArrayDecl] = field(default_factory=dict)
@@ -108,12 +118,18 @@ class _Lifting:
                 body = self.block((leave, *body))
                 yield with_fields(stmt, test=ir.Constant(True, test.span, ir.PY_BOOL), body=body)
                 return
+            case ir.Return(value=ir.DeviceCall(type=ir.TupleType() as type_) as call) if not self.is_inlined(call):
+                result = self.local("result", type_)
+                yield from self.statement(ir.Assign(result.id, call, call.span, stmt.trivia))
+                items = ir.Tuple(self.items(call.function, result), call.span, type_)
+                yield with_fields(stmt, value=items, trivia=ir.BARE)
+                return
             case ir.If(test=test, body=body, orelse=orelse):
                 test = self.lifted(test, before)
                 stmt = with_fields(stmt, test=test, body=self.block(body), orelse=self.block(orelse), chained=False)
             case ir.For(start=start, stop=stop, step=step, body=body):
                 if any(map(self.has_calls, (stop, step))):
-                    raise CannotSplit
+                    raise CannotSplit("threads wait in each round to compute the end or the step of a loop", stmt.span)
                 stmt = with_fields(stmt, start=self.lifted(start, before), body=self.block(body))
             case ir.While(body=body):
                 stmt = with_fields(stmt, body=self.block(body))
@@ -122,6 +138,11 @@ class _Lifting:
                 stmt = with_fields(stmt, value=inner)
             case ir.ExprStmt(call=ir.DeviceCall() as call) if call.function in self.functions:
                 self.inline_call(self.with_arguments(call, before), before)
+                yield from _with_comments_of(stmt, before)
+                return
+            case ir.Assign(name=name, value=ir.DeviceCall(type=ir.TupleType()) as call) if self.is_inlined(call):
+                self.tuples[name] = self.inline_call(self.with_arguments(call, before), before)
+                self.elided.append(ir.Elided(stmt.span, ir.Elision.INLINED))
                 yield from _with_comments_of(stmt, before)
                 return
             case _:
@@ -140,10 +161,13 @@ class _Lifting:
             return self.branched(expr, before)
         inner = map_children(expr, lambda child: self.lifted(child, before))
         if isinstance(inner, ir.DeviceCall) and inner.function in self.functions:
-            result = self.inline_call(inner, before)
-            if result is None:
-                raise CannotSplit
-            return result
+            results = self.inline_call(inner, before)
+            return ir.Tuple(results, inner.span, inner.type) if isinstance(inner.type, ir.TupleType) else results[0]
+        match inner:
+            case ir.TupleItem(value=ir.Name(id=name), at=at) if name in self.tuples:
+                return self.tuples[name][at]
+            case ir.TupleItem(value=ir.Tuple(items=items), at=at):
+                return items[at]
         if isinstance(inner, ir.Call) and is_collective(inner):
             assert isinstance(inner.type, ir.ElementType | ir.PythonType), inner
             answer = self.local("answer", inner.type)
@@ -175,8 +199,8 @@ class _Lifting:
 
     # --- functions ---
 
-    def inline_call(self, call: ir.DeviceCall, before: list[ir.Stmt]) -> ir.Name | None:
-        """Inline a function into `before`, and return its result."""
+    def inline_call(self, call: ir.DeviceCall, before: list[ir.Stmt]) -> tuple[ir.Name, ...]:
+        """Inline a function into `before`, and return its result: nothing, a number, or the numbers of a tuple."""
         function = self.functions[call.function]
         self.elided.append(ir.Elided(call.span, ir.Elision.INLINED))
         names = self.names_for(function)
@@ -188,21 +212,38 @@ class _Lifting:
                 copy = self.local(parameter.name, parameter.type)
                 names[parameter.name] = copy.id
                 before.append(ir.Assign(copy.id, arg, call.span))
-        body, result = function.body, None
+        body, results = function.body, []
         if body and isinstance(body[-1], ir.Return):
             last, body = body[-1], body[:-1]
             self.elided += elided_in((last,), ir.Elision.INLINED)
-            if last.value is not None:
-                if function.result is None or isinstance(function.result, ir.TupleType):
-                    raise CannotSplit
-                result = self.local(function.name, function.result)
-                body = (*body, ir.Assign(_RESULT, last.value, last.span, last.trivia))
-                names[_RESULT] = result.id
-        if any(isinstance(stmt, ir.Return) for stmt in statements(body)):
-            raise CannotSplit
+            for at, (name, value, type_) in enumerate(self.results(function, last.value)):
+                results.append(self.local(name, type_))
+                names[str(at)] = results[-1].id  # no name of Python: `_renamed` replaces it
+                body = (*body, ir.Assign(str(at), value, last.span, ir.BARE if at else last.trivia))
+        for stmt in statements(body):
+            if isinstance(stmt, ir.Return):
+                raise CannotSplit(f"`{function.name}`, {_WAITS}, returns early", stmt.span, function.origin)
         reserved = {stmt.array for stmt in self.reserved if isinstance(stmt, ir.Alloc)}
         before += (s for s in _renamed(body, names) if not (isinstance(s, ir.Alloc) and s.array in reserved))
-        return result
+        return tuple(results)
+
+    def results(self, function: ir.Kernel, value: ir.Expr | None) -> Iterator[tuple[str, ir.Expr, ir.ValueType]]:
+        """A name, the value and the type of each number that a function returns."""
+        if isinstance(function.result, ir.TupleType):
+            assert isinstance(value, ir.Tuple)
+            assert function.struct is not None
+            yield from zip(function.struct.fields, value.items, function.result.items, strict=True)
+        elif value is not None:
+            assert function.result is not None
+            yield function.name, value, function.result
+
+    def items(self, function: str, result: ir.Name) -> tuple[ir.Expr, ...]:
+        """The numbers of the struct `result`, which `function` has returned."""
+        struct = self.structs[function]
+        assert struct is not None
+        assert isinstance(result.type, ir.TupleType)
+        pairs = zip(struct.fields, result.type.items, strict=True)
+        return tuple(ir.TupleItem(result, at, type=type_, field=name) for at, (name, type_) in enumerate(pairs))
 
     def names_for(self, function: ir.Kernel) -> dict[str, str]:
         """New names in the kernel for the locals and arrays of an inlined function."""

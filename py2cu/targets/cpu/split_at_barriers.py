@@ -76,8 +76,10 @@ def split_at_barriers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         *(buffer.name for buffer in kernel.array_decls if buffer.space is ir.Space.LOCAL),
     ]
     kept = tuple(name for name in candidates if name in wanted - computed.keys())
-    if not views.isdisjoint(wanted - computed.keys()):
-        raise CannotSplit
+    for buffer in kernel.array_decls:
+        if buffer.name in views & (wanted - computed.keys()):
+            what = f"`{buffer.name}`, which begins elsewhere for each thread, is used before and after a wait"
+            raise CannotSplit(what, buffer.span)
     body = place_computed(body, computed, types, frozenset(kept))
     elided = kernel.elided + tuple(splitter.elided)
     return with_fields(kernel, body=body, locals=tuple(types.items()), per_thread=kept, elided=elided)
@@ -281,7 +283,8 @@ class BarrierSplitter:
     def split_divergent(self, stmt: ir.Stmt, piece: list[ir.Stmt], masks: tuple[ir.Name, ...]) -> Iterator[ir.Stmt]:
         """A divergent condition or loop around barriers."""
         if masks and self.awaits_block(stmt):
-            raise CannotSplit  # the threads of the other branch run only after the loop
+            # Those threads run only after the loop.
+            raise CannotSplit("threads wait for those of another branch of their block", stmt.span)
         match stmt:
             case ir.If(test=test, body=body, orelse=orelse, span=span):
                 mask = self.local("takes_part")
@@ -303,7 +306,7 @@ class BarrierSplitter:
                 advance = ir.Assign(counter.id, ir.Binary("+", counter, step, span, stmt.type), span, augmented=True)
                 yield from self.loop(stmt, has_next_round(counter, stop, step, stmt.direction), body, advance, masks)
             case _:
-                raise CannotSplit
+                raise CannotSplit("threads wait where only some of them come", stmt.span)
 
     def awaits_block(self, stmt: ir.Stmt) -> bool:
         """True for a loop that spins on shared memory of its block."""

@@ -8,7 +8,7 @@ from py2cu.diagnostics import EnvironmentLacks
 from py2cu.options import NO_VALUES, Values
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
-from py2cu.translation import TargetName
+from py2cu.translation import TargetName, Translation
 
 HEAD = """\
 import numpy as np
@@ -85,8 +85,22 @@ def test_there_is_no_text_for_the_cpu_where_functions_wait_and_return_early() ->
     head = '@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    v = wait(x[0], len(x))\n'
     lines = "    i = blockIdx.x * blockDim.x + threadIdx.x\n    if i < len(x):\n        out[i] = v\n"
     translation = translate_file(SourceFile("f.py", HEAD + wait + head + lines))
-    with pytest.raises(EnvironmentLacks, match="has no CPU version"):
+    assert lack_of_cpu(translation) == "`wait`, in which threads wait for each other, returns early in line 8"
+
+
+def lack_of_cpu(translation: Translation) -> str:
+    """Why a translation has no text for the CPU."""
+    with pytest.raises(EnvironmentLacks, match="f has no CPU version: ") as error:
         translation.artifacts(TargetName.CPU)
+    return str(error.value).splitlines()[0].partition(": ")[2]
+
+
+def test_there_is_no_text_for_the_cpu_where_functions_wait_and_call_themselves() -> None:
+    wait = "def wait(n):\n    if n > 0:\n        wait(n - 1)\n    syncthreads()\n\n\n"
+    head = '@kernel\ndef f(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n'
+    lines = "    wait(3)\n    out[threadIdx.x] = x[0]\n"
+    translation = translate_file(SourceFile("f.py", HEAD + wait + head + lines))
+    assert lack_of_cpu(translation) == "`wait`, in which threads wait for each other, calls itself in line 6"
 
 
 @pytest.mark.parametrize("array", ["flag", "x"])
@@ -104,4 +118,7 @@ def test_there_is_no_text_for_the_cpu_where_a_warp_waits_for_another_one_of_its_
         "    out[0] = 1\n"
     )
     translation = translate_file(SourceFile("f.py", HEAD + head + lines))
-    assert (TargetName.CPU in translation.texts) == (array == "x")
+    if array == "x":
+        assert TargetName.CPU in translation.texts
+    else:
+        assert lack_of_cpu(translation) == "threads wait for those of another branch of their block in line 11"
