@@ -16,28 +16,20 @@ from typing import Final
 from py2cu import ir
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
-from py2cu.ir.operators import ARITHMETIC, BITWISE, UNARY
+from py2cu.ir.operators import OPERATORS, UNARY, Family
 from py2cu.ir.visit import all_expressions, children, expressions, statements
 
 _LOW: Final = -(1 << 63)
 _HIGH: Final = (1 << 63) - 1
 _UNSIGNED: Final = (1 << 64) - 1
 _BITS: Final = 64
-_NATURAL: Final = frozenset(["+", "*", "|", "^", "&", "<<"])
 _HINT: Final = "Python integers are exact to 64 bits: use a smaller number or a float"
-
-
-def _power(base: int, exponent: int) -> int:
-    """`base ** exponent`; beyond 64 bits, a smaller power of the same sign that exceeds them as well."""
-    # The parity of the exponent decides the sign for a negative base.
-    return int(base ** min(exponent, _BITS + exponent % 2))
 
 
 def _factorial(n: int) -> int:
     return math.factorial(min(n, _BITS))
 
 
-_BINARY: Final[dict[str, Callable[[int, int], int]]] = ARITHMETIC | BITWISE | {"**": _power}
 _OF_INTEGERS: Final = (Rule.CHOICE, Rule.MAGNITUDE, Rule.WHOLE)
 _PYTHON: Final = {key: row.python for key, row in ROWS.items() if row.python is not None}
 _CALLS: Final[dict[str, Callable[..., int]]] = {
@@ -104,9 +96,9 @@ def constant_value(expr: ir.Expr, reporter: Reporter | None = None, body: ir.Blo
             pass
         case ir.Constant(value=number):
             value = int(number)
-        case ir.Binary(op=op) if op in _BINARY and not (op in ("<<", ">>") and numbers[1] >= _BITS):
-            value = _computed(_BINARY[op], numbers)
-        case ir.Unary(op=op) if op in UNARY:
+        case ir.Binary(op=op) if not (OPERATORS[op].family is Family.SHIFT and numbers[1] >= _BITS):
+            value = _computed(OPERATORS[op].fold or OPERATORS[op].compute, numbers)
+        case ir.Unary(op="-" | "+" | "~" as op):
             value = _computed(UNARY[op], numbers)
         case ir.Call(function=function) if function in _CALLS:
             value = _computed(_CALLS[function], numbers)
@@ -120,8 +112,8 @@ def constant_value(expr: ir.Expr, reporter: Reporter | None = None, body: ir.Blo
 
 def _is_natural(expr: ir.Expr, value: int) -> bool:
     """True for an integer beyond an int64 that `widen_naturals` computes in uint64."""
-    is_exact = isinstance(expr, ir.Constant) or (isinstance(expr, ir.Binary) and expr.op in _NATURAL)
-    return is_exact and _HIGH < value <= _UNSIGNED
+    is_modular = isinstance(expr, ir.Binary) and expr.op != "-" and OPERATORS[expr.op].is_modular
+    return (is_modular or isinstance(expr, ir.Constant)) and _HIGH < value <= _UNSIGNED
 
 
 def _float_constant(expr: ir.Expr) -> float | None:

@@ -17,10 +17,10 @@ from py2cu.analysis.ranges import Ranges
 from py2cu.builtins import ROWS, Bound
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.intervals import Range
+from py2cu.ir.operators import OPERATORS
 
 _NARROW: Final = 32  # bits: integers of fewer are narrow
 _LONGEST: Final = 64  # a greater shift or exponent leaves every narrow dtype alike
-_WRAPPING: Final = frozenset(["+", "-", "*", "**", "<<", "//"])  # `//`: -128 // -1 of an int8
 
 
 def narrow_dtype(expr: ir.Expr) -> DType | None:
@@ -38,7 +38,7 @@ class NarrowRanges(Ranges):
     def leaves_dtype(self, expr: ir.Expr, dtype: DType) -> bool:
         """True for an operation whose result may be outside `dtype`, its own."""
         match expr:
-            case ir.Binary(op=op) if op in _WRAPPING:
+            case ir.Binary(op=op) if OPERATORS[op].may_leave:
                 pass
             case ir.Unary(op="-"):
                 pass

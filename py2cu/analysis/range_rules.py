@@ -14,8 +14,8 @@ from py2cu.analysis.promotion import represents
 from py2cu.builtins import Bound, Builtin, Rule, row_behind
 from py2cu.dtypes import BF16, F16, F32, F64, Kind
 from py2cu.ir.intervals import ANYTHING, Range, SymbolicBound, constant, larger, plus, times
+from py2cu.ir.operators import OF_HELPERS
 
-_OPERATORS: Final = {"floor_div": "//", "floor_mod": "%", "int_pow": "**"}  # helpers that stand for operators
 TRUTH: Final = Range(0, 1, {(): 1})
 
 
@@ -73,9 +73,9 @@ def range_of_binary(expr: ir.Binary[ir.Expr], a: Range, b: Range) -> Range:
 def range_of_call(expr: ir.Call, args: list[Range]) -> Range:
     """The range of a builtin or helper whose arguments have the ranges `args`."""
     match expr.function:
-        case "floor_div" | "floor_mod" | "int_pow" as helper:
+        case helper if helper in OF_HELPERS:
             left, right = expr.args
-            return range_of_binary(ir.Binary(_OPERATORS[helper], left, right, type=expr.type), *args)
+            return range_of_binary(ir.Binary(OF_HELPERS[helper], left, right, type=expr.type), *args)
         case "ceil_div":
             is_natural = args[0].is_natural and args[1].is_natural
             return Range(0 if is_natural else -math.inf, args[0].high if is_natural else math.inf, args[0].reach)

@@ -13,6 +13,7 @@ from typing import Final
 from py2cu import ir
 from py2cu.diagnostics import InternalError
 from py2cu.dtypes import Kind
+from py2cu.ir.operators import OPERATORS
 from py2cu.ir.visit import all_expressions, blocks, statements
 from py2cu.source import Span
 
@@ -101,7 +102,7 @@ def _is_lowered(function: ir.Kernel, _: ir.Kernel) -> Broken:
         return len(access.indices) == 1 or function.keeps_subscripts(access.array)
 
     for node in all_expressions(function.body):
-        if isinstance(node, ir.Binary) and node.op in ("//", "**"):
+        if isinstance(node, ir.Binary) and node.op != OPERATORS[node.op].c:
             yield f"`{node.op}` was not lowered", node.span
         if isinstance(node, ir.TupleItem) and not node.field:
             yield "an item of a tuple has no field", node.span

@@ -87,7 +87,7 @@ MUTATIONS: Final = (
     *_rule(
         "elements wrap",
         (
-            "if isinstance(type_, ir.ElementType) and type_.dtype.kind is Kind.INT and expr.op in WRAPPING:",
+            "if isinstance(type_, ir.ElementType) and type_.dtype.kind is Kind.INT and OPERATORS[expr.op].wrapping:",
             "if False:",
             "cpu:integer_wrap",
         ),
@@ -366,7 +366,7 @@ MUTATIONS: Final = (
         ),
         ("is_one = isinstance(a, ir.Name) and", "is_one = False and", "cpu:tuples_compared.greatest"),
         (
-            "ir.Constant(FUNCTIONS[op](len(some), len(others)), span)",
+            "ir.Constant(COMPARISONS[op](len(some), len(others)), span)",
             "ir.Constant(True, span)",
             "cpu:tuples_compared.compared",
         ),

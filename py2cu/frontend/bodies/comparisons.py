@@ -20,9 +20,10 @@ from py2cu.frontend.bodies.none_tests import read_none_test
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.values import open_tuple, read_display, settle
-from py2cu.frontend.names.operators import COMPARISONS, FUNCTIONS
+from py2cu.frontend.names.operators import SYMBOLS
 from py2cu.frontend.names.syntax import is_starred, named_in, source_text
 from py2cu.frontend.rewrites.comparisons import rewrite_comparison
+from py2cu.ir.operators import COMPARISONS
 from py2cu.source import Span
 
 _LATER = "it is computed only where the comparison before it holds"
@@ -63,13 +64,13 @@ def _read_link(
                 [_compare("==", left, value, span) for value in values],
             )
             return (is_in if symbol is cst.In else ir.Unary("not", is_in, span)), left
-    if symbol not in COMPARISONS:
+    if symbol not in SYMBOLS:
         what = "kernels compare with == != < <= > >=, and with `in` a tuple"
         value = scope.reporter.file.quote(left.span)
         scope.error("P103", what, target, f"`{rewrite_comparison(value, target, scope.environment)}`")
         return ir.Constant(False, span), left
     right = settle(open_tuple(read(target.comparator), target.comparator, scope), scope)
-    return _compare(COMPARISONS[symbol], left, right, span), right
+    return _compare(SYMBOLS[symbol], left, right, span), right
 
 
 def _compare(op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
@@ -93,7 +94,7 @@ def _equal(op: str, some: Sequence[ir.Expr], others: Sequence[ir.Expr], span: Sp
 def _ordered(op: str, some: Sequence[ir.Expr], others: Sequence[ir.Expr], span: Span) -> ir.Expr:
     """Lexicographic order: the first items that differ decide, else the lengths."""
     if not some or not others:
-        return ir.Constant(FUNCTIONS[op](len(some), len(others)), span)
+        return ir.Constant(COMPARISONS[op](len(some), len(others)), span)
     (a, *some_behind), (b, *others_behind) = some, others
     if not some_behind and not others_behind:
         return _compare_items(op, a, b, span)

@@ -32,7 +32,7 @@ from py2cu.frontend.bodies.tables import constant_value, read_indices, read_look
 from py2cu.frontend.bodies.tuples.values import choose, read_display, read_item, settle
 from py2cu.frontend.bodies.views import View
 from py2cu.frontend.names.constants import Value, check_64_bits
-from py2cu.frontend.names.operators import BINARY, UNARY
+from py2cu.frontend.names.operators import SYMBOLS
 from py2cu.frontend.names.syntax import source_text
 from py2cu.frontend.rewrites.subscripts import rewrite_slices
 from py2cu.ir.complex_numbers import is_literal, literal
@@ -87,9 +87,9 @@ class ExpressionReader:
                 number := self.scope.environment.constant(node), complex
             ):
                 return literal(number, span)
-            case cst.BinaryOperation(left=left, operator=operator, right=right) if type(operator) in BINARY:
+            case cst.BinaryOperation(left=left, operator=operator, right=right) if type(operator) in SYMBOLS:
                 self.scope.report_flag(operator, left, right)
-                return ir.Binary(BINARY[type(operator)], self.read(left), self.read(right), span)
+                return ir.Binary(SYMBOLS[type(operator)], self.read(left), self.read(right), span)
             case cst.Integer():
                 return self._read_integer(node)
             case cst.Float():
@@ -102,7 +102,7 @@ class ExpressionReader:
                 return self._read_integer(inner, negative=True, place=node)
             case cst.UnaryOperation(operator=sign, expression=inner):
                 self.scope.report_flag(sign, inner)
-                return self._fold_sign(ir.Unary(UNARY[type(sign)], self.read(inner), span))
+                return self._fold_sign(ir.Unary(SYMBOLS[type(sign)], self.read(inner), span))
             case cst.BooleanOperation(left=left, operator=junction, right=right):
                 word = "and" if isinstance(junction, cst.And) else "or"
                 first = self.read(left)

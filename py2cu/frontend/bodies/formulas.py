@@ -12,7 +12,7 @@ from py2cu import ir
 from py2cu.builtins import CONSTANTS
 from py2cu.builtins.formulas import Formula
 from py2cu.builtins.registry import ARGUMENT, RESULT
-from py2cu.frontend.names.operators import OF_AST
+from py2cu.frontend.names.operators import SYMBOLS
 from py2cu.source import Span
 
 _FUNCTIONS: Final = {
@@ -62,21 +62,21 @@ class _Expansion:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
                 return ir.Constant(-value, self.span, text=repr(-value))
             case ast.UnaryOp(op=op, operand=operand):
-                return ir.Unary(OF_AST[type(op)], self.read(operand), self.span)
+                return ir.Unary(SYMBOLS[type(op)], self.read(operand), self.span)
             case ast.BinOp(left=left, op=op, right=right):
-                return ir.Binary(OF_AST[type(op)], self.read(left), self.read(right), self.span)
+                return ir.Binary(SYMBOLS[type(op)], self.read(left), self.read(right), self.span)
             case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[ast.Name(id=same)]) if (
                 name == same and self.is_written_out(name)
             ):
                 return ir.Constant(isinstance(op, ast.Eq), self.span)
             case ast.Compare(left=left, ops=[op], comparators=[right]):
-                return ir.Compare(OF_AST[type(op)], self.read(left), self.read(right), self.span)
+                return ir.Compare(SYMBOLS[type(op)], self.read(left), self.read(right), self.span)
             case ast.BoolOp(op=op, values=[left, right]) if self.read(right) == ir.Constant(
                 isinstance(op, ast.And), self.span
             ):
                 return self.read(left)
             case ast.BoolOp(op=op, values=[left, right]):
-                return ir.BoolOp(OF_AST[type(op)], self.read(left), self.read(right), self.span)
+                return ir.BoolOp(SYMBOLS[type(op)], self.read(left), self.read(right), self.span)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return ir.Select(self.read(test), self.read(body), self.read(orelse), self.span)
             case ast.Call(func=func, args=args):

@@ -23,7 +23,7 @@ from py2cu.frontend.bodies.sequences.unpacking import bind
 from py2cu.frontend.bodies.targets import TargetReader
 from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, describe_form, flatten
 from py2cu.frontend.declarations.annotations import AnnotationReader
-from py2cu.frontend.names.operators import AUGMENTED
+from py2cu.frontend.names.operators import SYMBOLS
 from py2cu.frontend.names.syntax import assigned_names, bound_by_blocks, inner_suites, name_nodes, nodes_in
 from py2cu.source import Span
 
@@ -241,7 +241,7 @@ class StatementReader:
         return (*before, ir.If(test, assigned(value.body), assigned(value.orelse), self._span(statement)))
 
     def _read_augmented(self, statement: cst.AugAssign) -> ir.Block:
-        operator = AUGMENTED.get(type(statement.operator))
+        operator = SYMBOLS.get(type(statement.operator))
         if operator is None:
             self.scope.error("P103", "this operator is not supported", statement, "multiply elements in a loop")
             return ()

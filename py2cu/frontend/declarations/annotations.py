@@ -23,7 +23,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BY_JAXTYPING, BY_NAME, GENERIC, DType, Kind, TypeVariable, find_dtype
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
-from py2cu.frontend.names.operators import IN_EXTENTS_OF_AST
+from py2cu.frontend.names.operators import SYMBOLS, is_in_extents
 from py2cu.frontend.names.syntax import is_named, source_text
 from py2cu.frontend.rewrites.annotations import dims_text
 from py2cu.source import Span
@@ -391,8 +391,8 @@ def _extent(node: ast.expr, span: Span) -> ir.DimExpr | None:
             return ir.Name(name, span, ir.PY_INT)
         case ast.BinOp(op=ast.FloorDiv() | ast.Mod(), right=ast.Constant(value=0)):
             return None
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in IN_EXTENTS_OF_AST:
+        case ast.BinOp(left=left, op=op, right=right) if is_in_extents(op):
             a, b = _extent(left, span), _extent(right, span)
-            return ir.Binary(IN_EXTENTS_OF_AST[type(op)], a, b, span, ir.PY_INT) if a and b else None
+            return ir.Binary(SYMBOLS[type(op)], a, b, span, ir.PY_INT) if a and b else None
         case _:
             return None

@@ -16,7 +16,7 @@ from py2cu import ir
 from py2cu.analysis.template_instances import instances
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.names.environment import Environment
-from py2cu.frontend.names.operators import IN_EXTENTS
+from py2cu.frontend.names.operators import SYMBOLS, is_in_extents
 from py2cu.frontend.names.syntax import Statement, assigned_names, is_named
 from py2cu.ir.abi.parameters import Constexpr
 from py2cu.ir.visit import walk
@@ -71,9 +71,9 @@ class ExtentReader:
                 return ir.Constant(constant, span, ir.PY_INT)
             case cst.Name(value=name) if name in self.constexprs:
                 return ir.Name(name, span, ir.PY_INT)
-            case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in IN_EXTENTS:
+            case cst.BinaryOperation(left=left, operator=sign, right=right) if is_in_extents(sign):
                 a, b = self.read(left, space, is_bound), self.read(right, space, is_bound)
-                return ir.Binary(IN_EXTENTS[type(sign)], a, b, span, ir.PY_INT) if a and b else None
+                return ir.Binary(SYMBOLS[type(sign)], a, b, span, ir.PY_INT) if a and b else None
             case _ if space is not ir.Space.SHARED or self.is_device:
                 return None
             case cst.Name(value=name) if name in self._definitions:

@@ -19,7 +19,8 @@ import libcst as cst
 from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType, Kind, find_dtype
-from py2cu.frontend.names.operators import COMPARE
+from py2cu.frontend.names.operators import SYMBOLS
+from py2cu.ir.operators import COMPARISONS
 from py2cu.live import is_integer_member
 from py2cu.source import Span
 
@@ -75,9 +76,9 @@ def as_float(text: str) -> float | None:
 def compare(signs: Iterable[cst.BaseCompOp], operands: Iterable[object]) -> bool | None:
     """The result of `a < b < c` for constants; None if it depends on an unknown operand."""
     for sign, (left, right) in zip(signs, pairwise(operands), strict=True):
-        if left is None or right is None or type(sign) not in COMPARE:
+        if left is None or right is None or type(sign) not in SYMBOLS:
             return None
-        result = _tried(COMPARE[type(sign)], left, right)
+        result = _tried(COMPARISONS[SYMBOLS[type(sign)]], left, right)
         if result is not True:
             return result if isinstance(result, bool) else None
     return True

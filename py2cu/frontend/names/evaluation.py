@@ -23,8 +23,9 @@ from py2cu.builtins import CONSTANTS
 from py2cu.dtypes import DType
 from py2cu.frontend.names import constants as evaluate
 from py2cu.frontend.names.constants import Real, Value, as_constants
-from py2cu.frontend.names.operators import COMPUTE_BINARY, COMPUTE_UNARY
+from py2cu.frontend.names.operators import SYMBOLS
 from py2cu.frontend.names.syntax import dotted
+from py2cu.ir.operators import OPERATORS, UNARY
 from py2cu.live import frozen, is_integer_member, is_library, live_attribute
 
 MAX_STEPS: Final = 300  # the longest chain of definitions that is evaluated
@@ -75,9 +76,9 @@ class Evaluator:
             case cst.Name(value="True" | "False"):
                 return node.value == "True"
             case cst.UnaryOperation(operator=sign, expression=inner):
-                return evaluate.compute(COMPUTE_UNARY[type(sign)], value(inner))
-            case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in COMPUTE_BINARY:
-                return evaluate.compute_or_join(COMPUTE_BINARY[type(sign)], value(left), value(right))
+                return evaluate.compute(UNARY[SYMBOLS[type(sign)]], value(inner))
+            case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in SYMBOLS:
+                return evaluate.compute_or_join(OPERATORS[SYMBOLS[type(sign)]].compute, value(left), value(right))
             case cst.Comparison(left=left, comparisons=rest):
                 operands = [value(left), *(value(each.comparator) for each in rest)]
                 return evaluate.compare([each.operator for each in rest], operands)

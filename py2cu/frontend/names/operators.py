@@ -1,49 +1,41 @@
-"""The classes of Python's operators in LibCST and in `ast`: the text of each, and the function that computes it."""
+"""The classes of Python's operators in LibCST and in `ast`, by the symbol: `ir/operators.py` says what it means."""
 
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import libcst as cst
 
-from py2cu.ir import operators
+from py2cu.ir.operators import OPERATORS
 
-_BINARY: Final[list[tuple[str, type[cst.BaseBinaryOp], type[ast.AST]]]] = [
-    ("+", cst.Add, ast.Add), ("-", cst.Subtract, ast.Sub), ("*", cst.Multiply, ast.Mult), ("/", cst.Divide, ast.Div),
-    ("//", cst.FloorDivide, ast.FloorDiv), ("%", cst.Modulo, ast.Mod), ("**", cst.Power, ast.Pow),
-    ("&", cst.BitAnd, ast.BitAnd), ("|", cst.BitOr, ast.BitOr), ("^", cst.BitXor, ast.BitXor),
-    ("<<", cst.LeftShift, ast.LShift), (">>", cst.RightShift, ast.RShift),
-]  # fmt: skip
-_UNARY: Final[list[tuple[str, type[cst.BaseUnaryOp], type[ast.AST]]]] = [
-    ("-", cst.Minus, ast.USub), ("+", cst.Plus, ast.UAdd), ("~", cst.BitInvert, ast.Invert), ("not", cst.Not, ast.Not),
-]  # fmt: skip
-_COMPARISONS: Final[list[tuple[str, type[cst.BaseCompOp], type[ast.AST]]]] = [
-    ("==", cst.Equal, ast.Eq), ("!=", cst.NotEqual, ast.NotEq), ("<", cst.LessThan, ast.Lt),
-    ("<=", cst.LessThanEqual, ast.LtE), (">", cst.GreaterThan, ast.Gt), (">=", cst.GreaterThanEqual, ast.GtE),
-]  # fmt: skip
-FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
-    **operators.ARITHMETIC, **operators.BITWISE, "/": operator.truediv, "**": operator.pow,
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-"""Python's binary operators and comparisons, by their text."""
+_NODES: Final[dict[str, tuple[type, ...]]] = {
+    "+": (cst.Add, cst.AddAssign, cst.Plus, ast.Add, ast.UAdd),
+    "-": (cst.Subtract, cst.SubtractAssign, cst.Minus, ast.Sub, ast.USub),
+    "*": (cst.Multiply, cst.MultiplyAssign, ast.Mult),
+    "/": (cst.Divide, cst.DivideAssign, ast.Div),
+    "//": (cst.FloorDivide, cst.FloorDivideAssign, ast.FloorDiv),
+    "%": (cst.Modulo, cst.ModuloAssign, ast.Mod),
+    "**": (cst.Power, cst.PowerAssign, ast.Pow),
+    "&": (cst.BitAnd, cst.BitAndAssign, ast.BitAnd),
+    "|": (cst.BitOr, cst.BitOrAssign, ast.BitOr),
+    "^": (cst.BitXor, cst.BitXorAssign, ast.BitXor),
+    "<<": (cst.LeftShift, cst.LeftShiftAssign, ast.LShift),
+    ">>": (cst.RightShift, cst.RightShiftAssign, ast.RShift),
+    "~": (cst.BitInvert, ast.Invert),
+    "not": (cst.Not, ast.Not),
+    "and": (ast.And,),
+    "or": (ast.Or,),
+    "==": (cst.Equal, ast.Eq),
+    "!=": (cst.NotEqual, ast.NotEq),
+    "<": (cst.LessThan, ast.Lt),
+    "<=": (cst.LessThanEqual, ast.LtE),
+    ">": (cst.GreaterThan, ast.Gt),
+    ">=": (cst.GreaterThanEqual, ast.GtE),
+}
+SYMBOLS: Final = {node: symbol for symbol, nodes in _NODES.items() for node in nodes}
 
-BINARY: Final = {node: text for text, node, _ in _BINARY}
-UNARY: Final = {node: text for text, node, _ in _UNARY}
-COMPARISONS: Final = {node: text for text, node, _ in _COMPARISONS}
-AUGMENTED: Final[dict[type[cst.BaseAugOp], str]] = {
-    getattr(cst, f"{node.__name__}Assign"): text for node, text in BINARY.items()
-}  # fmt: skip
-IN_EXTENTS: Final = {node: text for node, text in BINARY.items() if text in operators.ARITHMETIC}
-"""The operators that extents of arrays may have."""
 
-OF_AST: Final[dict[type[ast.AST], str]] = {
-    **{node: text for text, _, node in (*_BINARY, *_UNARY, *_COMPARISONS)}, ast.And: "and", ast.Or: "or"
-}  # fmt: skip
-IN_EXTENTS_OF_AST: Final = {node: text for text, _, node in _BINARY if text in operators.ARITHMETIC}
-
-COMPUTE_BINARY: Final = {node: FUNCTIONS[text] for node, text in BINARY.items()}
-COMPUTE_UNARY: Final = {node: {**operators.UNARY, "not": operator.not_}[text] for node, text in UNARY.items()}
-COMPARE: Final = {node: FUNCTIONS[text] for node, text in COMPARISONS.items()}
+def is_in_extents(sign: cst.BaseBinaryOp | ast.operator) -> bool:
+    """True for an operator that extents of arrays may have."""
+    return type(sign) in SYMBOLS and OPERATORS[SYMBOLS[type(sign)]].in_extents

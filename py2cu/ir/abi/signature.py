@@ -6,10 +6,9 @@ called without a translator.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from py2cu.dtypes import DType
 from py2cu.ir.abi.parameters import (
@@ -23,12 +22,9 @@ from py2cu.ir.abi.parameters import (
     Role,
     TupleParameter,
 )
+from py2cu.ir.operators import OPERATORS
 from py2cu.ir.types import PY_INT, ArrayType, Binary, Constant, DimExpr, Name, constant_extent
 from py2cu.records import record
-
-_OPERATORS: Final[dict[str, Callable[[int, int], int]]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
-}  # fmt: skip
 
 
 @record(frozen=True, slots=True)
@@ -244,7 +240,7 @@ def evaluate(expr: DimExpr, values: Mapping[str, int]) -> int:
             return values[name]
         case Binary(op=op, left=left, right=right):
             try:
-                return _OPERATORS[op](evaluate(left, values), evaluate(right, values))
+                return int(OPERATORS[op].compute(evaluate(left, values), evaluate(right, values)))
             except ZeroDivisionError:
                 raise ValueError("an extent is divided by zero") from None
         case _:

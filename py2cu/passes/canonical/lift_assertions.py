@@ -18,7 +18,7 @@ from py2cu import ir
 from py2cu.analysis.evaluation_order import acting_functions, asserting_functions, unordered_calls
 from py2cu.diagnostics import Reporter
 from py2cu.ir.names import free_name, names_in_scope
-from py2cu.ir.rewrite import map_children, rebuild_statements, with_fields
+from py2cu.ir.rewrite import map_children, map_expressions, rebuild_statements, with_fields
 from py2cu.ir.visit import children, expressions, walk
 from py2cu.source import Span
 
@@ -109,25 +109,5 @@ def _replaced(expr: ir.Expr, names: dict[Span, ir.Name]) -> ir.Expr:
 
 
 def _replaced_in(stmt: ir.Stmt, names: dict[Span, ir.Name]) -> ir.Stmt:
-    def new(expr: ir.Expr) -> ir.Expr:
-        return _replaced(expr, names)
-
-    match stmt:
-        case ir.Assign(value=value):
-            return with_fields(stmt, value=new(value))
-        case ir.Store(indices=indices, value=value):
-            return with_fields(stmt, indices=tuple(map(new, indices)), value=new(value))
-        case ir.ExprStmt(call=call):
-            return with_fields(stmt, call=map_children(call, new))
-        case ir.Return(value=value) if value is not None:
-            return with_fields(stmt, value=new(value))
-        case ir.If(test=test):
-            return with_fields(stmt, test=new(test), chained=False)
-        case ir.For(start=start, stop=stop, step=step):
-            return with_fields(stmt, start=new(start), stop=new(stop), step=new(step))
-        case ir.Print(values=values):
-            return with_fields(stmt, values=tuple(map(new, values)))
-        case ir.Assert(test=test):
-            return with_fields(stmt, test=new(test))
-        case _:
-            raise AssertionError(f"a call of a device function in {stmt}")
+    stmt = map_expressions(stmt, lambda expr: _replaced(expr, names))
+    return with_fields(stmt, chained=False) if isinstance(stmt, ir.If) else stmt

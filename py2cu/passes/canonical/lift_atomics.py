@@ -18,7 +18,7 @@ from py2cu import ir
 from py2cu.analysis.effects import is_wait
 from py2cu.diagnostics import Reporter
 from py2cu.ir.names import free_name, names_in_scope
-from py2cu.ir.rewrite import map_blocks, map_children, with_fields
+from py2cu.ir.rewrite import map_blocks, map_children, map_expressions, with_fields
 from py2cu.ir.visit import all_expressions, children, expressions, statements, walk
 from py2cu.source import Span
 
@@ -82,19 +82,15 @@ class _Lifting:
                 return with_fields(stmt, value=value, indices=tuple(places))
             case ir.If(test=test):
                 return with_fields(stmt, test=self.lifted(test), chained=False)
-            case ir.For(start=start, stop=stop, step=step):
-                start, stop, step = self.operands((start, stop, step))
-                return with_fields(stmt, start=start, stop=stop, step=step)
+            case ir.For() | ir.Sync() | ir.Print():
+                operands = iter(self.operands(expressions(stmt)))
+                return map_expressions(stmt, lambda _: next(operands))
             case ir.While(test=test) if self.acts_once(test):
                 return stmt
             case ir.While(test=test):
                 hint = "move it into the loop: `while True:`, then `if …: break`"
                 self.refuse(test, "must be alone in the test of a loop", hint)
                 return stmt
-            case ir.Sync(args=args):
-                return with_fields(stmt, args=self.operands(args))
-            case ir.Print(values=values):
-                return with_fields(stmt, values=self.operands(values))
             case ir.Assert(test=test, values=values):
                 return with_fields(stmt, test=self.lifted(test), values=self.operands(values))
             case _:

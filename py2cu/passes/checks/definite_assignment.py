@@ -11,7 +11,7 @@ from typing import assert_never
 
 from py2cu import ir
 from py2cu.diagnostics import Related, Reporter
-from py2cu.ir.operators import ARITHMETIC, EXACT
+from py2cu.ir.operators import OPERATORS, Family
 from py2cu.ir.visit import expressions, statements, walk
 from py2cu.source import Span
 
@@ -184,8 +184,8 @@ def _integer(bound: ir.Expr) -> int | None:
     match bound:
         case ir.Constant(value=value) if isinstance(value, int):
             return value
-        case ir.Binary(op=op, left=left, right=right) if op in EXACT:
+        case ir.Binary(op=op, left=left, right=right) if OPERATORS[op].family is Family.RING:
             a, b = _integer(left), _integer(right)
-            return None if a is None or b is None else int(ARITHMETIC[op](a, b))
+            return None if a is None or b is None else int(OPERATORS[op].compute(a, b))
         case _:
             return None

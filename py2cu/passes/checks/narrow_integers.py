@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from py2cu import ir
 from py2cu.analysis.argument_ranges import functions_with_ranges
@@ -21,11 +20,10 @@ from py2cu.analysis.narrow_ranges import NarrowRanges, narrow_dtype
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType, Kind
+from py2cu.ir.operators import OPERATORS
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.visit import all_expressions, children, expressions, statements
 from py2cu.source import SourceFile, Span
-
-_LOW_BITS: Final = frozenset("+-*|^")  # the low bits of the result depend on the low bits of both operands alone
 
 
 def warn_narrow_integers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -71,10 +69,10 @@ class _Warner:
             case ir.Binary(op="&", left=left, right=right):
                 mask = right if operand is left else left
                 return is_modular or self.ranges.of(mask).is_natural
-            case ir.Binary(op=op) if op in _LOW_BITS:
-                return is_modular
-            case ir.Binary(op="<<" | "**", left=left) if operand is left:
-                return is_modular
+            case ir.Binary(op="<<" | "**", left=left):
+                return is_modular and operand is left
+            case ir.Binary(op=op):
+                return is_modular and OPERATORS[op].is_modular
             case ir.Unary(op="-" | "+" | "~") | ir.Select():
                 return is_modular and operand.type == expr.type
             case ir.Convert(type=ir.ElementType(dtype=target), explicit=True):

@@ -230,21 +230,12 @@ class _Predication:
 
     def statement(self, stmt: ir.Stmt, known: frozenset[UpperBound]) -> ir.Block:
         """One statement, guarded as a whole, or with its reads predicated."""
-
-        def change(expr: ir.Expr) -> ir.Expr:
-            return self.expression(expr, known)
-
         match stmt:
             case ir.Store(span=span) | ir.ExprStmt(call=ir.DeviceCall(span=span) | ir.Atomic(span=span)) if self.limits(
                 span, known
             ):
                 return (self.guarded((stmt,), known),)
-            case ir.If(test=test) | ir.While(test=test):
-                stmt = with_fields(stmt, test=change(test))
-            case ir.For(start=start, stop=stop, step=step):
-                stmt = with_fields(stmt, start=change(start), stop=change(stop), step=change(step))
-            case _:
-                return (map_expressions(stmt, change),)
+        stmt = map_expressions(stmt, lambda expr: self.expression(expr, known))
         return (map_blocks(stmt, lambda block: self.block(block, known)),)
 
     def expression(self, expr: ir.Expr, known: frozenset[UpperBound]) -> ir.Expr:

@@ -24,6 +24,7 @@ from py2cu.analysis.effects import has_barrier
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.parameters import Guard, IndexParameter
 from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.operators import OPERATORS
 from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
 from py2cu.ir.visit import walk
 from py2cu.passes.guards.early_return import guard_statement
@@ -43,7 +44,7 @@ def _as_c(expr: ir.Expr) -> ir.Expr:
     """Indices and extents are `index_t`; they are not negative, so C divides them as Python does."""
     if isinstance(expr, ir.Binary | ir.Constant | ir.Name):
         expr = replace(expr, type=ir.INDEX)
-    return replace(expr, op="/") if isinstance(expr, ir.Binary) and expr.op == "//" else expr
+    return replace(expr, op=OPERATORS[expr.op].c) if isinstance(expr, ir.Binary) else expr
 
 
 def without_indices(kernel: ir.Kernel) -> ir.Kernel:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
-from typing import Final
 
 from py2cu import ir
 from py2cu.analysis.account import elided_in
@@ -22,15 +21,12 @@ from py2cu.builtins.atomics import ATOMICS, atomic_helper
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I16, I32, DType, Kind
 from py2cu.ir.intervals import Range
+from py2cu.ir.operators import OPERATORS
 from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
 from py2cu.ir.visit import names_in, walk
 from py2cu.passes.lowering.calls import CallLowering
 from py2cu.passes.lowering.conversions import ConversionLowering, is_generic, nonzero, strip_wrap, to_signed, wrapping
 from py2cu.passes.lowering.required_helpers import RequiredHelpers
-
-WRAPPING: Final = {"+": "wrapping_add", "-": "wrapping_sub", "*": "wrapping_mul"}
-# For type variables that may be integers or floats.
-ELEMENTWISE: Final = {"+": "add_elements", "-": "subtract_elements", "*": "multiply_elements"}
 
 
 def lower_semantics(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -127,8 +123,8 @@ class _Lowering:
         match expr.op:
             case "//" | "%":
                 if a.is_natural and b.is_natural and not is_generic(type_):
-                    return replace(expr, op="/" if expr.op == "//" else "%")
-                return self.helper("floor_div" if expr.op == "//" else "floor_mod", expr)
+                    return replace(expr, op=OPERATORS[expr.op].c)
+                return self.helper(OPERATORS[expr.op].helper, expr)
             case "**":
                 return self.power(expr)
             case ">>":
@@ -139,7 +135,7 @@ class _Lowering:
                 expr = replace(expr, left=to_signed(expr.left), right=to_signed(expr.right))
             case "+" | "*" | "&" | "|" | "^" if not (a.is_natural and b.is_natural):
                 expr = replace(expr, left=to_signed(expr.left), right=to_signed(expr.right))
-        if isinstance(type_, ir.ElementType) and type_.dtype.kind is Kind.INT and expr.op in WRAPPING:
+        if isinstance(type_, ir.ElementType) and type_.dtype.kind is Kind.INT and OPERATORS[expr.op].wrapping:
             return self.wrap(expr, type_)
         return expr
 
@@ -162,15 +158,15 @@ class _Lowering:
         """Element arithmetic wraps at its dtype. A cast wraps narrow types, which C computes in `int`; a helper wraps
         where `int` or `int64_t` itself may overflow, which C++ leaves undefined.
         """
-        dtype = type_.dtype
+        dtype, operator = type_.dtype, OPERATORS[expr.op]
         if dtype.variable is not None:
-            return self.helper((ELEMENTWISE if dtype.variable.is_mixed else WRAPPING)[expr.op], expr)
+            return self.helper(operator.elementwise if dtype.variable.is_mixed else operator.wrapping, expr)
         if is_wide_unsigned(dtype):
             return expr
         if not self.may_overflow(expr, dtype):
             return expr
         if dtype.bits == 64 or self.may_overflow(expr, I32) or (dtype is I16 and expr.op in "+-"):
-            return self.helper(WRAPPING[expr.op], expr)
+            return self.helper(operator.wrapping, expr)
         return wrapping(replace(expr, left=self.chained(expr.left), right=self.chained(expr.right)))
 
     def chained(self, operand: ir.Expr) -> ir.Expr:
@@ -197,11 +193,9 @@ class _Lowering:
     def float_binary(self, expr: ir.Binary[ir.Expr]) -> ir.Expr:
         match expr.op:
             case "+" | "-" | "*" if is_mixed(expr.type):
-                return self.helper(ELEMENTWISE[expr.op], expr)
-            case "//":
-                return self.helper("floor_div", expr)
-            case "%":
-                return self.helper("floor_mod", expr)
+                return self.helper(OPERATORS[expr.op].elementwise, expr)
+            case "//" | "%":
+                return self.helper(OPERATORS[expr.op].helper, expr)
             case "**" if (
                 not is_generic(expr.type)
                 and isinstance(expr.right, ir.Constant)
@@ -216,17 +210,11 @@ class _Lowering:
 
     def complex_binary(self, expr: ir.Binary[ir.Expr]) -> ir.Expr:
         """C++ adjusts infinite products and quotients, Python and torch do not: helpers compute plain formulas."""
-        match expr.op:
-            case "*":
-                return self.helper("complex_mul", expr)
-            case "/":
-                return self.helper("complex_div", expr)
-            case "**" if expr.right == ir.Constant(2, type=ir.PY_INT) and _may_repeat(expr.left):
-                return self.helper("complex_mul", replace(expr, right=expr.left))
-            case "**":
-                return self.helper("complex_pow", expr)
-            case _:
-                return expr
+        is_square = expr.op == "**" and expr.right == ir.Constant(2, type=ir.PY_INT)
+        if is_square and _may_repeat(expr.left):
+            expr = replace(expr, op="*", right=expr.left)
+        helper = OPERATORS[expr.op].of_complex
+        return self.helper(helper, expr) if helper else expr
 
     def power(self, expr: ir.Binary[ir.Expr]) -> ir.Expr:
         """A whole number to a power that is not negative."""

@@ -20,13 +20,11 @@ from py2cu.builtins.atomics import ATOMICS
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BOOL, DEFAULT_FLOAT, Kind
 from py2cu.ir.names import list_elements
+from py2cu.ir.operators import OPERATORS, Family
 from py2cu.ir.rewrite import with_fields
 from py2cu.passes.typing.calls import CallTyper
 from py2cu.passes.typing.join import constant_number, known, scalar
 from py2cu.passes.typing.path_sensitive_types import from_call, reaching_types
-
-ARITHMETIC = frozenset(["+", "-", "*", "/", "//", "%", "**"])
-SHIFTS = frozenset(("<<", ">>"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +209,11 @@ class ExpressionTyper(CallTyper):
         kinds = {ir.kind_of(scalar(left)), ir.kind_of(scalar(right))}
         if expr.op == "**" and Kind.COMPLEX in kinds:
             return with_fields(expr, left=left, right=right, type=left.type)
-        logical = expr.op in ["&", "|", "^"]
+        operator = OPERATORS[expr.op]
+        logical = operator.family is Family.LOGICAL
         if not (logical and kinds == {Kind.BOOL}):
             left, right = self.promote_bool(left), self.promote_bool(right)
-        if expr.op not in ARITHMETIC and Kind.FLOAT in kinds:
+        if operator.is_bitwise and Kind.FLOAT in kinds:
             real = left if ir.kind_of(scalar(left)) is Kind.FLOAT else right
             message = f"`{expr.op}` works on whole numbers, not on {real.type}"
             hint = f"truncate it first: `int({self.quote(real)})`"
@@ -235,7 +234,7 @@ class ExpressionTyper(CallTyper):
             self.error("P307", message, expr.span, f"cast one: `int({self.quote(left)})`", self.origins(left, right))
         integers = ir.kind_of(type_) < Kind.FLOAT
         if (
-            expr.op in ("//", "%", "/")
+            operator.family is Family.QUOTIENT
             and (integers or type_ == ir.PY_FLOAT)
             and constant_number(ir.unconverted(right)) == 0
         ):
@@ -249,7 +248,7 @@ class ExpressionTyper(CallTyper):
     def check_shift(self, expr: ir.Binary[ir.Expr], left: ir.Expr, right: ir.Expr, type_: ir.ScalarType) -> None:
         """Refuse a shift by a constant that C++ leaves undefined."""
         bits = type_.dtype.bits if isinstance(type_, ir.ElementType) else 64
-        number = constant_number(ir.unconverted(right)) if expr.op in SHIFTS else None
+        number = constant_number(ir.unconverted(right)) if OPERATORS[expr.op].family is Family.SHIFT else None
         if number is not None and not 0 <= number < bits:
             self.error(
                 "P307",

@@ -20,13 +20,12 @@ from py2cu.analysis.promotion import as_float, constant_as, constant_type, join,
 from py2cu.dtypes import F32, F64, DType, Kind
 from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.names import list_elements
-from py2cu.ir.operators import ARITHMETIC, EXACT
+from py2cu.ir.operators import OPERATORS, Family
 from py2cu.ir.visit import children
 
 Number: TypeAlias = bool | int | float
 
 _FLOAT64: Final = ir.ElementType(F64)
-_ZERO_STAYS: Final = frozenset(["*", "/", "//", "%", "&", "<<", ">>"])
 
 
 def paths_of(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> frozenset[ir.ScalarType | Number]:
@@ -262,13 +261,12 @@ def _constant_differs(op: str, value: Number, type_: ir.ElementType, others: tup
     if not others:
         return op in "-~" and not represents(dtype, -value if op == "-" else ~int(value))
     if not all(isinstance(other, ir.Constant) for other in others):
-        return not _is_wide(dtype) and not (value == 0 and op in _ZERO_STAYS)
-    if op not in EXACT:
+        return not _is_wide(dtype) and not (value == 0 and op in OPERATORS and OPERATORS[op].zero_stays)
+    if op not in OPERATORS or OPERATORS[op].family is not Family.RING:
         return False
+    compute = OPERATORS[op].compute
     (other,) = (other for other in others if isinstance(other, ir.Constant))
-    exact = ARITHMETIC[op](value, other.value)
+    exact = compute(value, other.value)
     if dtype.kind is Kind.INT:
         return not represents(dtype, exact) or (exact < 0 and not dtype.signed)
-    return as_float(dtype, exact) != as_float(
-        dtype, ARITHMETIC[op](as_float(dtype, value), as_float(dtype, other.value))
-    )
+    return as_float(dtype, exact) != as_float(dtype, compute(as_float(dtype, value), as_float(dtype, other.value)))

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, SupportsIndex
 
+from py2cu.ir.operators import OPERATORS
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.rounding import as_float
 
@@ -20,10 +21,7 @@ LONG_BITS: Final = 64
 BEYOND_64_BITS: Final = "a Python integer leaves 64 bits"
 _ROUNDED: Final = "a Python integer is rounded when it is converted to float64"
 
-SYMBOLS: Final = {
-    "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "pow": "**", "lshift": "<<", "rshift": ">>",
-    "and": "&", "or": "|", "xor": "^", "truediv": "/",
-}  # fmt: skip
+SYMBOLS: Final = {row.name: row.symbol for row in OPERATORS.values()}
 
 
 class CheckedInt(int):

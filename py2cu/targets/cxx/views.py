@@ -11,6 +11,7 @@ from typing import Final
 
 from py2cu import ir
 from py2cu.dtypes import DType
+from py2cu.ir.operators import OPERATORS
 from py2cu.passes.lowering.widen_halves import ROUND_TO
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import FunctionView
@@ -344,8 +345,7 @@ def extent_text(expr: ir.Expr, kernel: ir.Kernel, outer: int = 0) -> str:
             return f"-{extent_text(operand, kernel, 3)}"
         case ir.Binary(op=op, left=left, right=right):
             rank = 1 if op in "+-" else 2
-            sign = "/" if op == "//" else op
-            text = f"{extent_text(left, kernel, rank)} {sign} {extent_text(right, kernel, rank + 1)}"
+            text = f"{extent_text(left, kernel, rank)} {OPERATORS[op].c} {extent_text(right, kernel, rank + 1)}"
             return f"({text})" if rank < outer else text
         case _:
             raise AssertionError(expr)

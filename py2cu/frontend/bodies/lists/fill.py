@@ -38,15 +38,13 @@ from py2cu.frontend.bodies.sequences.reader import SequenceReader
 from py2cu.frontend.bodies.tables import MAX_NUMBERS, Read, constant_value, find_row
 from py2cu.frontend.bodies.targets import TargetReader
 from py2cu.frontend.bodies.views import ZERO, View, plus, times
-from py2cu.frontend.names.operators import IN_EXTENTS
 from py2cu.frontend.names.syntax import is_named, nodes_in, source_text
-from py2cu.ir.operators import ARITHMETIC
+from py2cu.ir.operators import OPERATORS, Family
 from py2cu.ir.visit import is_duplicable
 from py2cu.source import Span
 
 Indices = tuple[ir.Expr, ...]
 Filled = tuple[Indices, ir.Block]  # the extents of a list, and the statements that store its elements
-_EXTENT_OPERATORS = frozenset(IN_EXTENTS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +367,7 @@ class _Filler:
                 return self._fixed(self.scope.arrays[array].dims[axis])
             case ir.Name(id=name) if name in self.scope.declarations.extents.constexprs:
                 return replace(value, type=ir.PY_INT)
-            case ir.Binary(op=op, left=left, right=right) if op in _EXTENT_OPERATORS:
+            case ir.Binary(op=op, left=left, right=right) if OPERATORS[op].in_extents:
                 return self._combined(op, self._fixed(left), self._fixed(right))
             case _:
                 return None
@@ -379,8 +377,8 @@ class _Filler:
             case (None, _) | (_, None):
                 return None
             case ir.Constant(value=int(a)), ir.Constant(value=int(b)):
-                is_defined = b != 0 or op not in ("//", "%")
-                return self._constant(ARITHMETIC[op](a, b)) if is_defined else None
+                is_defined = b != 0 or OPERATORS[op].family is not Family.QUOTIENT
+                return self._constant(OPERATORS[op].compute(a, b)) if is_defined else None
             case _:
                 assert left is not None
                 assert right is not None

@@ -17,7 +17,7 @@ from py2cu.frontend.bodies.hoisting import Operand
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.forms import describe_form, numbers_of, shape
-from py2cu.ir.operators import ARITHMETIC
+from py2cu.ir.operators import OPERATORS
 from py2cu.ir.visit import is_duplicable, walk
 from py2cu.source import Span
 
@@ -177,7 +177,7 @@ def _bounds(index: ir.Expr, scope: Scope) -> tuple[int, int] | None:
             a, b = _bounds(left, scope), _bounds(right, scope)
             if a is None or b is None:
                 return None
-            results = [ARITHMETIC[op](one, other) for one in a for other in b]
+            results = [OPERATORS[op].compute(one, other) for one in a for other in b]
             return int(min(results)), int(max(results))
         case _:
             return None
