@@ -260,12 +260,12 @@ MUTATIONS: Final = (
     *_rule(
         "calls that do something are made once, in order",
         (
-            "if names & changed or (acts and names & read):",
-            "if names & changed and not acts:",
+            "if (effect.reads | effect.loads) & changed or effect.stores & (changed | read):",
+            "if (effect.reads | effect.loads) & changed and not effect.stores:",
             "cpu:acting_calls.swapped",
         ),
         (
-            "if at in early or any(touched[at].meets(other) for other in later):",
+            "if at in early or not all(commute(effects[at], other) for other in later):",
             "if at in early:",
             "cpu:acting_calls.before_others",
         ),
@@ -491,7 +491,7 @@ MUTATIONS: Final = (
             "pass",
             "cpu:tuples",
         ),
-        ("shown | {*names_in(value)}, shown, any(", "frozenset(names_in(value)), shown, any(", "cpu:tuples"),
+        ("(effect.reads | effect.loads) & changed or", "effect.reads & changed or", "cpu:tuples"),
     ),
     *_rule(
         "min, max, abs, round",
@@ -1525,8 +1525,8 @@ MUTATIONS: Final = (
         ("return node.array not in self.only_read", "return False", "cpu:atomics_inside.alone"),
         ("places = tuple(self.snapshot(index) for", "places = tuple(self.lifted(index) for", "kept:atomics_inside"),
         (
-            "if isinstance(node, ir.Load | ir.Atomic)}\n        arrays |=",
-            "if isinstance(node, ir.Load)}\n        arrays |=",
+            "if isinstance(each, ir.Store | ir.Atomic)),",
+            "if isinstance(each, ir.Store)),",
             "cpu:atomics_inside.alone",
         ),
         ("if acts and len(self.statement.targets) > 1", "if False", "cpu:atomics_inside.alone"),
