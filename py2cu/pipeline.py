@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, product
 from pathlib import PurePath
@@ -244,7 +244,9 @@ def _translate(
         raise TranslationError(reporter.sorted)
     finished = _finish(families, reporter)
     signatures = tuple(signature_of(family).called() for family in finished)
-    _check_backwards([source for source, _ in sources], signatures, reporter)
+    if module is not None and all(options is None for _, options in sources):  # a call checks its backwards itself
+        names = (source.function.name.value for source, _ in sources)
+        _check_backwards(module, dict(zip(names, signatures, strict=True)), reporter, values)
     name = spell_identifier(name)
     source_name = _printable(PurePath(reporter.file.name).name)
     texts: dict[TargetName, Artifacts] = {}
@@ -265,17 +267,28 @@ def _translate(
     )
 
 
-def _check_backwards(sources: Sequence[KernelSource], signatures: Sequence[Signature], reporter: Reporter) -> None:
-    """Check that every `@NAME.backward` fits the kernel NAME, if that kernel is translated, too.
+def _check_backwards(module: Module, chosen: Mapping[str, Signature], reporter: Reporter, values: Values) -> None:
+    """Check that every chosen `@NAME.backward` fits the kernel NAME of the file.
 
     Raises:
         TranslationError: one does not.
     """
-    forwards = [source.forward for source in sources]
-    for source, forward in zip(sources, signatures, strict=True):
-        attached = [each for each, node in zip(signatures, forwards, strict=True) if node is source.function]
-        for misfit in match_backwards(forward, attached).misfits:
-            reporter.error("P412", misfit.message, misfit.parameter.span, misfit.hint)
+
+    def signature(source: KernelSource) -> Signature | None:
+        if (name := source.function.name.value) in chosen:
+            return chosen[name]
+        own = Reporter(reporter.file)
+        family = compile_kernel(module, source, None, own, values)
+        return None if own.failed else signature_of(_finish((family,), own)[0]).called()
+
+    forwards = [source.forward for source in module.kernels]
+    for source in module.kernels:
+        attached = [each for each, to in zip(module.kernels, forwards, strict=True) if to is source.function]
+        if any(each.function.name.value in chosen for each in attached) and (forward := signature(source)):
+            backwards = [found for each in attached if (found := signature(each))]
+            for misfit in match_backwards(forward, backwards).misfits:
+                if backwards[misfit.place] in chosen.values():
+                    reporter.error("P412", misfit.message, misfit.parameter.span, misfit.hint)
     if reporter.failed:
         raise TranslationError(reporter.sorted)
 

@@ -78,6 +78,17 @@ def test_what_the_hints_say_is_translated(path: Path) -> None:
         assert rewritten.notes == ()
 
 
+def test_a_backward_that_is_translated_alone_is_refused_as_in_its_file() -> None:
+    path = FOLDER / "errors" / "backwards.case"
+    python, alone = sections(path).python, []
+    for name in re.findall(r"^def (\w+)", python, flags=re.MULTILINE):
+        try:
+            translate_file(SourceFile("case.py", python), name, ())
+        except TranslationError as error:
+            alone += error.diagnostics
+    assert render(sorted(alone, key=lambda each: each.span)) == sections(path).error
+
+
 def test_the_repr_of_an_error_is_no_copy_of_the_file() -> None:
     with pytest.raises(TranslationError) as caught:
         translate_file(SourceFile("case.py", "from py2cu import kernel\n@kernel\ndef f(x): pass\n"))

@@ -26,10 +26,10 @@ from py2cu.frontend.declarations.annotations import (
     TupleAnnotation,
     may_be_none,
 )
+from py2cu.frontend.hints.annotations import rewrite_parameter
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.defaults import DefaultReader
 from py2cu.frontend.names.syntax import all_parameters, is_named, nodes_in
-from py2cu.frontend.rewrites.annotations import rewrite_parameter
 from py2cu.frontend.source.imports import ImportedSources
 from py2cu.frontend.source.reader import KernelSource, Module
 from py2cu.ir.abi.parameters import (

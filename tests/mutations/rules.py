@@ -893,6 +893,11 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "backward kernels compute the gradients",
+        (
+            "any(each.function.name.value in chosen for each in attached)",
+            "source.function.name.value in chosen",
+            "tests/test_error_cases.py",
+        ),
         ("plain.clone(memory_format=torch.contiguous_format)", "plain", "tests/unit/call/test_gradients.py"),
         ("else gradient.contiguous()", "else gradient", "tests/unit/call/test_gradients.py"),
         (

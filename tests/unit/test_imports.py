@@ -39,12 +39,12 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "analysis": ABI | {"ir", "builtins"},
     "frontend.source": IR | {"deep_stack", "frontend.names", "function_text", "live"},
     "frontend.names": ABI | {"builtins", "ir", "live"},
-    "frontend.declarations": IR | {"frontend.names", "frontend.rewrites", "frontend.source"},
-    "frontend.rewrites": {"builtins", "frontend.names", "suggestions"},
+    "frontend.declarations": IR | {"frontend.hints", "frontend.names", "frontend.source"},
+    "frontend.hints": {"builtins", "frontend.names", "suggestions"},
     "frontend.bodies": IR
-    | {"frontend.declarations", "frontend.names", "frontend.rewrites", "frontend.source", "live"},
+    | {"frontend.declarations", "frontend.hints", "frontend.names", "frontend.source", "live"},
     "frontend": IR
-    | {"frontend.bodies", "frontend.declarations", "frontend.names", "frontend.rewrites", "frontend.source", "live"},
+    | {"frontend.bodies", "frontend.declarations", "frontend.hints", "frontend.names", "frontend.source", "live"},
     "passes": IR,
     "passes.canonical": IR,
     "passes.typing": IR,

@@ -32,8 +32,8 @@ from py2cu.frontend.bodies.tables import constant_value, find_row
 from py2cu.frontend.bodies.tuples.items import Item, as_item
 from py2cu.frontend.bodies.tuples.values import open_tuple
 from py2cu.frontend.bodies.views import View, is_fixed
+from py2cu.frontend.hints.targets import rewrite_names
 from py2cu.frontend.names.syntax import assigned_names, is_starred, nodes_in
-from py2cu.frontend.rewrites.targets import rewrite_names
 from py2cu.ir.visit import is_duplicable, walk
 from py2cu.source import Span
 

@@ -34,10 +34,10 @@ from py2cu.frontend.bodies.tuples.values import open_tuple
 from py2cu.frontend.bodies.views import ArrayArgument
 from py2cu.frontend.declarations.arguments import Argument
 from py2cu.frontend.declarations.array_declarations import EXAMPLES, MAKERS
+from py2cu.frontend.hints.calls import nearest_function, rewrite_call
 from py2cu.frontend.names.closures import free_variables, reached_functions
 from py2cu.frontend.names.constants import as_float
 from py2cu.frontend.names.syntax import all_parameters, named_in, nodes_in, source_text
-from py2cu.frontend.rewrites.calls import nearest_function, rewrite_call
 from py2cu.frontend.source.imports import DeviceFunction
 
 

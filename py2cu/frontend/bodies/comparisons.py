@@ -20,9 +20,9 @@ from py2cu.frontend.bodies.none_tests import read_none_test
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.values import open_tuple, read_display, settle
+from py2cu.frontend.hints.comparisons import rewrite_comparison
 from py2cu.frontend.names.operators import SYMBOLS
 from py2cu.frontend.names.syntax import is_starred, named_in, source_text
-from py2cu.frontend.rewrites.comparisons import rewrite_comparison
 from py2cu.ir.operators import COMPARISONS
 from py2cu.source import Span
 

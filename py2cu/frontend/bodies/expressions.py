@@ -31,10 +31,10 @@ from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import constant_value, read_indices, read_lookup
 from py2cu.frontend.bodies.tuples.values import choose, read_display, read_item, settle
 from py2cu.frontend.bodies.views import View
+from py2cu.frontend.hints.subscripts import rewrite_slices
 from py2cu.frontend.names.constants import Value, check_64_bits
 from py2cu.frontend.names.operators import SYMBOLS
 from py2cu.frontend.names.syntax import source_text
-from py2cu.frontend.rewrites.subscripts import rewrite_slices
 from py2cu.ir.complex_numbers import is_literal, literal
 from py2cu.ir.visit import walk
 from py2cu.source import Span

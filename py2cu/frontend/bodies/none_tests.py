@@ -10,8 +10,8 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.hints.annotations import dims_text
 from py2cu.frontend.names.syntax import is_named, source_text
-from py2cu.frontend.rewrites.annotations import dims_text
 
 
 def read_none_test(node: cst.Comparison, scope: Scope) -> ir.Expr | None:

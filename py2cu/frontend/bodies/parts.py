@@ -14,8 +14,8 @@ from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read, read_indices
 from py2cu.frontend.bodies.views import ZERO, View, count_back, is_negative, larger, plus, smaller
+from py2cu.frontend.hints.subscripts import rewrite_brackets, rewrite_slices
 from py2cu.frontend.names.syntax import is_starred, source_text
-from py2cu.frontend.rewrites.subscripts import rewrite_brackets, rewrite_slices
 
 
 @dataclass(frozen=True, slots=True)

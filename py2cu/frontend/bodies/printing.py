@@ -15,8 +15,8 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.expressions import ExpressionReader
+from py2cu.frontend.hints.format_strings import rewrite_format
 from py2cu.frontend.names.syntax import source_text
-from py2cu.frontend.rewrites.format_strings import rewrite_format
 
 _SPEC: Final = re.compile(
     r"(?P<align>[<>]?)(?P<sign>[-+ ]?)(?P<layout>0?\d{0,3}(?:\.\d{1,2})?)(?P<letter>[dxXofeEgG]?)"

@@ -17,9 +17,9 @@ from py2cu import ir
 from py2cu.dtypes import BOOL, F64, I64
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.views import is_fixed, is_negative
+from py2cu.frontend.hints.subscripts import rewrite_brackets
 from py2cu.frontend.names.constants import Constants, Real, check_64_bits, numbers
 from py2cu.frontend.names.syntax import source_text
-from py2cu.frontend.rewrites.subscripts import rewrite_brackets
 from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.ir.visit import names_in
 from py2cu.source import Span

@@ -21,11 +21,11 @@ import libcst as cst
 from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BY_JAXTYPING, BY_NAME, GENERIC, DType, Kind, TypeVariable, find_dtype
+from py2cu.frontend.hints.annotations import dims_text
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import SYMBOLS, is_in_extents
 from py2cu.frontend.names.syntax import is_named, source_text
-from py2cu.frontend.rewrites.annotations import dims_text
 from py2cu.source import Span
 from py2cu.suggestions import did_you_mean
 

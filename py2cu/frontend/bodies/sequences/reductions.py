@@ -30,8 +30,8 @@ from py2cu.frontend.bodies.sequences.unrolling import read_unroll
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.items import Item
 from py2cu.frontend.bodies.views import ZERO, View
+from py2cu.frontend.hints.targets import unpacked_names
 from py2cu.frontend.names.syntax import source_text
-from py2cu.frontend.rewrites.targets import unpacked_names
 from py2cu.source import Span
 
 RESULTS: Final = {

@@ -15,7 +15,7 @@ from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences.kinds import Sequence
 from py2cu.frontend.bodies.tuples.items import Item, as_value
 from py2cu.frontend.bodies.views import View, larger, minus, smaller
-from py2cu.frontend.rewrites.targets import rewrite_names, unpacked_names
+from py2cu.frontend.hints.targets import rewrite_names, unpacked_names
 
 Bound = tuple[cst.BaseExpression, "ir.Expr | View"]  # a name or an element, and what it takes
 
