@@ -1,6 +1,6 @@
 """Python's operators on numbers, a row each: every table of operators in the compiler follows from these rows.
 
-The simulator takes their names from here, and what it checks from nowhere but itself.
+The simulator shares only their names: it computes by rules of its own.
 """
 
 from __future__ import annotations
@@ -15,40 +15,35 @@ _BITS: Final = 64
 
 
 class Family(enum.Enum):
-    RING = enum.auto()  # of integers: exact, and modular
-    QUOTIENT = enum.auto()
+    RING = enum.auto()  # `+`, `-`, `*`: integers make integers, exactly
+    QUOTIENT = enum.auto()  # `/`, `//`, `%`: not defined for a divisor of zero
     POWER = enum.auto()
-    LOGICAL = enum.auto()  # on each bit
-    SHIFT = enum.auto()
+    LOGICAL = enum.auto()  # `&`, `|`, `^`: whole numbers only, bit by bit; bools make a bool
+    SHIFT = enum.auto()  # `<<`, `>>`: whole numbers only
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A binary operator; the names of helpers are "" where there is none."""
+    """A binary operator. The last four are helpers, "" where there is none."""
 
     symbol: str
-    c: str  # C's operator that computes the same of natural numbers; "" for none
+    c: str  # C's operator with the same result for natural numbers; "" for none
     compute: Callable[[Any, Any], Any]  # Python's function
     family: Family
-    is_modular: bool = False  # the low bits of a result depend on those of the operands alone; of `<<`, of its left one
+    is_modular: bool = False  # the low bits of the result depend on the operands' alone; of `<<`, on the left operand's
     may_leave: bool = False  # the result of two integers of a dtype may lie outside it
-    zero_stays: bool = False  # the result is zero where the left operand is
+    zero_stays: bool = False  # the result is zero if the left operand is
     in_extents: bool = False  # extents of arrays may have it
-    fold: Callable[[int, int], int] | None = None  # of constants, where `compute` would take too long
-    helper: str = ""  # computes it of any numbers, where C has no such operator
-    wrapping: str = ""  # computes it of integers, where overflow is undefined in C++
-    elementwise: str = ""  # the same, of a type variable that may be a float as well
-    of_complex: str = ""  # computes it of complex numbers
+    fold: Callable[[int, int], int] | None = None  # replaces `compute` for constants, where it would take too long
+    helper: str = ""  # for operands of any sign
+    wrapping: str = ""  # for integers that may overflow, which C++ leaves undefined
+    elementwise: str = ""  # for a type variable that may be an integer or a float
+    of_complex: str = ""  # for complex numbers
 
     @property
     def name(self) -> str:
         """The name of its method: `floordiv` for `__floordiv__`."""
         return self.compute.__name__.rstrip("_")
-
-    @property
-    def is_bitwise(self) -> bool:
-        """True if floats do not have it."""
-        return self.family in (Family.LOGICAL, Family.SHIFT)
 
 
 def _bounded_power(base: int, exponent: int) -> int:
@@ -78,7 +73,7 @@ _ROWS: Final = (
     Operator(">>", ">>", operator.rshift, Family.SHIFT, zero_stays=True),
 )  # fmt: skip
 OPERATORS: Final = {row.symbol: row for row in _ROWS}
-OF_HELPERS: Final = {row.helper: row.symbol for row in _ROWS if row.helper}
+OF_HELPERS: Final = {row.helper: row.symbol for row in _ROWS if row.helper}  # the operator that each one replaces
 UNARY: Final[dict[str, Callable[[Any], Any]]] = {
     "+": operator.pos, "-": operator.neg, "~": operator.invert, "not": operator.not_,
 }  # fmt: skip

@@ -213,7 +213,7 @@ class ExpressionTyper(CallTyper):
         logical = operator.family is Family.LOGICAL
         if not (logical and kinds == {Kind.BOOL}):
             left, right = self.promote_bool(left), self.promote_bool(right)
-        if operator.is_bitwise and Kind.FLOAT in kinds:
+        if (logical or operator.family is Family.SHIFT) and Kind.FLOAT in kinds:
             real = left if ir.kind_of(scalar(left)) is Kind.FLOAT else right
             message = f"`{expr.op}` works on whole numbers, not on {real.type}"
             hint = f"truncate it first: `int({self.quote(real)})`"
