@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from py2cu import ir
 from py2cu.analysis.account import elided_calls
-from py2cu.analysis.effects import commute, footprint
+from py2cu.analysis.effects import Footprint, commute, footprint
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.names import free_name, names_in_scope
@@ -33,7 +33,7 @@ def evaluate_once(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 
 def _evaluated_once(kernel: ir.Kernel, functions: Mapping[str, ir.Kernel]) -> ir.Kernel:
-    if not any(isinstance(expr, ir.BoolOp) for expr in all_expressions(kernel.body)):
+    if not any(isinstance(expr, ir.BoolOp | ir.DeviceCall) for expr in all_expressions(kernel.body)):
         return kernel
     lifting = _Lifting(names_in_scope(kernel), functions)
     body = rebuild_block(rebuild_statements(kernel.body, lifting.statement), lifting.as_select)
@@ -71,15 +71,19 @@ class _Lifting:
         return (lead, *rest, replace(stmt, trivia=replace(stmt.trivia, above=())))
 
     def store(self, stmt: ir.Store) -> ir.Store:
-        """The store with its indices lifted; Python computes the value before them."""
+        """The store with its indices lifted. Python computes the value first; g++ may not, if it changes an index."""
         mark, indices = len(self.before), map_all(stmt.indices, self.lift)
         behind = self.before[mark:]
-        value = footprint((), [stmt.value], lambda _: "", self.functions)
-        if not (stmt.augmented or commute(value, footprint(tuple(behind), (), lambda _: "", self.functions))):
+        value, place = self.footprint((), stmt.value), self.footprint(tuple(behind), *indices)
+        if not (stmt.augmented or commute(value, place)):
             self.before[mark:] = []
             stmt = with_fields(stmt, value=self.local(stmt.value))
             self.before += behind
         return with_fields(stmt, indices=indices)
+
+    def footprint(self, block: ir.Block, *values: ir.Expr) -> Footprint:
+        """What statements and expressions do, as if all arrays were one: in a call, two may be."""
+        return footprint(block, values, lambda _: "", self.functions)
 
     def lift(self, expr: ir.Expr) -> ir.Expr:
         """`expr` with locals for the operands that it always evaluates and needs twice."""
