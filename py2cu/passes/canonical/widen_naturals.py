@@ -5,28 +5,37 @@
     h = (h ^ x) * P & M64    (uint64(h) ^ uint64(x)) * P & M64   the low 64 bits are exact in modular arithmetic
 
 `NaturalBounds` finds these integers. A local to which only such integers and constants are assigned becomes a uint64.
-Other locals hold the low 64 bits in an int64, which are converted where an operation depends on the sign. The simulator
-does not report integers beyond an int64 on the lines of these computations: `Kernel.natural_lines` lists them.
+Other locals hold the low 64 bits in an int64, which are converted where an operation depends on the sign. An operation
+that observes more than the low 64 bits of an integer which neither type holds is refused. The simulator does not report
+integers beyond an int64 at the places of these computations: `Kernel.natural_places` lists them.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
 from py2cu import ir
-from py2cu.analysis.natural_bounds import UINT64_MAX, NaturalBounds
-from py2cu.analysis.ranges import Ranges
-from py2cu.builtins import ROWS, Bound
+from py2cu.analysis.natural_bounds import (
+    INT64_MAX,
+    UINT64_MAX,
+    NaturalBounds,
+    Sign,
+    Size,
+    exceeds_int64,
+    is_natural,
+)
+from py2cu.builtins import ROWS, Bound, Builtin, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import U64, Kind
-from py2cu.ir.rewrite import map_blocks, map_children, map_expressions, rebuild_block, with_fields
-from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.rewrite import map_all, map_blocks, map_children, map_expressions, rebuild_block, with_fields
+from py2cu.ir.visit import all_expressions, children, statements
+from py2cu.source import Span
 
 _UINT64: Final = ir.ElementType(U64)
-_INT64_MAX: Final = 2**63 - 1
 _LARGE: Final = 2**31  # sums of smaller numbers stay within an int64
 _MODULAR: Final = frozenset(["+", "-", "*", "&", "|", "^", "<<"])  # their low bits depend on low bits alone
 _BY_SIGN: Final = frozenset([">>", "//", "%"])
@@ -68,110 +77,118 @@ class _Widening:
     kernel: ir.Kernel
     bounds: NaturalBounds
     reporter: Reporter
-    lines: set[int] = field(default_factory=set)
-    ranges: Ranges | None = None
-    masks_64_bits: bool = False  # the function has constants beyond an int64, so larger results are to be masked
+    places: set[Span] = field(default_factory=set)
 
     def run(self) -> ir.Kernel:
-        nodes = all_expressions(self.kernel.body)
-        self.masks_64_bits = any(isinstance(node, ir.Constant) and self.is_wide(node) for node in nodes)
         body = self.block(self.kernel.body)
-        if not self.lines:
+        if body is self.kernel.body:
             return self.kernel
-        lines = tuple(sorted({*self.kernel.natural_lines, *self.lines}))
-        return _with_uint64_locals(with_fields(self.kernel, body=body, natural_lines=lines))
+        places = tuple(sorted({*self.kernel.natural_places, *self.places}))
+        return _with_uint64_locals(with_fields(self.kernel, body=body, natural_places=places))
 
     def block(self, block: ir.Block) -> ir.Block:
-        return tuple(self.statement(stmt) for stmt in block)
+        done = tuple(map(self.statement, block))
+        return block if all(map(operator.is_, block, done)) else done
 
     def statement(self, stmt: ir.Stmt) -> ir.Stmt:
         match stmt:
             case ir.Print(values=values):
-                return with_fields(stmt, values=tuple(map(self.printed, values)))
+                return with_fields(stmt, values=map_all(values, self.printed))
             case ir.Assert(test=test, values=values):
-                return with_fields(stmt, test=self.exact(test), values=tuple(map(self.printed, values)))
+                return with_fields(stmt, test=self.observed(test), values=map_all(values, self.printed))
             case ir.If(test=test) | ir.While(test=test):
-                return map_blocks(with_fields(stmt, test=self.exact(test)), self.block)
+                return map_blocks(with_fields(stmt, test=self.observed(test)), self.block)
             case ir.For(start=start, stop=stop, step=step):
-                start, stop, step = map(self.exact, (start, stop, step))
+                start, stop, step = (self.counted(bound, "`range` counts") for bound in (start, stop, step))
                 return map_blocks(with_fields(stmt, start=start, stop=stop, step=step), self.block)
             case _:
                 return map_expressions(stmt, self.exact)
 
     def printed(self, value: ir.Expr) -> ir.Expr:
-        return self.modular(value) if self.is_wide(value) else self.exact(value)
+        return self.modular(value) if self.is_wide(value) else self.observed(value)
+
+    def size(self, expr: ir.Expr) -> Size:
+        return self.bounds.of(expr) if expr.type == ir.PY_INT else 0
 
     def is_wide(self, expr: ir.Expr) -> bool:
-        """True for an integer whose upper bound lies between 2**63 and 2**64 - 1."""
-        most = self.bounds.of(expr) if expr.type == ir.PY_INT else None
-        return most is not None and _INT64_MAX < most <= UINT64_MAX
+        """True for an integer that an int64 may not hold, but a uint64 does."""
+        size = self.size(expr)
+        return isinstance(size, int) and size > INT64_MAX
 
-    def is_natural(self, expr: ir.Expr) -> bool:
-        """True for an integer between 0 and 2**64 - 1."""
-        most = self.bounds.of(expr)
-        if most is not None:
-            return most <= UINT64_MAX
-        self.ranges = self.ranges or Ranges(self.kernel)
-        return self.ranges.of(expr).is_natural
-
-    def check_operands(self, expr: ir.Expr) -> None:
-        """Refuse operands that 64 bits may not hold in operations that do not wrap."""
+    def is_modular(self, expr: ir.Expr) -> bool:
+        """True for an integer that is computed in uint64: beyond an int64, or from one that is."""
         match expr:
-            case ir.Binary(op=op) if op not in _BY_SIGN:
-                return
-            case ir.Binary(left=left, right=right) | ir.Compare(left=left, right=right):
-                operands = [left, right]
-            case ir.Convert(value=value, type=ir.ElementType() | ir.PythonType() as type_) if (
-                ir.kind_of(type_) >= Kind.FLOAT
-            ):
-                operands = [value]
-            case ir.Call(args=args):
-                operands = [*args]
+            case ir.Constant():
+                return self.is_wide(expr)
+            case ir.Binary(op=op, type=ir.PythonType()) if op in _MODULAR:
+                return self.is_wide(expr) or (
+                    self.has_wide_constant(expr)
+                    if op == "&"
+                    else any(exceeds_int64(self.size(operand)) for operand in children(expr))
+                )
+            case ir.Unary(op="-" | "~", operand=operand):
+                return exceeds_int64(self.size(operand))
             case _:
-                return
-        for operand in operands:
-            most = self.bounds.of(operand) if operand.type == ir.PY_INT else None
-            if most is not None and most > UINT64_MAX:
-                self.refuse_unmasked(operand)
+                return False
 
     def exact(self, expr: ir.Expr) -> ir.Expr:
         """`expr` with its value; beyond an int64, with its low 64 bits in one."""
-        if self.masks_64_bits:
-            self.check_operands(expr)
+        self.silence(expr)
+        operands = children(expr)
         match expr:
-            case ir.Binary(op="&", type=ir.PythonType()) if not self.is_wide(expr) and not self.has_wide_constant(expr):
-                return map_children(expr, self.low_bits)
-            case ir.Constant() if self.is_wide(expr):
-                return self.as_int(self.modular(expr))
-            case ir.Binary(op=op, type=ir.PythonType()) if op in _MODULAR and (
-                self.is_wide(expr) or (op == "&" and self.has_wide_constant(expr))
+            case ir.Binary(op=op, type=ir.PythonType()) if (
+                op in _MODULAR and op != "&" and self.has_wide_constant(expr) and not self.is_wide(expr)
             ):
-                return self.as_int(self.modular(expr))
-            case ir.Binary(op=op, type=ir.PythonType()) if op in _MODULAR and self.has_wide_constant(expr):
                 self.refuse_unmasked(expr)
                 return expr
-            case ir.Binary(op=op, left=left, right=right, type=ir.PythonType(kind=Kind.INT)) if op in _BY_SIGN and (
-                self.is_wide(left) or self.is_wide(right)
+            case ir.Constant() | ir.Binary() | ir.Unary() if self.is_modular(expr):
+                return self.as_int(self.modular(expr))
+            case ir.Binary(op="&", type=ir.PythonType()):
+                return map_children(expr, self.low_bits)
+            case ir.Binary(op=op, left=left, right=right, type=ir.PythonType(kind=Kind.INT)) if (
+                op in _BY_SIGN and any(map(self.is_wide, operands)) and self.are_natural(expr, operands)
             ):
-                self.require_natural(expr, left, right)
                 by = self.exact(right) if op == ">>" else self.modular(right)
                 return self.as_int(ir.Binary(op, self.modular(left), by, expr.span, _UINT64))
-            case ir.Compare(left=left, right=right) if self.is_wide(left) or self.is_wide(right):
-                self.require_natural(expr, left, right)
-                self.lines.add(expr.span.line)
-                return with_fields(expr, left=self.modular(left), right=self.modular(right))
-            case ir.Convert(value=value, type=type_) if self.is_wide(value) and type_ != ir.PY_INT:
-                self.lines.add(expr.span.line)
-                return with_fields(expr, value=self.modular(value))
-            case ir.Call(function=function, args=args) if (
-                function in ROWS
-                and ROWS[function].range in (Bound.GREATEST, Bound.LEAST)
-                and any(map(self.is_wide, args))
-            ):
-                self.require_natural(expr, *args)
-                return self.as_int(with_fields(expr, args=tuple(map(self.modular, args)), type=_UINT64))
+            case ir.Compare() if any(map(self.is_wide, operands)) and self.are_natural(expr, operands):
+                return map_children(expr, self.modular)
+            case ir.Convert(value=value) if self.is_wide(value) and expr.type != ir.PY_INT:
+                return map_children(expr, self.modular)
+            case ir.Binary(op="**", left=left, right=right) if self.is_wide(right):
+                return with_fields(expr, left=self.exact(left), right=self.counted(right, "a power is computed"))
+            case ir.Call(function=function) if function in ROWS and any(map(self.is_wide, operands)):
+                return self.call(expr, ROWS[function])
             case _:
-                return map_children(expr, self.exact)
+                return map_children(expr, lambda part: (self.observed if _observes(expr, part) else self.exact)(part))
+
+    def call(self, expr: ir.Call, row: Builtin) -> ir.Expr:
+        """A call of a builtin with an argument beyond an int64."""
+        if row.of_integers and self.are_natural(expr, expr.args):
+            return self.as_int(with_fields(expr, args=map_all(expr.args, self.modular), type=_UINT64))
+        if row.range is Bound.MAGNITUDE:
+            return self.exact(expr.args[0])
+        if row.of_integers or row.rule is Rule.BITS:
+            return map_children(expr, self.exact)
+        return map_children(expr, lambda arg: self.counted(arg, f"`{row.key}` computes"))
+
+    def observed(self, expr: ir.Expr) -> ir.Expr:
+        """`expr` where more than its low 64 bits counts."""
+        self.is_masked(expr)
+        return self.exact(expr)
+
+    def is_masked(self, expr: ir.Expr) -> bool:
+        """False for an integer that 64 bits may not hold, which is refused."""
+        if self.size(expr) is Sign.MIXED:
+            self.refuse_unmasked(expr)
+            return False
+        return True
+
+    def counted(self, expr: ir.Expr, what: str) -> ir.Expr:
+        """`expr` where an int64 must hold it."""
+        if self.is_wide(expr):
+            message = f"`{self.reporter.file.quote(expr.span)}` may exceed the greatest int64, and {what} in int64"
+            self.reporter.error("P305", message, expr.span, "keep its low 63 bits: `& 0x7FFFFFFFFFFFFFFF`")
+        return self.observed(expr)
 
     def low_bits(self, expr: ir.Expr) -> ir.Expr:
         """An operand of a mask of fewer than 64 bits: sums and products in it may wrap at 64 bits."""
@@ -179,24 +196,33 @@ class _Widening:
             return map_children(expr, self.low_bits)
         return self.exact(expr)
 
-    def modular(self, expr: ir.Expr) -> ir.Expr:
+    def modular(self, expr: ir.Expr, *, masked: bool = False) -> ir.Expr:
         """The low 64 bits of an integer, as a uint64."""
-        self.lines.add(expr.span.line)
+        self.silence(expr, masked=masked)
         match expr:
             case ir.Constant(value=value):
                 return _uint64_constant(expr, int(value) % (UINT64_MAX + 1))
             case ir.Binary(op="<<", left=left, right=count, type=ir.PythonType(kind=Kind.INT)):
-                return ir.Binary("<<", self.modular(left), self.exact(count), expr.span, _UINT64)
+                return ir.Binary("<<", self.modular(left, masked=masked), self.observed(count), expr.span, _UINT64)
             case ir.Binary(op=op, left=left, right=right, type=ir.PythonType(kind=Kind.INT)) if op in _MODULAR:
-                return ir.Binary(op, self.modular(left), self.modular(right), expr.span, _UINT64)
-            case ir.Select(then=then, orelse=orelse, type=ir.PythonType(kind=Kind.INT)):
-                test = self.exact(expr.test)
-                return ir.Select(test, self.modular(then), self.modular(orelse), expr.span, _UINT64)
+                masked |= op == "&" and is_natural(self.size(expr))
+                left, right = (self.modular(part, masked=masked) for part in (left, right))
+                return ir.Binary(op, left, right, expr.span, _UINT64)
+            case ir.Unary(op="-" | "~" as op, operand=operand, type=ir.PythonType(kind=Kind.INT)):
+                return ir.Unary(op, self.modular(operand, masked=masked), expr.span, _UINT64)
+            case ir.Select(test=test, then=then, orelse=orelse, type=ir.PythonType(kind=Kind.INT)):
+                then, orelse = (self.modular(part, masked=masked) for part in (then, orelse))
+                return ir.Select(self.observed(test), then, orelse, expr.span, _UINT64)
             case _:
                 return _as_uint64(self.exact(expr))
 
-    def as_int(self, value: ir.Expr) -> ir.Expr:
-        self.lines.add(value.span.line)
+    def silence(self, expr: ir.Expr, *, masked: bool = False) -> None:
+        """Keep the simulator from reporting an integer that a uint64 holds, or of which a mask takes the low bits."""
+        if isinstance(expr, ir.Binary | ir.Unary) and (masked or self.is_wide(expr)):
+            self.places.add(expr.span)
+
+    @staticmethod
+    def as_int(value: ir.Expr) -> ir.Expr:
         return ir.Convert(value, ir.PY_INT, value.span)
 
     def has_wide_constant(self, expr: ir.Expr) -> bool:
@@ -217,10 +243,12 @@ class _Widening:
             "keep its low 64 bits: `& 0xFFFFFFFFFFFFFFFF`",
         )
 
-    def require_natural(self, expr: ir.Expr, *operands: ir.Expr) -> None:
-        """Refuse an operation on an integer beyond an int64 and one that may be negative, or may exceed a uint64."""
+    def are_natural(self, expr: ir.Expr, operands: tuple[ir.Expr, ...]) -> bool:
+        """False for an integer beyond an int64 and one that may be negative, which is refused."""
+        if not all(map(self.is_masked, operands)):
+            return False
         for operand in operands:
-            if not self.is_natural(operand):
+            if not is_natural(self.size(operand)):
                 wide = next(each for each in operands if self.is_wide(each))
                 quote = self.reporter.file.quote
                 self.reporter.error(
@@ -229,12 +257,28 @@ class _Widening:
                     expr.span,
                     f"compute both in uint64: `np.uint64({quote(wide.span)})` and `np.uint64({quote(operand.span)})`",
                 )
-                return
+                return False
+        return True
+
+
+def _observes(expr: ir.Expr, operand: ir.Expr) -> bool:
+    """True if more than the low 64 bits of an integer operand decide the result of `expr`."""
+    match expr:
+        case ir.Binary(op=op):
+            return op in _BY_SIGN or (op == "**" and operand is expr.right)
+        case ir.Convert(type=ir.ElementType() | ir.PythonType() as type_):
+            return ir.kind_of(type_) is not Kind.INT
+        case ir.Select(test=test):
+            return operand is test
+        case ir.Call(function=function):
+            return function in ROWS and ROWS[function].rule is not Rule.BITS
+        case _:
+            return isinstance(expr, ir.Compare | ir.BoolOp) or (isinstance(expr, ir.Unary) and expr.op == "not")
 
 
 def _uint64_constant(constant: ir.Constant, value: int) -> ir.Constant:
     """The constant as a uint64. A large named constant is usually a mask, so it is spelled in hexadecimal."""
-    text = f"0x{value:X}" if value > _INT64_MAX and not constant.text[:1].isdigit() else constant.text
+    text = f"0x{value:X}" if value > INT64_MAX and not constant.text[:1].isdigit() else constant.text
     return with_fields(constant, value=value, type=_UINT64, text=text)
 
 
