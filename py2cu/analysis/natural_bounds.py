@@ -69,7 +69,8 @@ class NaturalBounds:
             for key in self._recursive.intersection(before):
                 function = self._functions[key]
                 arguments = {p.name: before[f"{key}.{p.name}"] for p in function.parameters}
-                self._recursion = _merged(self._recursion, {key: self._run(function, arguments)})
+                result = self._run(function, arguments)
+                self._recursion = _merged(self._recursion, {key: result})
             if self._recursion == before:
                 break
             self._recursion = _advanced({}, before, self._recursion, round_)

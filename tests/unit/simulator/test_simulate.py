@@ -15,6 +15,7 @@ from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Role
 from py2cu.simulator import SimulationError, simulate
 from py2cu.simulator.values.checked_int import CheckedInt
+from py2cu.source import Span
 from tests.support.kernels_by_hand import array, element, scalar, signature
 
 LIMIT = 3
@@ -167,16 +168,51 @@ def test_a_python_integer_that_wraps_is_reported():
 
 @pytest.mark.parametrize("is_natural", [False, True])
 def test_natural_numbers_of_64_bits_are_no_finding(is_natural):
-    """On the lines that the signature names: there the compiled kernel computes in uint64."""
+    """At the places that the signature names: there the compiled kernel computes in uint64."""
 
     def product(i, x, out):
-        out[i] = (int(x[i]) + 2**32 - 1) * 0xFFFFFFFF >> 32
+        out[i] = ("é" < "ê") * (int(x[i]) + 2**32 - 1) * 0xFFFFFFFF >> 32
 
-    lines = (product.__code__.co_firstlineno + 1,) if is_natural else ()
-    sig = replace(unary("int64", "int64"), natural_lines=lines)
+    line = product.__code__.co_firstlineno + 1
+    places = (Span(line, 17, line, 67),) if is_natural else ()
+    sig = replace(unary("int64", "int64"), natural_places=places)
     out, report = run(product, torch.zeros(2, dtype=torch.int64), torch.int64, sig=sig)
     assert out.tolist() == [2**32 - 2] * 2
     assert len(report.findings) == (0 if is_natural else 1)
+
+
+def test_integers_beyond_64_bits_beside_natural_numbers_are_reported():
+    def negated(i, x, out):
+        out[i] = -(int(x[i]) * 2) + (int(x[i]) - 1)
+
+    line = negated.__code__.co_firstlineno + 1
+    sig = replace(unary("int64", "int64"), natural_places=(Span(line, 19, line, 32),))
+    _, report = run(negated, torch.tensor([-(2**63)]), torch.int64, sig=sig)
+    assert [str(finding).split(" (")[0] for finding in report.findings] == [
+        f"line {line}: a Python integer leaves 64 bits: neg {-(2**64)} is {2**64}"
+    ]
+
+
+@pytest.mark.parametrize("has_literal", [False, True])
+def test_arithmetic_of_truth_values_is_checked(has_literal):
+    def compared(i, x, out):
+        out[i] = ((i < 1) - int(x[i])) & 7
+
+    def denied(i, x, out):
+        difference = (not i) - int(x[i])
+        out[i] = difference > 3
+
+    kernel = denied if has_literal else compared
+    _, report = run(kernel, torch.tensor([-(2**63)]), torch.int64, sig=unary("int64", "int64"))
+    assert [finding.line for finding in report.findings] == [kernel.__code__.co_firstlineno + 1 + has_literal]
+
+
+def test_truth_values_are_printed_as_bools(capsys):
+    def printed(i, x, out):
+        print(i < 1, x[i] < 1, (i < 1) & (x[i] < 1), f"{i < 1}", (i < 1) + 1)
+
+    run(printed, torch.tensor([2**62]), torch.int64, sig=unary("int64", "int64"))
+    assert capsys.readouterr().out == "True False False True 2\n"
 
 
 def test_a_negative_index_is_reported_and_means_the_end():
