@@ -296,7 +296,7 @@ def _of_operation(op: str, a: Size, b: Size) -> Size:
     """The size of an operator's result on integers of these sizes."""
     naturals = [size for size in (a, b) if is_natural(size)]
     if op == "&" and naturals:
-        return min(naturals, key=_greatest)
+        return min((size for size in naturals if isinstance(size, int)), default=Sign.NATURAL)
     if op == "%" and is_natural(b):
         return max(b - 1, 0) if isinstance(b, int) else b
     if (op == ">>" and is_natural(a)) or (op == "//" and len(naturals) == 2):

@@ -14,21 +14,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
 from py2cu import ir
-from py2cu.analysis.natural_bounds import (
-    INT64_MAX,
-    UINT64_MAX,
-    NaturalBounds,
-    Sign,
-    Size,
-    exceeds_int64,
-    is_natural,
-)
-from py2cu.builtins import ROWS, Bound, Builtin, Rule
+from py2cu.analysis.natural_bounds import INT64_MAX, UINT64_MAX, NaturalBounds, Sign, exceeds_int64, is_natural
+from py2cu.builtins import ROWS, Bound, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import U64, Kind
 from py2cu.ir.rewrite import map_all, map_blocks, map_children, map_expressions, rebuild_block, with_fields
@@ -46,9 +38,10 @@ def widen_naturals(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     callers = (kernel, *kernel.functions)
     if not _may_exceed_int64(caller.body for caller in callers):
         return kernel
-    bounds = NaturalBounds(kernel)
-    first, *functions = (_Widening(caller, bounds, reporter.within(caller.origin)).run() for caller in callers)
-    return with_fields(first, functions=tuple(functions))
+    bounds, places = NaturalBounds(kernel), dict[Span, bool]()
+    first, *functions = (_Widening(caller, bounds, reporter.within(caller.origin), places).run() for caller in callers)
+    natural_places = tuple(sorted(span for span, is_natural in places.items() if is_natural))
+    return with_fields(first, functions=tuple(functions), natural_places=natural_places)
 
 
 def _may_exceed_int64(bodies: Iterable[ir.Block]) -> bool:
@@ -77,14 +70,11 @@ class _Widening:
     kernel: ir.Kernel
     bounds: NaturalBounds
     reporter: Reporter
-    places: set[Span] = field(default_factory=set)
+    places: dict[Span, bool]  # of integers: whether the simulator must not report one beyond an int64
 
     def run(self) -> ir.Kernel:
         body = self.block(self.kernel.body)
-        if body is self.kernel.body:
-            return self.kernel
-        places = tuple(sorted({*self.kernel.natural_places, *self.places}))
-        return _with_uint64_locals(with_fields(self.kernel, body=body, natural_places=places))
+        return self.kernel if body is self.kernel.body else _with_uint64_locals(with_fields(self.kernel, body=body))
 
     def block(self, block: ir.Block) -> ir.Block:
         done = tuple(map(self.statement, block))
@@ -99,7 +89,9 @@ class _Widening:
             case ir.If(test=test) | ir.While(test=test):
                 return map_blocks(with_fields(stmt, test=self.observed(test)), self.block)
             case ir.For(start=start, stop=stop, step=step):
-                start, stop, step = (self.counted(bound, "`range` counts") for bound in (start, stop, step))
+                for bound in filter(self.is_wide, (start, stop, step)):
+                    self.refuse_wide(bound, "`range` counts")
+                start, stop, step = map(self.observed, (start, stop, step))
                 return map_blocks(with_fields(stmt, start=start, stop=stop, step=step), self.block)
             case _:
                 return map_expressions(stmt, self.exact)
@@ -107,123 +99,37 @@ class _Widening:
     def printed(self, value: ir.Expr) -> ir.Expr:
         return self.modular(value) if self.is_wide(value) else self.observed(value)
 
-    def size(self, expr: ir.Expr) -> Size:
-        return self.bounds.of(expr) if expr.type == ir.PY_INT else 0
+    # --- what is known of an integer ---
+
+    def exceeds(self, expr: ir.Expr) -> bool:
+        """True for a Python integer that an int64 may not hold."""
+        return expr.type == ir.PY_INT and exceeds_int64(self.bounds.of(expr))
 
     def is_wide(self, expr: ir.Expr) -> bool:
-        """True for an integer that an int64 may not hold, but a uint64 does."""
-        size = self.size(expr)
-        return isinstance(size, int) and size > INT64_MAX
-
-    def is_modular(self, expr: ir.Expr) -> bool:
-        """True for an integer that is computed in uint64: beyond an int64, or from one that is."""
-        match expr:
-            case ir.Constant():
-                return self.is_wide(expr)
-            case ir.Binary(op=op, type=ir.PythonType()) if op in _MODULAR:
-                return self.is_wide(expr) or (
-                    self.has_wide_constant(expr)
-                    if op == "&"
-                    else any(exceeds_int64(self.size(operand)) for operand in children(expr))
-                )
-            case ir.Unary(op="-" | "~", operand=operand):
-                return exceeds_int64(self.size(operand))
-            case _:
-                return False
-
-    def exact(self, expr: ir.Expr) -> ir.Expr:
-        """`expr` with its value; beyond an int64, with its low 64 bits in one."""
-        self.silence(expr)
-        operands = children(expr)
-        match expr:
-            case ir.Binary(op=op, type=ir.PythonType()) if (
-                op in _MODULAR and op != "&" and self.has_wide_constant(expr) and not self.is_wide(expr)
-            ):
-                self.refuse_unmasked(expr)
-                return expr
-            case ir.Constant() | ir.Binary() | ir.Unary() if self.is_modular(expr):
-                return self.as_int(self.modular(expr))
-            case ir.Binary(op="&", type=ir.PythonType()):
-                return map_children(expr, self.low_bits)
-            case ir.Binary(op=op, left=left, right=right, type=ir.PythonType(kind=Kind.INT)) if (
-                op in _BY_SIGN and any(map(self.is_wide, operands)) and self.are_natural(expr, operands)
-            ):
-                by = self.exact(right) if op == ">>" else self.modular(right)
-                return self.as_int(ir.Binary(op, self.modular(left), by, expr.span, _UINT64))
-            case ir.Compare() if any(map(self.is_wide, operands)) and self.are_natural(expr, operands):
-                return map_children(expr, self.modular)
-            case ir.Convert(value=value) if self.is_wide(value) and expr.type != ir.PY_INT:
-                return map_children(expr, self.modular)
-            case ir.Binary(op="**", left=left, right=right) if self.is_wide(right):
-                return with_fields(expr, left=self.exact(left), right=self.counted(right, "a power is computed"))
-            case ir.Call(function=function) if function in ROWS and any(map(self.is_wide, operands)):
-                return self.call(expr, ROWS[function])
-            case _:
-                return map_children(expr, lambda part: (self.observed if _observes(expr, part) else self.exact)(part))
-
-    def call(self, expr: ir.Call, row: Builtin) -> ir.Expr:
-        """A call of a builtin with an argument beyond an int64."""
-        if row.of_integers and self.are_natural(expr, expr.args):
-            return self.as_int(with_fields(expr, args=map_all(expr.args, self.modular), type=_UINT64))
-        if row.range is Bound.MAGNITUDE:
-            return self.exact(expr.args[0])
-        if row.of_integers or row.rule is Rule.BITS:
-            return map_children(expr, self.exact)
-        return map_children(expr, lambda arg: self.counted(arg, f"`{row.key}` computes"))
-
-    def observed(self, expr: ir.Expr) -> ir.Expr:
-        """`expr` where more than its low 64 bits counts."""
-        self.is_masked(expr)
-        return self.exact(expr)
+        """True for a Python integer that an int64 may not hold, but a uint64 does."""
+        return self.exceeds(expr) and self.bounds.of(expr) is not Sign.MIXED
 
     def is_masked(self, expr: ir.Expr) -> bool:
-        """False for an integer that 64 bits may not hold, which is refused."""
-        if self.size(expr) is Sign.MIXED:
-            self.refuse_unmasked(expr)
-            return False
+        """False for an integer that 64 bits may not hold; it is refused."""
+        if is_masked := self.is_wide(expr) or not self.exceeds(expr):
+            return is_masked
+        self.refuse_unmasked(expr)
+        return False
+
+    def are_natural(self, expr: ir.Expr, operands: tuple[ir.Expr, ...]) -> bool:
+        """False for an integer beyond an int64 and one that may be negative; `expr` is refused then."""
+        for operand in operands:
+            if not is_natural(self.bounds.of(operand)):
+                wide = next(each for each in operands if self.is_wide(each))
+                quote = self.reporter.file.quote
+                self.reporter.error(
+                    "P305",
+                    f"`{quote(wide.span)}` may exceed the greatest int64, and `{quote(operand.span)}` may be negative",
+                    expr.span,
+                    f"compute both in uint64: `np.uint64({quote(wide.span)})` and `np.uint64({quote(operand.span)})`",
+                )
+                return False
         return True
-
-    def counted(self, expr: ir.Expr, what: str) -> ir.Expr:
-        """`expr` where an int64 must hold it."""
-        if self.is_wide(expr):
-            message = f"`{self.reporter.file.quote(expr.span)}` may exceed the greatest int64, and {what} in int64"
-            self.reporter.error("P305", message, expr.span, "keep its low 63 bits: `& 0x7FFFFFFFFFFFFFFF`")
-        return self.observed(expr)
-
-    def low_bits(self, expr: ir.Expr) -> ir.Expr:
-        """An operand of a mask of fewer than 64 bits: sums and products in it may wrap at 64 bits."""
-        if isinstance(expr, ir.Binary) and expr.op in _MODULAR and isinstance(expr.type, ir.PythonType):
-            return map_children(expr, self.low_bits)
-        return self.exact(expr)
-
-    def modular(self, expr: ir.Expr, *, masked: bool = False) -> ir.Expr:
-        """The low 64 bits of an integer, as a uint64."""
-        self.silence(expr, masked=masked)
-        match expr:
-            case ir.Constant(value=value):
-                return _uint64_constant(expr, int(value) % (UINT64_MAX + 1))
-            case ir.Binary(op="<<", left=left, right=count, type=ir.PythonType(kind=Kind.INT)):
-                return ir.Binary("<<", self.modular(left, masked=masked), self.observed(count), expr.span, _UINT64)
-            case ir.Binary(op=op, left=left, right=right, type=ir.PythonType(kind=Kind.INT)) if op in _MODULAR:
-                masked |= op == "&" and is_natural(self.size(expr))
-                left, right = (self.modular(part, masked=masked) for part in (left, right))
-                return ir.Binary(op, left, right, expr.span, _UINT64)
-            case ir.Unary(op="-" | "~" as op, operand=operand, type=ir.PythonType(kind=Kind.INT)):
-                return ir.Unary(op, self.modular(operand, masked=masked), expr.span, _UINT64)
-            case ir.Select(test=test, then=then, orelse=orelse, type=ir.PythonType(kind=Kind.INT)):
-                then, orelse = (self.modular(part, masked=masked) for part in (then, orelse))
-                return ir.Select(self.observed(test), then, orelse, expr.span, _UINT64)
-            case _:
-                return _as_uint64(self.exact(expr))
-
-    def silence(self, expr: ir.Expr, *, masked: bool = False) -> None:
-        """Keep the simulator from reporting an integer that a uint64 holds, or of which a mask takes the low bits."""
-        if isinstance(expr, ir.Binary | ir.Unary) and (masked or self.is_wide(expr)):
-            self.places.add(expr.span)
-
-    @staticmethod
-    def as_int(value: ir.Expr) -> ir.Expr:
-        return ir.Convert(value, ir.PY_INT, value.span)
 
     def has_wide_constant(self, expr: ir.Expr) -> bool:
         """True for a constant beyond an int64, and for arithmetic modulo 2**64 that contains one."""
@@ -236,29 +142,104 @@ class _Widening:
                 return False
 
     def refuse_unmasked(self, expr: ir.Expr) -> None:
-        self.reporter.error(
-            "P305",
-            "this may be negative, or not fit 64 bits",
-            expr.span,
-            "keep its low 64 bits: `& 0xFFFFFFFFFFFFFFFF`",
-        )
+        hint = "keep its low 64 bits: `& 0xFFFFFFFFFFFFFFFF`"
+        self.reporter.error("P305", "this may be negative, or not fit 64 bits", expr.span, hint)
 
-    def are_natural(self, expr: ir.Expr, operands: tuple[ir.Expr, ...]) -> bool:
-        """False for an integer beyond an int64 and one that may be negative, which is refused."""
-        if not all(map(self.is_masked, operands)):
-            return False
-        for operand in operands:
-            if not is_natural(self.size(operand)):
-                wide = next(each for each in operands if self.is_wide(each))
-                quote = self.reporter.file.quote
-                self.reporter.error(
-                    "P305",
-                    f"`{quote(wide.span)}` may exceed the greatest int64, and `{quote(operand.span)}` may be negative",
-                    expr.span,
-                    f"compute both in uint64: `np.uint64({quote(wide.span)})` and `np.uint64({quote(operand.span)})`",
-                )
-                return False
-        return True
+    def refuse_wide(self, expr: ir.Expr, what: str) -> None:
+        message = f"`{self.reporter.file.quote(expr.span)}` may exceed the greatest int64, and {what} in int64"
+        self.reporter.error("P305", message, expr.span, "keep its low 63 bits: `& 0x7FFFFFFFFFFFFFFF`")
+
+    def silence(self, expr: ir.Expr, *, masked: bool = False) -> None:
+        """Keep the simulator from reporting an integer that a uint64 holds, or of which a mask takes the low bits.
+
+        Several expressions may have one place, such as those of a loop that is unrolled.
+        """
+        if isinstance(expr, ir.Binary | ir.Unary) and expr.type == ir.PY_INT:
+            self.places[expr.span] = self.places.get(expr.span, True) and (masked or self.is_wide(expr))
+
+    # --- expressions ---
+
+    def observed(self, expr: ir.Expr) -> ir.Expr:
+        """`expr` where more than its low 64 bits counts."""
+        return self.exact(expr) if self.is_masked(expr) else expr
+
+    def exact(self, expr: ir.Expr) -> ir.Expr:
+        """`expr` with its value; beyond an int64, with its low 64 bits in one."""
+        self.silence(expr)
+        operands = children(expr)
+        observed = tuple(operand for operand in operands if _observes(expr, operand))
+        if not all([*map(self.is_masked, observed)]):
+            return expr
+        match expr:
+            case ir.Convert(value=value) if self.is_wide(value) and expr.type != ir.PY_INT:
+                return map_children(expr, self.modular)
+            case _ if any(map(self.is_wide, observed)):
+                return self.in_uint64(expr, observed)
+            case ir.Constant() if self.is_wide(expr):
+                return _as_int(self.modular(expr))
+            case ir.Unary(op="-" | "~") if self.exceeds(*operands):
+                return _as_int(self.modular(expr))
+            case ir.Binary(op=op, type=ir.PythonType()) if op in _MODULAR:
+                is_modular = has_constant = self.has_wide_constant(expr)
+                if op != "&":
+                    is_modular |= any(map(self.exceeds, operands))
+                    if has_constant and not self.is_wide(expr):
+                        self.refuse_unmasked(expr)
+                        return expr
+                if is_modular or self.is_wide(expr):
+                    return _as_int(self.modular(expr))
+                return map_children(expr, self.low_bits if op == "&" else self.exact)
+        return map_children(expr, self.exact)
+
+    def in_uint64(self, expr: ir.Expr, observed: tuple[ir.Expr, ...]) -> ir.Expr:
+        """`expr`, of which all bits of `observed` decide the result: an int64 may not hold one of them."""
+        match expr:
+            case ir.BoolOp() | ir.Select() | ir.Unary():
+                return map_children(expr, self.exact)
+            case ir.Call(function=function, args=args) if ROWS[function].of_integers:
+                if self.are_natural(expr, observed):
+                    return _as_int(with_fields(expr, args=map_all(args, self.modular), type=_UINT64))
+            case ir.Call(function=function, args=(number,)) if ROWS[function].range is Bound.MAGNITUDE:
+                return self.exact(number)
+            case ir.Compare():
+                if self.are_natural(expr, observed):
+                    return map_children(expr, self.modular)
+            case ir.Binary(op=op, left=left, right=right) if op in _BY_SIGN:
+                if self.are_natural(expr, observed):
+                    by = self.exact(right) if op == ">>" else self.modular(right)
+                    return _as_int(ir.Binary(op, self.modular(left), by, expr.span, _UINT64))
+            case _:
+                what = f"`{expr.function}`" if isinstance(expr, ir.Call) else "a power"
+                self.refuse_wide(next(filter(self.is_wide, observed)), f"{what} is computed")
+        return expr
+
+    def low_bits(self, expr: ir.Expr) -> ir.Expr:
+        """An operand of a mask of fewer than 64 bits: sums and products in it may wrap at 64 bits."""
+        if not isinstance(expr, ir.Binary) or expr.op not in _MODULAR or not isinstance(expr.type, ir.PythonType):
+            return self.exact(expr)
+        if expr.op in ("+", "-", "*") and any(map(self.exceeds, children(expr))):  # a signed overflow is undefined
+            return _as_int(self.modular(expr, masked=True))
+        return map_children(expr, self.low_bits)
+
+    def modular(self, expr: ir.Expr, *, masked: bool = False) -> ir.Expr:
+        """The low 64 bits of an integer, as a uint64; `masked`: nothing depends on others."""
+        self.silence(expr, masked=masked)
+        match expr:
+            case ir.Constant(value=value):
+                return _uint64_constant(expr, int(value) % (UINT64_MAX + 1))
+            case ir.Binary(op="<<", left=left, right=count, type=ir.PythonType(kind=Kind.INT)):
+                return ir.Binary("<<", self.modular(left, masked=masked), self.observed(count), expr.span, _UINT64)
+            case ir.Binary(op=op, left=left, right=right, type=ir.PythonType(kind=Kind.INT)) if op in _MODULAR:
+                masked |= op == "&" and isinstance(self.bounds.of(expr), int)
+                left, right = (self.modular(part, masked=masked) for part in (left, right))
+                return ir.Binary(op, left, right, expr.span, _UINT64)
+            case ir.Unary(op="-" | "~" as op, operand=operand, type=ir.PythonType(kind=Kind.INT)):
+                return ir.Unary(op, self.modular(operand, masked=masked), expr.span, _UINT64)
+            case ir.Select(test=test, then=then, orelse=orelse, type=ir.PythonType(kind=Kind.INT)):
+                then, orelse = (self.modular(part, masked=masked) for part in (then, orelse))
+                return ir.Select(self.observed(test), then, orelse, expr.span, _UINT64)
+            case _:
+                return _as_uint64(self.exact(expr))
 
 
 def _observes(expr: ir.Expr, operand: ir.Expr) -> bool:
@@ -274,6 +255,10 @@ def _observes(expr: ir.Expr, operand: ir.Expr) -> bool:
             return function in ROWS and ROWS[function].rule is not Rule.BITS
         case _:
             return isinstance(expr, ir.Compare | ir.BoolOp) or (isinstance(expr, ir.Unary) and expr.op == "not")
+
+
+def _as_int(value: ir.Expr) -> ir.Expr:
+    return ir.Convert(value, ir.PY_INT, value.span)
 
 
 def _uint64_constant(constant: ir.Constant, value: int) -> ir.Constant:

@@ -216,7 +216,7 @@ class ArrayView(Shaped):
         if index.__class__ is CheckedInt:
             index = int(index)
         if index.__class__ is int and 0 <= index < self._length:
-            return index  # type: ignore[no-any-return]
+            return index
         indices = index if index.__class__ is tuple else (index,)
         if len(indices) != len(self._extents):
             raise PartialIndex(f"`{self.name}` has {len(self._extents)} dimensions, got {len(indices)} indices")
