@@ -208,6 +208,8 @@ class NaturalBounds:
                 return _join(*parts)
             case ir.Call(function=function) if function in ROWS:
                 row = ROWS[function]
+                if row.range is Bound.LEAST and all(map(is_natural, parts)):
+                    return min(parts, key=_greatest)
                 if row.of_integers or row.range is Bound.MAGNITUDE:
                     return functools.reduce(_join, parts)
                 if row.rule is Rule.BITS:

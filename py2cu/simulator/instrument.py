@@ -24,6 +24,7 @@ from py2cu.simulator.memory.predication import skip_if_predicated
 from py2cu.simulator.schedule.collectives import MODULES, substitute_for
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.substitutes import members, typed_substitute
+from py2cu.simulator.values.checked_int import truth
 from py2cu.simulator.values.family import PyComplex
 from py2cu.simulator.values.math_functions import BUILTINS
 
@@ -113,6 +114,8 @@ class InstrumentedKernel:
             return self._module(value)
         if value.__class__ is int:
             return THREAD.integer(value)
+        if value.__class__ is bool:
+            return truth(value)
         if value.__class__ is complex:
             return PyComplex(value)
         if value.__class__ in (tuple, list):
@@ -215,6 +218,8 @@ def _typed_literal(value: Any) -> Any:
     """The substitute for a literal. In `1j * x`, Python's complex number would not ask the float element `x`."""
     if value.__class__ is int and THREAD.integer is not int:
         return THREAD.integer(value)
+    if value.__class__ is bool:
+        return truth(value)
     if value.__class__ is complex:
         return PyComplex(value)
     if value.__class__ in (tuple, frozenset):

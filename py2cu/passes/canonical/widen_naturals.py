@@ -111,10 +111,10 @@ class _Widening:
 
     def is_masked(self, expr: ir.Expr) -> bool:
         """False for an integer that 64 bits may not hold; it is refused."""
-        if is_masked := self.is_wide(expr) or not self.exceeds(expr):
-            return is_masked
-        self.refuse_unmasked(expr)
-        return False
+        if self.exceeds(expr) and not self.is_wide(expr):
+            self.refuse_unmasked(expr)
+            return False
+        return True
 
     def are_natural(self, expr: ir.Expr, operands: tuple[ir.Expr, ...]) -> bool:
         """False for an integer beyond an int64 and one that may be negative; `expr` is refused then."""
@@ -169,7 +169,7 @@ class _Widening:
         operands = children(expr)
         observed = tuple(operand for operand in operands if _observes(expr, operand))
         if not all([*map(self.is_masked, observed)]):
-            return expr
+            return map_children(expr, self.exact)
         match expr:
             case ir.Convert(value=value) if self.is_wide(value) and expr.type != ir.PY_INT:
                 return map_children(expr, self.modular)

@@ -14,7 +14,7 @@ from py2cu.builtins.launch import LaunchObject
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Role
 from py2cu.simulator import SimulationError, simulate
-from py2cu.simulator.values.checked_int import CheckedInt
+from py2cu.simulator.values.checked_int import CheckedInt, Truth
 from py2cu.source import Span
 from tests.support.kernels_by_hand import array, element, scalar, signature
 
@@ -181,40 +181,6 @@ def test_natural_numbers_of_64_bits_are_no_finding(is_natural):
     assert len(report.findings) == (0 if is_natural else 1)
 
 
-def test_integers_beyond_64_bits_beside_natural_numbers_are_reported():
-    def negated(i, x, out):
-        out[i] = -(int(x[i]) * 2) + (int(x[i]) - 1)
-
-    line = negated.__code__.co_firstlineno + 1
-    sig = replace(unary("int64", "int64"), natural_places=(Span(line, 19, line, 32),))
-    _, report = run(negated, torch.tensor([-(2**63)]), torch.int64, sig=sig)
-    assert [str(finding).split(" (")[0] for finding in report.findings] == [
-        f"line {line}: a Python integer leaves 64 bits: neg {-(2**64)} is {2**64}"
-    ]
-
-
-@pytest.mark.parametrize("has_literal", [False, True])
-def test_arithmetic_of_truth_values_is_checked(has_literal):
-    def compared(i, x, out):
-        out[i] = ((i < 1) - int(x[i])) & 7
-
-    def denied(i, x, out):
-        difference = (not i) - int(x[i])
-        out[i] = difference > 3
-
-    kernel = denied if has_literal else compared
-    _, report = run(kernel, torch.tensor([-(2**63)]), torch.int64, sig=unary("int64", "int64"))
-    assert [finding.line for finding in report.findings] == [kernel.__code__.co_firstlineno + 1 + has_literal]
-
-
-def test_truth_values_are_printed_as_bools(capsys):
-    def printed(i, x, out):
-        print(i < 1, x[i] < 1, (i < 1) & (x[i] < 1), f"{i < 1}", (i < 1) + 1)
-
-    run(printed, torch.tensor([2**62]), torch.int64, sig=unary("int64", "int64"))
-    assert capsys.readouterr().out == "True False False True 2\n"
-
-
 def test_a_negative_index_is_reported_and_means_the_end():
     def kernel(i, x, out):
         out[i] = x[i - 1]
@@ -283,7 +249,7 @@ def test_scalars_are_what_they_are_annotated_as():
         indices="i=n",
     )  # fmt: skip
     out, _ = run(kernel, torch.ones(1), sig=sig, a=0.1, flag=True, e=3)
-    assert kinds == [CheckedInt, bool, "UInt8", "Double"]
+    assert kinds == [CheckedInt, Truth, "UInt8", "Double"]
     assert out[0] == torch.tensor(0.1)
 
 
