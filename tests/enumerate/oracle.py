@@ -291,6 +291,19 @@ def _distance(p: Any, q: Any) -> float:
     return math.dist(p, q)
 
 
+def _in_their_type(choose: Callable[..., Any]) -> Callable[..., Any]:
+    """`min` or `max`: of elements, and of elements and numbers, it chooses in the type in which they meet."""
+
+    def chosen(*values: Any, **options: Any) -> Any:
+        each = list(values[0]) if len(values) == 1 else list(values)
+        best = choose(each, **options)
+        wide = [value.bits for value in (*each, *options.values()) if isinstance(value, Element)]
+        return Element(int(best), max(wide)) if wide else best
+
+    return chosen
+
+
+_CHOICES: Final = {"min": _in_their_type(min), "max": _in_their_type(max)}
 _MATH: Final = SimpleNamespace(gcd=math.gcd, lcm=math.lcm, isqrt=math.isqrt, dist=_distance)
 
 
@@ -307,7 +320,7 @@ def read(source: str, see: Callable[[Any], Any] | None = None) -> FunctionType:
     """
     tree = functions_alone(ast.parse(source))
     tree = ast.fix_missing_locations((_Guarded if see is None else _Watched)().visit(tree))
-    names: dict[str, Any] = {**CONSTANTS, "math": _MATH, "local": _local, "_see": see}
+    names: dict[str, Any] = {**CONSTANTS, **_CHOICES, "math": _MATH, "local": _local, "_see": see}
     names |= {"_tick": _tick, "_power": _power, "_shift": _shift}
     exec(compile(tree, "kernel.py", "exec"), names)
     kernel = names[NAME]
