@@ -170,7 +170,7 @@ class Kernel:
     in_place: tuple[
         tuple[str, str], ...
     ] = ()  # set by find_in_place_pairs: a written array, and an input that it may be
-    natural_lines: tuple[int, ...] = ()  # set by widen_naturals: lines that compute Python integers in uint64
+    natural_places: tuple[Span, ...] = ()  # set by widen_naturals: Python integers that are computed in uint64
     negative_indices: tuple[NegativeIndex, ...] = ()
     bounds: tuple[
         IndexBound, ...

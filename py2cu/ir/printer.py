@@ -48,7 +48,9 @@ def _print_function(function: ir.Kernel) -> Iterator[str]:
     yield from (
         f"  from the end, at line {end.line}: {end.index} on axis {end.axis}" for end in function.negative_indices
     )
-    yield from (f"  up to 2**64 - 1, at line {line}" for line in function.natural_lines)
+    yield from (
+        f"  up to 2**64 - 1, at line {line}" for line in dict.fromkeys(at.line for at in function.natural_places)
+    )
     yield from (f"  local {name}: {_show(type_)}" for name, type_ in function.locals)
     if function.per_thread:
         yield f"  kept for each thread: {', '.join(function.per_thread)}"

@@ -17,6 +17,7 @@ from py2cu.ir.types import ArrayType, ElementType
 from py2cu.simulator.memory.arrays import ArrayView, UnwrittenArray
 from py2cu.simulator.memory.races import RaceCheckedArray, RaceCheckedUnwritten
 from py2cu.simulator.state import THREAD
+from py2cu.simulator.values.checked_int import truth
 from py2cu.simulator.values.family import PyComplex, PyFloat, element_class
 from py2cu.simulator.values.integer_elements import IntElement
 
@@ -39,7 +40,7 @@ def make_views(signature: Signature, arguments: Mapping[str, Any], *, race_check
 
 
 _PYTHON_NUMBERS: Final[dict[Kind, Callable[[Any], object]]] = {
-    Kind.BOOL: bool,
+    Kind.BOOL: lambda value: truth(bool(value)),
     Kind.INT: lambda value: THREAD.integer(value),
     Kind.FLOAT: PyFloat.convert,
     Kind.COMPLEX: PyComplex.convert,

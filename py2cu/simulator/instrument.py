@@ -8,6 +8,7 @@ module, and in the functions of other modules that it calls.
 from __future__ import annotations
 
 import builtins
+import operator
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
@@ -23,6 +24,7 @@ from py2cu.simulator.memory.predication import skip_if_predicated
 from py2cu.simulator.schedule.collectives import MODULES, substitute_for
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.substitutes import members, typed_substitute
+from py2cu.simulator.values.checked_int import truth
 from py2cu.simulator.values.family import PyComplex
 from py2cu.simulator.values.math_functions import BUILTINS
 
@@ -112,6 +114,8 @@ class InstrumentedKernel:
             return self._module(value)
         if value.__class__ is int:
             return THREAD.integer(value)
+        if value.__class__ is bool:
+            return truth(value)
         if value.__class__ is complex:
             return PyComplex(value)
         if value.__class__ in (tuple, list):
@@ -206,17 +210,21 @@ def _ignore_breakpoint(*_: object, **__: object) -> None:
 
 def _with_typed_literals(code: CodeType) -> CodeType:
     """`code` with typed literals, in nested functions too; `code` itself if no literal needs a type."""
-    literals = tuple(map(_typed_literal, code.co_consts))
-    same = all(typed is literal for typed, literal in zip(literals, code.co_consts, strict=True))
-    return code if same else code.replace(co_consts=literals)
+    literals = _typed_literal(code.co_consts)
+    return code if literals is code.co_consts else code.replace(co_consts=literals)
 
 
 def _typed_literal(value: Any) -> Any:
     """The substitute for a literal. In `1j * x`, Python's complex number would not ask the float element `x`."""
     if value.__class__ is int and THREAD.integer is not int:
         return THREAD.integer(value)
+    if value.__class__ is bool:
+        return truth(value)
     if value.__class__ is complex:
         return PyComplex(value)
+    if value.__class__ in (tuple, frozenset):
+        items = [*map(_typed_literal, value)]
+        return value if all(map(operator.is_, items, value)) else value.__class__(items)
     return _with_typed_literals(value) if isinstance(value, CodeType) else value
 
 

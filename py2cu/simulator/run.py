@@ -167,7 +167,7 @@ class _Simulation:
             self.function.__code__.co_filename,
             signature.negative_indices,
             signature.allocs,
-            signature.natural_lines,
+            signature.natural_places,
             contracts=self.contracts,
             operation_limit=self.operations,
         )

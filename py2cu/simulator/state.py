@@ -7,17 +7,21 @@ thread that caused it. One simulation runs at a time: `exclusive` makes simulati
 
 from __future__ import annotations
 
+import functools
+import itertools
+import linecache
 import math
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Final
 
 from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.simulator.findings import NOWHERE, Finding
+from py2cu.source import Span
 
 _RUNTIME: Final = os.path.dirname(__file__) + os.sep
 
@@ -44,7 +48,7 @@ class ThreadState(LaunchState):
     __slots__ = (
         "_allocs",
         "_findings",
-        "_natural_lines",
+        "_natural_places",
         "_negative_indices",
         "contracts",
         "has_atomics",
@@ -72,7 +76,7 @@ class ThreadState(LaunchState):
         self.operation_limit = math.inf  # above which the launch ends
         self._findings: dict[tuple[str, str, int], Finding] = {}
         self._negative_indices: frozenset[NegativeIndex] = frozenset()
-        self._natural_lines: frozenset[int] = frozenset()
+        self._natural_places: frozenset[Span] = frozenset()
         self._allocs: dict[int, list[str]] = {}
 
     def start(
@@ -80,7 +84,7 @@ class ThreadState(LaunchState):
         kernel_file: str = "",
         negative_indices: Iterable[NegativeIndex] = (),
         allocs: Iterable[tuple[int, str]] = (),
-        natural_lines: Iterable[int] = (),
+        natural_places: Iterable[Span] = (),
         *,
         contracts: bool = True,
         operation_limit: float = math.inf,
@@ -91,7 +95,7 @@ class ThreadState(LaunchState):
         self.has_atomics, self.spin_budget = False, math.inf
         self.operations, self.operation_limit = 0, operation_limit
         self._negative_indices, self._allocs = frozenset(negative_indices), {}
-        self._natural_lines = frozenset(natural_lines)
+        self._natural_places = frozenset(natural_places)
         for line, name in allocs:
             self._allocs.setdefault(line, []).append(name)
 
@@ -112,8 +116,8 @@ class ThreadState(LaunchState):
 
     @property
     def takes_uint64(self) -> bool:
-        """Whether the compiled kernel computes the Python integers of the running line modulo 2**64."""
-        return bool(self._natural_lines) and kernel_line() in self._natural_lines
+        """Whether the compiled kernel computes the Python integer of the running operation modulo 2**64."""
+        return bool(self._natural_places) and _running_span(kernel_frame()) in self._natural_places
 
     def array_names(self) -> list[str]:
         """The names of the arrays that the running line makes."""
@@ -158,6 +162,22 @@ def kernel_place() -> tuple[str, int]:
     """The file and line of the user's code that is running."""
     frame = kernel_frame()
     return frame.f_code.co_filename, frame.f_lineno
+
+
+def _running_span(frame: FrameType) -> Span | None:
+    """The expression that `frame` computes; None if its code has no columns."""
+    return _span_at(frame.f_code, frame.f_lasti)
+
+
+@functools.lru_cache(maxsize=256)
+def _span_at(code: CodeType, offset: int) -> Span | None:
+    line, end_line, *columns = next(itertools.islice(code.co_positions(), offset // 2, None))
+    if line is None or end_line is None or None in columns:
+        return None
+    ends = zip((line, end_line), columns, strict=True)
+    # Python counts bytes of UTF-8.
+    start, end = (len(linecache.getline(code.co_filename, at).encode()[:column].decode()) for at, column in ends)
+    return Span(line, start, end_line, end)
 
 
 def kernel_frame() -> FrameType:

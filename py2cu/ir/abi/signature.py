@@ -25,6 +25,7 @@ from py2cu.ir.abi.parameters import (
 from py2cu.ir.operators import OPERATORS
 from py2cu.ir.types import PY_INT, ArrayType, Binary, Constant, DimExpr, Name, constant_extent
 from py2cu.records import record
+from py2cu.source import Span
 
 
 @record(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Signature:
     negative_indices: tuple[
         NegativeIndex, ...
     ] = ()  # negative constant indices: compiled code counts no others from the end
-    natural_lines: tuple[int, ...] = ()  # lines on which compiled code computes Python integers in uint64
+    natural_places: tuple[Span, ...] = ()  # Python integers that compiled code computes in uint64
     allocs: tuple[tuple[int, str], ...] = ()  # the line and the name of each thread-local array
     shared: Parameter | None = None  # the block's dynamic shared memory, which no call passes
     barrier: str | None = None  # the parameter that is the block's barrier

@@ -5,28 +5,29 @@
     h = (h ^ x) * P & M64    (uint64(h) ^ uint64(x)) * P & M64   the low 64 bits are exact in modular arithmetic
 
 `NaturalBounds` finds these integers. A local to which only such integers and constants are assigned becomes a uint64.
-Other locals hold the low 64 bits in an int64, which are converted where an operation depends on the sign. The simulator
-does not report integers beyond an int64 on the lines of these computations: `Kernel.natural_lines` lists them.
+Other locals hold the low 64 bits in an int64, which are converted where an operation depends on the sign. An operation
+that observes more than the low 64 bits of an integer which neither type holds is refused. The simulator does not report
+integers beyond an int64 at the places of these computations: `Kernel.natural_places` lists them.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
 from py2cu import ir
-from py2cu.analysis.natural_bounds import UINT64_MAX, NaturalBounds
-from py2cu.analysis.ranges import Ranges
-from py2cu.builtins import ROWS, Bound
+from py2cu.analysis.natural_bounds import INT64_MAX, UINT64_MAX, NaturalBounds, Sign, exceeds_int64, is_natural
+from py2cu.builtins import ROWS, Bound, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import U64, Kind
-from py2cu.ir.rewrite import map_blocks, map_children, map_expressions, rebuild_block, with_fields
-from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.rewrite import map_all, map_blocks, map_children, map_expressions, rebuild_block, with_fields
+from py2cu.ir.visit import all_expressions, children, statements
+from py2cu.source import Span
 
 _UINT64: Final = ir.ElementType(U64)
-_INT64_MAX: Final = 2**63 - 1
 _LARGE: Final = 2**31  # sums of smaller numbers stay within an int64
 _MODULAR: Final = frozenset(["+", "-", "*", "&", "|", "^", "<<"])  # their low bits depend on low bits alone
 _BY_SIGN: Final = frozenset([">>", "//", "%"])
@@ -37,9 +38,10 @@ def widen_naturals(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     callers = (kernel, *kernel.functions)
     if not _may_exceed_int64(caller.body for caller in callers):
         return kernel
-    bounds = NaturalBounds(kernel)
-    first, *functions = (_Widening(caller, bounds, reporter.within(caller.origin)).run() for caller in callers)
-    return with_fields(first, functions=tuple(functions))
+    bounds, places = NaturalBounds(kernel), dict[Span, bool]()
+    first, *functions = (_Widening(caller, bounds, reporter.within(caller.origin), places).run() for caller in callers)
+    natural_places = tuple(sorted(span for span, is_natural in places.items() if is_natural))
+    return with_fields(first, functions=tuple(functions), natural_places=natural_places)
 
 
 def _may_exceed_int64(bodies: Iterable[ir.Block]) -> bool:
@@ -68,136 +70,66 @@ class _Widening:
     kernel: ir.Kernel
     bounds: NaturalBounds
     reporter: Reporter
-    lines: set[int] = field(default_factory=set)
-    ranges: Ranges | None = None
-    masks_64_bits: bool = False  # the function has constants beyond an int64, so larger results are to be masked
+    places: dict[Span, bool]  # of integers: whether the simulator must not report one beyond an int64
 
     def run(self) -> ir.Kernel:
-        nodes = all_expressions(self.kernel.body)
-        self.masks_64_bits = any(isinstance(node, ir.Constant) and self.is_wide(node) for node in nodes)
         body = self.block(self.kernel.body)
-        if not self.lines:
-            return self.kernel
-        lines = tuple(sorted({*self.kernel.natural_lines, *self.lines}))
-        return _with_uint64_locals(with_fields(self.kernel, body=body, natural_lines=lines))
+        return self.kernel if body is self.kernel.body else _with_uint64_locals(with_fields(self.kernel, body=body))
 
     def block(self, block: ir.Block) -> ir.Block:
-        return tuple(self.statement(stmt) for stmt in block)
+        done = tuple(map(self.statement, block))
+        return block if all(map(operator.is_, block, done)) else done
 
     def statement(self, stmt: ir.Stmt) -> ir.Stmt:
         match stmt:
             case ir.Print(values=values):
-                return with_fields(stmt, values=tuple(map(self.printed, values)))
+                return with_fields(stmt, values=map_all(values, self.printed))
             case ir.Assert(test=test, values=values):
-                return with_fields(stmt, test=self.exact(test), values=tuple(map(self.printed, values)))
+                return with_fields(stmt, test=self.observed(test), values=map_all(values, self.printed))
             case ir.If(test=test) | ir.While(test=test):
-                return map_blocks(with_fields(stmt, test=self.exact(test)), self.block)
+                return map_blocks(with_fields(stmt, test=self.observed(test)), self.block)
             case ir.For(start=start, stop=stop, step=step):
-                start, stop, step = map(self.exact, (start, stop, step))
+                for bound in filter(self.is_wide, (start, stop, step)):
+                    self.refuse_wide(bound, "`range` counts")
+                start, stop, step = map(self.observed, (start, stop, step))
                 return map_blocks(with_fields(stmt, start=start, stop=stop, step=step), self.block)
             case _:
                 return map_expressions(stmt, self.exact)
 
     def printed(self, value: ir.Expr) -> ir.Expr:
-        return self.modular(value) if self.is_wide(value) else self.exact(value)
+        return self.modular(value) if self.is_wide(value) else self.observed(value)
+
+    # --- what is known of an integer ---
+
+    def exceeds(self, expr: ir.Expr) -> bool:
+        """True for a Python integer that an int64 may not hold."""
+        return expr.type == ir.PY_INT and exceeds_int64(self.bounds.of(expr))
 
     def is_wide(self, expr: ir.Expr) -> bool:
-        """True for an integer whose upper bound lies between 2**63 and 2**64 - 1."""
-        most = self.bounds.of(expr) if expr.type == ir.PY_INT else None
-        return most is not None and _INT64_MAX < most <= UINT64_MAX
+        """True for a Python integer that an int64 may not hold, but a uint64 does."""
+        return self.exceeds(expr) and self.bounds.of(expr) is not Sign.MIXED
 
-    def is_natural(self, expr: ir.Expr) -> bool:
-        """True for an integer between 0 and 2**64 - 1."""
-        most = self.bounds.of(expr)
-        if most is not None:
-            return most <= UINT64_MAX
-        self.ranges = self.ranges or Ranges(self.kernel)
-        return self.ranges.of(expr).is_natural
+    def is_masked(self, expr: ir.Expr) -> bool:
+        """False for an integer that 64 bits may not hold; it is refused."""
+        if self.exceeds(expr) and not self.is_wide(expr):
+            self.refuse_unmasked(expr)
+            return False
+        return True
 
-    def check_operands(self, expr: ir.Expr) -> None:
-        """Refuse operands that 64 bits may not hold in operations that do not wrap."""
-        match expr:
-            case ir.Binary(op=op) if op not in _BY_SIGN:
-                return
-            case ir.Binary(left=left, right=right) | ir.Compare(left=left, right=right):
-                operands = [left, right]
-            case ir.Convert(value=value, type=ir.ElementType() | ir.PythonType() as type_) if (
-                ir.kind_of(type_) >= Kind.FLOAT
-            ):
-                operands = [value]
-            case ir.Call(args=args):
-                operands = [*args]
-            case _:
-                return
+    def are_natural(self, expr: ir.Expr, operands: tuple[ir.Expr, ...]) -> bool:
+        """False for an integer beyond an int64 and one that may be negative; `expr` is refused then."""
         for operand in operands:
-            most = self.bounds.of(operand) if operand.type == ir.PY_INT else None
-            if most is not None and most > UINT64_MAX:
-                self.refuse_unmasked(operand)
-
-    def exact(self, expr: ir.Expr) -> ir.Expr:
-        """`expr` with its value; beyond an int64, with its low 64 bits in one."""
-        if self.masks_64_bits:
-            self.check_operands(expr)
-        match expr:
-            case ir.Binary(op="&", type=ir.PythonType()) if not self.is_wide(expr) and not self.has_wide_constant(expr):
-                return map_children(expr, self.low_bits)
-            case ir.Constant() if self.is_wide(expr):
-                return self.as_int(self.modular(expr))
-            case ir.Binary(op=op, type=ir.PythonType()) if op in _MODULAR and (
-                self.is_wide(expr) or (op == "&" and self.has_wide_constant(expr))
-            ):
-                return self.as_int(self.modular(expr))
-            case ir.Binary(op=op, type=ir.PythonType()) if op in _MODULAR and self.has_wide_constant(expr):
-                self.refuse_unmasked(expr)
-                return expr
-            case ir.Binary(op=op, left=left, right=right, type=ir.PythonType(kind=Kind.INT)) if op in _BY_SIGN and (
-                self.is_wide(left) or self.is_wide(right)
-            ):
-                self.require_natural(expr, left, right)
-                by = self.exact(right) if op == ">>" else self.modular(right)
-                return self.as_int(ir.Binary(op, self.modular(left), by, expr.span, _UINT64))
-            case ir.Compare(left=left, right=right) if self.is_wide(left) or self.is_wide(right):
-                self.require_natural(expr, left, right)
-                self.lines.add(expr.span.line)
-                return with_fields(expr, left=self.modular(left), right=self.modular(right))
-            case ir.Convert(value=value, type=type_) if self.is_wide(value) and type_ != ir.PY_INT:
-                self.lines.add(expr.span.line)
-                return with_fields(expr, value=self.modular(value))
-            case ir.Call(function=function, args=args) if (
-                function in ROWS
-                and ROWS[function].range in (Bound.GREATEST, Bound.LEAST)
-                and any(map(self.is_wide, args))
-            ):
-                self.require_natural(expr, *args)
-                return self.as_int(with_fields(expr, args=tuple(map(self.modular, args)), type=_UINT64))
-            case _:
-                return map_children(expr, self.exact)
-
-    def low_bits(self, expr: ir.Expr) -> ir.Expr:
-        """An operand of a mask of fewer than 64 bits: sums and products in it may wrap at 64 bits."""
-        if isinstance(expr, ir.Binary) and expr.op in _MODULAR and isinstance(expr.type, ir.PythonType):
-            return map_children(expr, self.low_bits)
-        return self.exact(expr)
-
-    def modular(self, expr: ir.Expr) -> ir.Expr:
-        """The low 64 bits of an integer, as a uint64."""
-        self.lines.add(expr.span.line)
-        match expr:
-            case ir.Constant(value=value):
-                return _uint64_constant(expr, int(value) % (UINT64_MAX + 1))
-            case ir.Binary(op="<<", left=left, right=count, type=ir.PythonType(kind=Kind.INT)):
-                return ir.Binary("<<", self.modular(left), self.exact(count), expr.span, _UINT64)
-            case ir.Binary(op=op, left=left, right=right, type=ir.PythonType(kind=Kind.INT)) if op in _MODULAR:
-                return ir.Binary(op, self.modular(left), self.modular(right), expr.span, _UINT64)
-            case ir.Select(then=then, orelse=orelse, type=ir.PythonType(kind=Kind.INT)):
-                test = self.exact(expr.test)
-                return ir.Select(test, self.modular(then), self.modular(orelse), expr.span, _UINT64)
-            case _:
-                return _as_uint64(self.exact(expr))
-
-    def as_int(self, value: ir.Expr) -> ir.Expr:
-        self.lines.add(value.span.line)
-        return ir.Convert(value, ir.PY_INT, value.span)
+            if not is_natural(self.bounds.of(operand)):
+                wide = next(each for each in operands if self.is_wide(each))
+                quote = self.reporter.file.quote
+                self.reporter.error(
+                    "P305",
+                    f"`{quote(wide.span)}` may exceed the greatest int64, and `{quote(operand.span)}` may be negative",
+                    expr.span,
+                    f"compute both in uint64: `np.uint64({quote(wide.span)})` and `np.uint64({quote(operand.span)})`",
+                )
+                return False
+        return True
 
     def has_wide_constant(self, expr: ir.Expr) -> bool:
         """True for a constant beyond an int64, and for arithmetic modulo 2**64 that contains one."""
@@ -210,31 +142,128 @@ class _Widening:
                 return False
 
     def refuse_unmasked(self, expr: ir.Expr) -> None:
-        self.reporter.error(
-            "P305",
-            "this may be negative, or not fit 64 bits",
-            expr.span,
-            "keep its low 64 bits: `& 0xFFFFFFFFFFFFFFFF`",
-        )
+        hint = "keep its low 64 bits: `& 0xFFFFFFFFFFFFFFFF`"
+        self.reporter.error("P305", "this may be negative, or not fit 64 bits", expr.span, hint)
 
-    def require_natural(self, expr: ir.Expr, *operands: ir.Expr) -> None:
-        """Refuse an operation on an integer beyond an int64 and one that may be negative, or may exceed a uint64."""
-        for operand in operands:
-            if not self.is_natural(operand):
-                wide = next(each for each in operands if self.is_wide(each))
-                quote = self.reporter.file.quote
-                self.reporter.error(
-                    "P305",
-                    f"`{quote(wide.span)}` may exceed the greatest int64, and `{quote(operand.span)}` may be negative",
-                    expr.span,
-                    f"compute both in uint64: `np.uint64({quote(wide.span)})` and `np.uint64({quote(operand.span)})`",
-                )
-                return
+    def refuse_wide(self, expr: ir.Expr, what: str) -> None:
+        message = f"`{self.reporter.file.quote(expr.span)}` may exceed the greatest int64, and {what} in int64"
+        self.reporter.error("P305", message, expr.span, "keep its low 63 bits: `& 0x7FFFFFFFFFFFFFFF`")
+
+    def silence(self, expr: ir.Expr, *, masked: bool = False) -> None:
+        """Keep the simulator from reporting an integer that a uint64 holds, or of which a mask takes the low bits.
+
+        Expressions of several instances of a function have one place.
+        """
+        if isinstance(expr, ir.Binary | ir.Unary) and expr.type == ir.PY_INT:
+            self.places[expr.span] = self.places.get(expr.span, True) and (masked or self.is_wide(expr))
+
+    # --- expressions ---
+
+    def observed(self, expr: ir.Expr) -> ir.Expr:
+        """`expr` where more than its low 64 bits counts."""
+        return self.exact(expr) if self.is_masked(expr) else expr
+
+    def exact(self, expr: ir.Expr) -> ir.Expr:
+        """`expr` with its value; beyond an int64, with its low 64 bits in one."""
+        self.silence(expr)
+        operands = children(expr)
+        observed = tuple(operand for operand in operands if _observes(expr, operand))
+        if not all([*map(self.is_masked, observed)]):
+            return map_children(expr, self.exact)
+        match expr:
+            case ir.Convert(value=value) if self.is_wide(value) and expr.type != ir.PY_INT:
+                return map_children(expr, self.modular)
+            case _ if any(map(self.is_wide, observed)):
+                return self.in_uint64(expr, observed)
+            case ir.Constant() if self.is_wide(expr):
+                return _as_int(self.modular(expr))
+            case ir.Unary(op="-" | "~") if self.exceeds(*operands):
+                return _as_int(self.modular(expr))
+            case ir.Binary(op=op, type=ir.PythonType()) if op in _MODULAR:
+                is_modular = has_constant = self.has_wide_constant(expr)
+                if op != "&":
+                    is_modular |= any(map(self.exceeds, operands))
+                    if has_constant and not self.is_wide(expr):
+                        self.refuse_unmasked(expr)
+                        return expr
+                if is_modular or self.is_wide(expr):
+                    return _as_int(self.modular(expr))
+                return map_children(expr, self.low_bits if op == "&" else self.exact)
+        return map_children(expr, self.exact)
+
+    def in_uint64(self, expr: ir.Expr, observed: tuple[ir.Expr, ...]) -> ir.Expr:
+        """`expr`, of which all bits of `observed` decide the result: an int64 may not hold one of them."""
+        match expr:
+            case ir.BoolOp() | ir.Select() | ir.Unary():
+                return map_children(expr, self.exact)
+            case ir.Call(function=function, args=args) if ROWS[function].of_integers:
+                if self.are_natural(expr, observed):
+                    return _as_int(with_fields(expr, args=map_all(args, self.modular), type=_UINT64))
+            case ir.Call(function=function, args=(number,)) if ROWS[function].range is Bound.MAGNITUDE:
+                return self.exact(number)
+            case ir.Compare():
+                if self.are_natural(expr, observed):
+                    return map_children(expr, self.modular)
+            case ir.Binary(op=op, left=left, right=right) if op in _BY_SIGN:
+                if self.are_natural(expr, observed):
+                    by = self.exact(right) if op == ">>" else self.modular(right)
+                    return _as_int(ir.Binary(op, self.modular(left), by, expr.span, _UINT64))
+            case _:
+                what = f"`{expr.function}`" if isinstance(expr, ir.Call) else "a power"
+                self.refuse_wide(next(filter(self.is_wide, observed)), f"{what} is computed")
+        return expr
+
+    def low_bits(self, expr: ir.Expr) -> ir.Expr:
+        """An operand of a mask of fewer than 64 bits: sums and products in it may wrap at 64 bits."""
+        if not isinstance(expr, ir.Binary) or expr.op not in _MODULAR or not isinstance(expr.type, ir.PythonType):
+            return self.exact(expr)
+        if expr.op in ("+", "-", "*") and any(map(self.exceeds, children(expr))):  # a signed overflow is undefined
+            return _as_int(self.modular(expr, masked=True))
+        return map_children(expr, self.low_bits)
+
+    def modular(self, expr: ir.Expr, *, masked: bool = False) -> ir.Expr:
+        """The low 64 bits of an integer, as a uint64; `masked`: nothing depends on others."""
+        self.silence(expr, masked=masked)
+        match expr:
+            case ir.Constant(value=value):
+                return _uint64_constant(expr, int(value) % (UINT64_MAX + 1))
+            case ir.Binary(op="<<", left=left, right=count, type=ir.PythonType(kind=Kind.INT)):
+                return ir.Binary("<<", self.modular(left, masked=masked), self.observed(count), expr.span, _UINT64)
+            case ir.Binary(op=op, left=left, right=right, type=ir.PythonType(kind=Kind.INT)) if op in _MODULAR:
+                masked |= op == "&" and isinstance(self.bounds.of(expr), int)
+                left, right = (self.modular(part, masked=masked) for part in (left, right))
+                return ir.Binary(op, left, right, expr.span, _UINT64)
+            case ir.Unary(op="-" | "~" as op, operand=operand, type=ir.PythonType(kind=Kind.INT)):
+                return ir.Unary(op, self.modular(operand, masked=masked), expr.span, _UINT64)
+            case ir.Select(test=test, then=then, orelse=orelse, type=ir.PythonType(kind=Kind.INT)):
+                then, orelse = (self.modular(part, masked=masked) for part in (then, orelse))
+                return ir.Select(self.observed(test), then, orelse, expr.span, _UINT64)
+            case _:
+                return _as_uint64(self.exact(expr))
+
+
+def _observes(expr: ir.Expr, operand: ir.Expr) -> bool:
+    """True if more than the low 64 bits of an integer operand decide the result of `expr`."""
+    match expr:
+        case ir.Binary(op=op):
+            return op in _BY_SIGN or (op == "**" and operand is expr.right)
+        case ir.Convert(type=ir.ElementType() | ir.PythonType() as type_):
+            return ir.kind_of(type_) is not Kind.INT
+        case ir.Select(test=test):
+            return operand is test
+        case ir.Call(function=function):
+            return function in ROWS and ROWS[function].rule is not Rule.BITS
+        case _:
+            return isinstance(expr, ir.Compare | ir.BoolOp) or (isinstance(expr, ir.Unary) and expr.op == "not")
+
+
+def _as_int(value: ir.Expr) -> ir.Expr:
+    return ir.Convert(value, ir.PY_INT, value.span)
 
 
 def _uint64_constant(constant: ir.Constant, value: int) -> ir.Constant:
     """The constant as a uint64. A large named constant is usually a mask, so it is spelled in hexadecimal."""
-    text = f"0x{value:X}" if value > _INT64_MAX and not constant.text[:1].isdigit() else constant.text
+    text = f"0x{value:X}" if value > INT64_MAX and not constant.text[:1].isdigit() else constant.text
     return with_fields(constant, value=value, type=_UINT64, text=text)
 
 

@@ -213,10 +213,11 @@ class ArrayView(Shaped):
 
     def _position(self, index: Any) -> int:
         """The flat position of the element at `index`."""
-        kind = index.__class__
-        if (kind is int or kind is CheckedInt) and 0 <= index < self._length:
-            return index  # type: ignore[no-any-return]
-        indices = index if kind is tuple else (index,)
+        if index.__class__ is CheckedInt:
+            index = int(index)
+        if index.__class__ is int and 0 <= index < self._length:
+            return index
+        indices = index if index.__class__ is tuple else (index,)
         if len(indices) != len(self._extents):
             raise PartialIndex(f"`{self.name}` has {len(self._extents)} dimensions, got {len(indices)} indices")
         position = 0

@@ -37,9 +37,9 @@ def parse_shape(shape: Any) -> tuple[int, ...]:
     return extents
 
 
-# As NumPy interprets Python's types; in a kernel, `int` and `float` are typed substitutes.
+# As NumPy interprets Python's types; in a kernel, `bool`, `int` and `float` are typed substitutes.
 _PYTHON_TYPES: Final[dict[object, DType]] = {
-    bool: BOOL, int: I64, float: F64, BUILTINS["int"]: I64, BUILTINS["float"]: F64,
+    bool: BOOL, int: I64, float: F64, BUILTINS["bool"]: BOOL, BUILTINS["int"]: I64, BUILTINS["float"]: F64,
 }  # fmt: skip
 
 

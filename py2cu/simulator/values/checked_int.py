@@ -2,7 +2,9 @@
 
 In: literals, indices, extents, `int` parameters, the results of `range`, `len` and `round`. Out: `CheckedInt`, an `int`
 whose arithmetic reports a result beyond 64 bits and a shift by 64 or more, and names the operands of a division by
-zero. Where `integer_choice.py` shows that all integers of a launch fit, they are CPython's `int`.
+zero. Comparisons give a `Truth`, whose arithmetic is checked, too. Python's own operators of its bools, as in
+`(not a) - b`, are not: an operator that gets their result reports it. Where `integer_choice.py` shows that all integers
+of a launch fit, they are CPython's `int`.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any, Final, SupportsIndex
 
 from py2cu.ir.operators import OPERATORS
 from py2cu.simulator.state import THREAD
+from py2cu.simulator.values.operators import COMPARISONS
 from py2cu.simulator.values.rounding import as_float
 
 LONG_LOW: Final = -(1 << 63)
@@ -39,6 +42,25 @@ class CheckedInt(int):
         return CheckedInt(int(abs(self)).bit_count())
 
 
+class Truth(CheckedInt):
+    """The result of a comparison: it prints as a bool, and counts as an integer."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(bool(self))
+
+    __str__ = __repr__
+
+
+_TRUTHS: Final[dict[Any, Any]] = {False: Truth(0), True: Truth(1), NotImplemented: NotImplemented}
+
+
+def truth(value: bool) -> bool | Truth:
+    """The result of a comparison of elements."""
+    return value if THREAD.integer is int else _TRUTHS[value]
+
+
 def report_wide_shift(a: int, symbol: str, count: int, bits: int, what: str) -> None:
     """Report a shift of `what` by its `bits` or more, which C++ leaves undefined.
 
@@ -63,6 +85,12 @@ def check_64_bits(value: int, *operation: object) -> CheckedInt:
     return CheckedInt(value)
 
 
+def _check_operand(value: object) -> None:
+    """Report a result of Python's own operators that left 64 bits."""
+    if value.__class__ is int:
+        check_64_bits(value, "an operation on a truth value")
+
+
 def report_inexact_comparison(compare: Callable[[float, float], bool], a: float, integer: int, double: float) -> None:
     """Report a comparison whose result with `integer`, as in Python, differs from that with `double`, as in C++."""
     if compare(a, integer) != compare(a, double):
@@ -73,6 +101,7 @@ def _binary(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> 
     """An operator of `int`, checked; `swapped` for the reflected one."""
 
     def operate(a: Any, b: Any, low: int = LONG_LOW, high: int = LONG_HIGH) -> Any:
+        _check_operand(b)
         try:
             value = plain(a, b)
         except ZeroDivisionError:
@@ -132,6 +161,19 @@ def _unary(name: str) -> Callable[[Any], CheckedInt]:
     return lambda a: check_64_bits(plain(a), name, a)
 
 
+def _comparison(plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def compare(a: Any, b: Any) -> Any:
+        _check_operand(b)
+        return _TRUTHS[plain(a, b)]
+
+    return compare
+
+
+def _of_truths(checked: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """`&`, `|` and `^`: of two truth values, they give one."""
+    return lambda a, b: _TRUTHS[checked(a, b)] if b.__class__ in (bool, Truth) else checked(a, b)
+
+
 _SPECIAL: Final = {"lshift": _shift, "rshift": _shift, "pow": _power, "truediv": _divide}
 
 
@@ -142,6 +184,10 @@ def _install_operators() -> None:
         setattr(CheckedInt, f"__r{name}__", checked(getattr(int, f"__r{name}__"), symbol, swapped=True))
     for name in ("neg", "pos", "abs", "invert"):
         setattr(CheckedInt, f"__{name}__", _unary(name))
+    for name in COMPARISONS:
+        setattr(CheckedInt, f"__{name}__", _comparison(getattr(int, f"__{name}__")))
+    for name in ("and", "rand", "or", "ror", "xor", "rxor"):
+        setattr(Truth, f"__{name}__", _of_truths(getattr(CheckedInt, f"__{name}__")))
 
 
 _install_operators()

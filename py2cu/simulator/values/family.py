@@ -2,8 +2,8 @@
 
 In: a dtype and a number. Out: `element_class(F32)(0.1)`, `element_class(U8)(255)`: numbers whose operators promote like
 torch's, wrap or round at their dtype, and treat Python numbers as weak (docs/language.md, "Promotion"). Comparisons
-give Python bools. Each class is generated from a row of `dtypes.py`; a float class also from a row of
-`rounding.ROUNDING`.
+give Python bools, or a `Truth` where integers are checked. Each class is generated from a row of `dtypes.py`; a float
+class also from a row of `rounding.ROUNDING`.
 
 A float element carries `error`, a bound on how far a faithful translation may be from it. Where a branch or truncation
 could go either way within that error, `THREAD.tainted` is set. A tolerance per dtype would hide bugs or report

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Self, SupportsIndex
 
 from py2cu.dtypes import DType
 from py2cu.simulator.state import THREAD
-from py2cu.simulator.values.checked_int import LONG_HIGH, LONG_LOW, division_by_zero, report_inexact_comparison
+from py2cu.simulator.values.checked_int import LONG_HIGH, LONG_LOW, division_by_zero, report_inexact_comparison, truth
 from py2cu.simulator.values.errors import INF, error_if_nonfinite, propagate_error, remainder_error
 from py2cu.simulator.values.integer_elements import IntElement
 from py2cu.simulator.values.operators import (
@@ -383,6 +383,6 @@ def _tainting_comparison(cls: type[FloatElement], name: str) -> Method:
         error = a.error + b.error
         if error and abs(a.value - b.value) <= error:
             THREAD.tainted = True
-        return compare(a.value, b.value)
+        return truth(compare(a.value, b.value))
 
     return operate

@@ -18,8 +18,10 @@ from py2cu.simulator.values.checked_int import (
     LONG_HIGH,
     LONG_LOW,
     SYMBOLS,
+    Truth,
     division_by_zero,
     report_wide_shift,
+    truth,
 )
 from py2cu.simulator.values.operators import (
     COMPARISONS,
@@ -175,8 +177,9 @@ def define_int(dtype: DType, name: str) -> type[IntElement]:
             return value
         if isinstance(value, IntElement):
             return wrapped(value.value)
-        if low <= value <= high:
-            return from_stored(int(value))
+        plain = int(value)
+        if low <= plain <= high:
+            return from_stored(plain)
         raise ElementRangeError(f"{value!r} does not fit {dtype}")
 
     cls.wrapped, cls.convert, cls.from_operand, cls.truncate = (
@@ -198,7 +201,7 @@ def _install_operators(cls: type[IntElement]) -> None:
         install_operator(cls, name, _wrapping(cls.wrapped, compute))
     for name, compute in _BITWISE.items():
         # `&`, `|`, `^` of a bool element and a Python bool stay bool; arithmetic counts the Python bool as an integer.
-        promotions = PromotionExceptions({bool: cls}, cls.promotions) if cls.dtype is BOOL else None
+        promotions = PromotionExceptions({bool: cls, Truth: cls}, cls.promotions) if cls.dtype is BOOL else None
         install_operator(cls, name, _wrapping(cls.wrapped, compute), promotions=promotions)
     for name in COMPARISONS:
         install_operator(cls, name, _comparing(getattr(operator, name)))
@@ -244,4 +247,4 @@ def _wrapping(wrapped: Method, compute: Method) -> Method:
 
 
 def _comparing(compute: Method) -> Method:
-    return lambda a, b: compute(a.value, b.value)
+    return lambda a, b: truth(compute(a.value, b.value))

@@ -19,7 +19,7 @@ from typing import Any, Final
 from py2cu.builtins import Builtin
 from py2cu.dtypes import DEFAULT_FLOAT
 from py2cu.simulator.state import THREAD
-from py2cu.simulator.values.checked_int import CheckedInt, check_64_bits, checked_range
+from py2cu.simulator.values.checked_int import CheckedInt, check_64_bits, checked_range, truth
 from py2cu.simulator.values.complex_elements import ComplexElement, complex_function
 from py2cu.simulator.values.errors import propagate_error
 from py2cu.simulator.values.family import Element, PyComplex, PyFloat, common_class, element_class
@@ -181,7 +181,7 @@ def copy_sign(a: Any, b: Any) -> Any:
 def predicate(row: Builtin) -> Function:
     """`math.isnan` and its like."""
     function = _python_function(row)
-    return lambda value: function(float(value))
+    return lambda value: truth(bool(function(float(value))))
 
 
 def step(row: Builtin) -> Function:
@@ -306,7 +306,13 @@ def _integer_from(function: Function) -> Function:
     return call
 
 
+def _truth_from(function: Function) -> Function:
+    """A function of Python that returns a bool."""
+    return lambda *arguments: truth(function(*arguments))
+
+
 BUILTINS: Final[dict[str, Function]] = {
     "min": _extremum("min"), "max": _extremum("max"), "float": _python_float, "complex": python_complex,
     "int": _integer_from(int), "range": checked_range, "len": _integer_from(len), "round": _integer_from(round),
+    "bool": _truth_from(bool), "any": _truth_from(any), "all": _truth_from(all),
 }  # fmt: skip

@@ -14,7 +14,8 @@ from py2cu.builtins.launch import LaunchObject
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Role
 from py2cu.simulator import SimulationError, simulate
-from py2cu.simulator.values.checked_int import CheckedInt
+from py2cu.simulator.values.checked_int import CheckedInt, Truth
+from py2cu.source import Span
 from tests.support.kernels_by_hand import array, element, scalar, signature
 
 LIMIT = 3
@@ -167,13 +168,14 @@ def test_a_python_integer_that_wraps_is_reported():
 
 @pytest.mark.parametrize("is_natural", [False, True])
 def test_natural_numbers_of_64_bits_are_no_finding(is_natural):
-    """On the lines that the signature names: there the compiled kernel computes in uint64."""
+    """At the places that the signature names: there the compiled kernel computes in uint64."""
 
     def product(i, x, out):
-        out[i] = (int(x[i]) + 2**32 - 1) * 0xFFFFFFFF >> 32
+        out[i] = ("é" < "ê") * (int(x[i]) + 2**32 - 1) * 0xFFFFFFFF >> 32
 
-    lines = (product.__code__.co_firstlineno + 1,) if is_natural else ()
-    sig = replace(unary("int64", "int64"), natural_lines=lines)
+    line = product.__code__.co_firstlineno + 1
+    places = (Span(line, 17, line, 67),) if is_natural else ()
+    sig = replace(unary("int64", "int64"), natural_places=places)
     out, report = run(product, torch.zeros(2, dtype=torch.int64), torch.int64, sig=sig)
     assert out.tolist() == [2**32 - 2] * 2
     assert len(report.findings) == (0 if is_natural else 1)
@@ -257,7 +259,7 @@ def test_scalars_are_what_they_are_annotated_as():
         indices="i=n",
     )  # fmt: skip
     out, _ = run(kernel, torch.ones(1), sig=sig, a=0.1, flag=True, e=3)
-    assert kinds == [CheckedInt, bool, "UInt8", "Double"]
+    assert kinds == [CheckedInt, Truth, "UInt8", "Double"]
     assert out[0] == torch.tensor(0.1)
 
 
