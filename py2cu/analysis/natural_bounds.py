@@ -27,6 +27,7 @@ from py2cu.analysis.ranges import Ranges
 from py2cu.builtins import ROWS, Bound, Rule
 from py2cu.dtypes import Kind
 from py2cu.ir.names import list_elements
+from py2cu.ir.operators import OPERATORS
 from py2cu.ir.visit import children, expressions
 
 
@@ -108,7 +109,11 @@ class NaturalBounds:
                     self._block(orelse, otherwise)
                     scope |= _merged(scope, otherwise)
                 case ir.For():
-                    self._loop(stmt, self._counter(*(size for (size,) in sizes)), scope)
+                    (start,), (stop,), (step,) = sizes
+                    counter: Size = Sign.NATURAL if is_natural(start) and is_natural(step) else Sign.SIGNED
+                    if counter is Sign.NATURAL and isinstance(start, int) and isinstance(stop, int):
+                        counter = max(start, stop - 1)
+                    self._loop(stmt, counter, scope)
                 case ir.While():
                     self._loop(stmt, 0, scope)
 
@@ -139,13 +144,6 @@ class NaturalBounds:
             self._assign(loop.var, (counter,), scope)
         self._block(loop.body, scope)
         return self._assigned.pop()
-
-    @staticmethod
-    def _counter(start: Size, stop: Size, step: Size) -> Size:
-        """The size of the variable of a loop; `Ranges` knows more of one that counts down."""
-        if not (is_natural(start) and is_natural(step)):
-            return Sign.SIGNED
-        return max(start, stop - 1) if isinstance(start, int) and isinstance(stop, int) else Sign.NATURAL
 
     # --- expressions ---
 
@@ -199,7 +197,7 @@ class NaturalBounds:
             case ir.Binary(op=">>" | "//" as op, right=ir.Constant(value=int(by))) if (
                 isinstance(parts[0], int) and by > 0
             ):
-                return parts[0] >> by if op == ">>" else parts[0] // by
+                return int(OPERATORS[op].compute(parts[0], by))
             case ir.Binary(op=op):
                 return _of_operation(op, *parts)
             case ir.Select():
@@ -306,17 +304,12 @@ def _of_operation(op: str, a: Size, b: Size) -> Size:
     if op == "-" or len(naturals) < 2:
         return _unbounded((a, b))
     most, other = map(_greatest, naturals)
-    match op:
-        case "+":
-            most += other
-        case "*":
-            most *= other
-        case "|" | "^":
-            most = (1 << max(most.bit_length(), other.bit_length())) - 1
-        case "<<" if other <= 64:
-            most <<= other
-        case _:
-            return _join(_unbounded((a, b)), Sign.NATURAL)
+    if op in ("|", "^"):
+        most = (1 << max(most.bit_length(), other.bit_length())) - 1
+    elif op in ("+", "*") or (op == "<<" and other <= 64):
+        most = OPERATORS[op].compute(most, other)
+    else:
+        most = UINT64_MAX + 1
     is_wide = any(map(exceeds_int64, naturals))
     if most <= UINT64_MAX and (is_wide or Sign.NATURAL not in naturals):
         return most

@@ -411,7 +411,7 @@ MUTATIONS: Final = (
         ("self.places.get(expr.span, True) and (masked", "(masked", "tests/unit/simulator/test_large_integers.py"),
         ("(masked or self.is_wide(expr))", "self.is_wide(expr)", "tests/unit/simulator/test_large_integers.py"),
         (
-            "encode()[:column].decode()) for at",
+            ".encode()[:column].decode()) for at",
             "[:column]) for at",
             "tests/unit/simulator/test_simulate.py",
         ),

@@ -23,13 +23,14 @@ from py2cu.analysis.natural_bounds import INT64_MAX, UINT64_MAX, NaturalBounds, 
 from py2cu.builtins import ROWS, Bound, Rule
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import U64, Kind
+from py2cu.ir.operators import OPERATORS
 from py2cu.ir.rewrite import map_all, map_blocks, map_children, map_expressions, rebuild_block, with_fields
 from py2cu.ir.visit import all_expressions, children, statements
 from py2cu.source import Span
 
 _UINT64: Final = ir.ElementType(U64)
 _LARGE: Final = 2**31  # sums of smaller numbers stay within an int64
-_MODULAR: Final = frozenset(["+", "-", "*", "&", "|", "^", "<<"])  # their low bits depend on low bits alone
+_MODULAR: Final = frozenset(symbol for symbol, row in OPERATORS.items() if row.is_modular)
 _BY_SIGN: Final = frozenset([">>", "//", "%"])
 
 
@@ -109,6 +110,9 @@ class _Widening:
         """True for a Python integer that an int64 may not hold, but a uint64 does."""
         return self.exceeds(expr) and self.bounds.of(expr) is not Sign.MIXED
 
+    def is_wide_constant(self, expr: ir.Expr) -> bool:
+        return isinstance(expr, ir.Constant) and self.is_wide(expr)
+
     def is_masked(self, expr: ir.Expr) -> bool:
         """False for an integer that 64 bits may not hold; it is refused."""
         if self.exceeds(expr) and not self.is_wide(expr):
@@ -131,16 +135,6 @@ class _Widening:
                 return False
         return True
 
-    def has_wide_constant(self, expr: ir.Expr) -> bool:
-        """True for a constant beyond an int64, and for arithmetic modulo 2**64 that contains one."""
-        match expr:
-            case ir.Constant():
-                return self.is_wide(expr)
-            case ir.Binary(op=op, left=left, right=right) if op in _MODULAR:
-                return self.has_wide_constant(left) or self.has_wide_constant(right)
-            case _:
-                return False
-
     def refuse_unmasked(self, expr: ir.Expr) -> None:
         hint = "keep its low 64 bits: `& 0xFFFFFFFFFFFFFFFF`"
         self.reporter.error("P305", "this may be negative, or not fit 64 bits", expr.span, hint)
@@ -152,7 +146,7 @@ class _Widening:
     def silence(self, expr: ir.Expr, *, masked: bool = False) -> None:
         """Keep the simulator from reporting an integer that a uint64 holds, or of which a mask takes the low bits.
 
-        Several expressions may have one place, such as those of a loop that is unrolled.
+        Expressions of several instances of a function have one place.
         """
         if isinstance(expr, ir.Binary | ir.Unary) and expr.type == ir.PY_INT:
             self.places[expr.span] = self.places.get(expr.span, True) and (masked or self.is_wide(expr))
@@ -180,13 +174,7 @@ class _Widening:
             case ir.Unary(op="-" | "~") if self.exceeds(*operands):
                 return _as_int(self.modular(expr))
             case ir.Binary(op=op, type=ir.PythonType()) if op in _MODULAR:
-                is_modular = has_constant = self.has_wide_constant(expr)
-                if op != "&":
-                    is_modular |= any(map(self.exceeds, operands))
-                    if has_constant and not self.is_wide(expr):
-                        self.refuse_unmasked(expr)
-                        return expr
-                if is_modular or self.is_wide(expr):
+                if self.is_wide(expr) or (op != "&" and any(map(self.exceeds, operands))):
                     return _as_int(self.modular(expr))
                 return map_children(expr, self.low_bits if op == "&" else self.exact)
         return map_children(expr, self.exact)
@@ -231,6 +219,8 @@ class _Widening:
                 return ir.Binary("<<", self.modular(left, masked=masked), self.observed(count), expr.span, _UINT64)
             case ir.Binary(op=op, left=left, right=right, type=ir.PythonType(kind=Kind.INT)) if op in _MODULAR:
                 masked |= op == "&" and isinstance(self.bounds.of(expr), int)
+                if not masked and not self.is_wide(expr) and any(map(self.is_wide_constant, (left, right))):
+                    self.refuse_unmasked(expr)
                 left, right = (self.modular(part, masked=masked) for part in (left, right))
                 return ir.Binary(op, left, right, expr.span, _UINT64)
             case ir.Unary(op="-" | "~" as op, operand=operand, type=ir.PythonType(kind=Kind.INT)):

@@ -31,10 +31,16 @@ def negated(i: Index["n"], x: Int64[Tensor, "n"], out: Int64[Tensor, "n"]):
     out[i] = v & 1023
 
 
+def scaled(a, b):
+    product = a * 0xFFFFFFFF
+    return (product & 1023) + b
+
+
 @kernel
-def unrolled(i: Index["n"], x: Int64[Tensor, "n"], out: Int64[Tensor, "n 2"]):
-    for k, v in ((0, int(x[i])), (1, int(x[i]) & 0xFFFFFFFF)):
-        out[i, k] = v * 0xFFFFFFFF & 1023
+def scaled_twice(i: Index["n"], x: Int64[Tensor, "n"], out: Int64[Tensor, "n 3"]):
+    out[i, 0] = scaled(int(x[i]) & 0xFFFFFFFF, 1)
+    out[i, 1] = scaled(int(x[i]), x[i])
+    out[i, 2] = scaled(int(x[i]) & 0xFFFFFFFF, 0.5)
 
 
 @kernel
@@ -76,7 +82,7 @@ def test_a_negative_integer_beside_a_natural_is_reported():
 
 
 def test_a_place_of_several_integers_is_reported():
-    assert reported(unrolled, GREATEST) == [3]
+    assert reported(scaled_twice, GREATEST) == [-4]
 
 
 def test_arithmetic_of_truth_values_is_checked():
