@@ -3,7 +3,8 @@
     x[i] // 2            0 to 127, of a uint8
     (x[i] & 15) << 4     0 to 240
 
-In: a typed kernel. Out: `NarrowRanges`. The lowering keeps to `Ranges`: its coarser bounds decide emitted types.
+In: a typed kernel. Out: `NarrowRanges`. The lowering uses `Ranges`, whose coarser bounds decide the types of emitted
+integers.
 """
 
 from __future__ import annotations

@@ -116,9 +116,10 @@ class Ranges:
                 return None
 
     def _assigned_range(self, stmt: ir.Assign, loops: tuple[ir.For | ir.While, ...]) -> Range:
-        """The range of the assigned value: at most 510 in `while step < 256: step *= 2`.
+        """The range of the value that `stmt` assigns in these loops.
 
-        If nothing else in the loop assigns the name, its old value satisfies the test of the loop.
+        If `stmt` alone assigns the name in a `while` loop, the old value of the name satisfies the test of the loop. In
+        `while step < 256: step *= 2`, for example, the assigned value is at most 510.
         """
         values, known = self.of(stmt.value), self.names.get(stmt.name)
         match loops:

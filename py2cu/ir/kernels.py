@@ -376,8 +376,8 @@ class Kernel:
 
     @cached_property
     def sizes(self) -> tuple[Counter[str], ...]:
-        """Products of dimensions that are no greater than the size of an array that is never None, give or take a
-        small factor; and products of an extent and a stride, which are no greater than the memory that an array spans.
+        """Lower bounds, up to a small factor, of the sizes of arrays that are never None: products of dimensions. For
+        strided arrays also products of an extent and a stride, lower bounds of the memory that the array spans.
         """
         shapes = [p.type.dims for p in self.arrays if isinstance(p.type, ArrayType) and not p.may_be_none]
         shapes += [(self.array_type(s.array).dims[s.axis], Name(s.name)) for s in self.strides]

@@ -138,7 +138,9 @@ class _Predication:
         return any(call in self.acting and set(self.limits(call, known)) != limits_here for call in calls)
 
     def lifted(self, stmt: ir.Stmt, known: frozenset[UpperBound]) -> ir.Block:
-        """`stmt` after assignments of the values that its guard must not skip: collectives, calls with other limits."""
+        """`stmt`, preceded by assignments of the values that its guard must not skip: those of collectives, and of
+        calls with side effects under other limits.
+        """
         before: list[ir.Stmt] = []
 
         def lift(value: ir.Expr) -> ir.Expr:

@@ -199,7 +199,9 @@ class _Locals:
         _join_into(local, name, value, type_, span, is_parameter)
 
     def with_earlier_types(self, known: dict[str, ir.ValueType]) -> _Locals:
-        """The start of a round that keeps all earlier types; those of a loop that swaps locals could oscillate."""
+        """Start a round in which locals keep the types of earlier rounds; else the types of locals that a loop swaps
+        could oscillate.
+        """
         numbers = {
             name: _Local(self._declared(name), local.span, paths=local.paths) for name, local in self.numbers.items()
         }
