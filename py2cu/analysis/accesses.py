@@ -23,14 +23,14 @@ from py2cu.source import Span
 
 
 @dataclass(frozen=True, slots=True)
-class UpperBound:
+class IndexLimit:
     """The fact `index < bound`; `bound` is None where `index` was compared with a value that is not an extent."""
 
     index: ir.Expr
     bound: ir.Expr | None
 
 
-Facts = frozenset[UpperBound]
+Facts = frozenset[IndexLimit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def _summary(function: ir.Kernel, finder: _Finder) -> Summary:
     return facts_by_place
 
 
-def _is_expressible(limit: UpperBound, unassigned: set[str]) -> bool:
+def _is_expressible(limit: IndexLimit, unassigned: set[str]) -> bool:
     match limit.bound:
         case ir.Name(id=name):
             return name in unassigned and _can_be_global(limit.index, unassigned)
@@ -227,7 +227,7 @@ def _compared_in(expr: ir.Expr, facts: Mapping[str, Facts]) -> Facts:
     compared = set().union(*(facts.get(name, ()) for name in names_in(expr)))
     for node in walk(expr):
         if isinstance(node, ir.Compare) and node.op in ("<", "<=", ">", ">="):
-            compared |= {UpperBound(side, None) for side, end in _sides(node) if not _is_start(end)}
+            compared |= {IndexLimit(side, None) for side, end in _sides(node) if not _is_start(end)}
     return frozenset(compared)
 
 
@@ -279,8 +279,8 @@ def _up_to(small: ir.Expr, large: ir.Expr) -> Facts:
 def _below(small: ir.Expr, bound: ir.Expr | None) -> Facts:
     """The facts of `small < bound`: `i + 1 < n` also bounds `i`; other names in `small` count as compared."""
     compared = (small, *(node for node in walk(small) if isinstance(node, ir.Name)))
-    return frozenset(UpperBound(index, None) for index in compared) | {
-        UpperBound(index, bound) for index in _no_more_than(small)
+    return frozenset(IndexLimit(index, None) for index in compared) | {
+        IndexLimit(index, bound) for index in _no_more_than(small)
     }
 
 
