@@ -24,7 +24,7 @@ from typing import Final, TypeGuard
 from py2cu import ir
 from py2cu.analysis.call_graph import functions_with
 from py2cu.analysis.effects import effects_of, is_block_vote, is_collective
-from py2cu.builtins import Scope
+from py2cu.builtins import ThreadScope
 from py2cu.builtins.launch import LANE, LANE_HELPER
 from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.abi.parameters import Role
@@ -38,7 +38,7 @@ _LANE_CALLS: Final = (LANE, LANE_HELPER)
 class SyncScope:
     """The scope of a barrier: the threads that wait, and the launch objects that differ between them."""
 
-    threads: Scope
+    threads: ThreadScope
     differ: str  # how messages describe a divergent value
     objects: frozenset[str]
 
@@ -54,8 +54,8 @@ class SyncScope:
         return isinstance(node, ir.Call) and effects_of(node).together is self.threads
 
 
-_BLOCK: Final = SyncScope(Scope.BLOCK, "varies by thread", frozenset(["threadIdx"]))
-_GRID: Final = SyncScope(Scope.GRID, "varies by thread or block", frozenset(["threadIdx", "blockIdx"]))
+_BLOCK: Final = SyncScope(ThreadScope.BLOCK, "varies by thread", frozenset(["threadIdx"]))
+_GRID: Final = SyncScope(ThreadScope.GRID, "varies by thread or block", frozenset(["threadIdx", "blockIdx"]))
 
 
 def check_barriers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
