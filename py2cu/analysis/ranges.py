@@ -1,4 +1,4 @@
-"""Range analysis: an interval for every expression, and for integers a symbolic bound in terms of the launch.
+"""Interval analysis: an interval for every expression, and for integers a symbolic bound in terms of the launch.
 
 In: a typed kernel. Out: `Ranges`, which `choose_integer_widths` and `lower_semantics` query. The analysis is
 flow-insensitive: a local has the union of the ranges of all its assignments, found by iterating to a fixpoint. `reach`
@@ -29,13 +29,13 @@ from py2cu.analysis.range_rules import (
 )
 from py2cu.builtins import ROWS, Bound
 from py2cu.dtypes import Kind
-from py2cu.ir.intervals import Range, SymbolicBound, constant, larger, natural, plus, times
+from py2cu.ir.intervals import Interval, SymbolicBound, constant, larger, natural, plus, times
 from py2cu.ir.names import list_elements
 from py2cu.ir.visit import assigned_names, blocks, statements
 
 INT_MAX: Final = 2**31 - 1
 FAR: Final = 2**30  # well within the range of `int`
-_NOTHING: Final = Range(0, 0, {})
+_NOTHING: Final = Interval(0, 0, {})
 _ENDLESS: Final = 2**100  # bounds beyond it count as infinite
 _ROUNDS: Final = 4  # of the fixpoint iteration; a range that still grows then is unbounded
 
@@ -45,9 +45,9 @@ class Ranges:
 
     def __init__(self, kernel: ir.Kernel) -> None:
         self.kernel = kernel
-        self._cache: dict[int, tuple[ir.Expr, Range]] | None = None
-        self.names: dict[str, Range] = {
-            name: natural({(name,): 1}) if name in kernel.naturals else Range(reach={(name,): 1})
+        self._cache: dict[int, tuple[ir.Expr, Interval]] | None = None
+        self.names: dict[str, Interval] = {
+            name: natural({(name,): 1}) if name in kernel.naturals else Interval(reach={(name,): 1})
             for name in kernel.dims
         }
         self.names |= dict(kernel.argument_ranges)
@@ -58,17 +58,17 @@ class Ranges:
         self.tuples = {stmt.name: stmt.value for stmt in results if isinstance(stmt.value.type, ir.TupleType)}
         for index in kernel.indices:
             below = plus(self.of(index.extent).reach, {(): -1})
-            self.names[index.name] = Range(0, math.inf, below)
+            self.names[index.name] = Interval(0, math.inf, below)
         for parameter in kernel.parameters:
             if parameter.constexpr is not None and parameter.type == ir.PY_INT:
                 least = min(parameter.constexpr.values, default=0)
-                self.names[parameter.name] = Range(least, parameter.constexpr.most, {(parameter.name,): 1})
+                self.names[parameter.name] = Interval(least, parameter.constexpr.most, {(parameter.name,): 1})
             elif parameter.type == ir.PY_INT and parameter.name not in self.names:
-                self.names[parameter.name] = Range(reach={(parameter.name,): 1})
+                self.names[parameter.name] = Interval(reach={(parameter.name,): 1})
             elif parameter.name not in self.names and not isinstance(parameter.type, ir.ArrayType):
                 self.names[parameter.name] = range_of_type(parameter.type)
         self._base_ranges = dict(self.names)  # without the increments of counters in loops
-        self._increments: dict[str, Range] = {}
+        self._increments: dict[str, Interval] = {}
         self._iterate()
         self._cache = {}  # the ranges of names are final now, and passes query every node of long sums
 
@@ -77,7 +77,7 @@ class Ranges:
         growing: set[str] = set()  # counters that bound the loops which increment them
         for round_ in itertools.count():
             before = dict(self.names)
-            added: dict[str, Range] = {}
+            added: dict[str, Interval] = {}
             # Alternate the direction: a chain of assignments may run forwards or backwards.
             for stmt, loops in places if round_ < _ROUNDS or round_ % 2 else reversed(places):
                 match stmt:
@@ -99,23 +99,23 @@ class Ranges:
             if before == self.names and growing.isdisjoint(added):
                 break
 
-    def _total_increment(self, stmt: ir.Assign, loops: tuple[ir.For | ir.While, ...]) -> Range | None:
+    def _total_increment(self, stmt: ir.Assign, loops: tuple[ir.For | ir.While, ...]) -> Interval | None:
         """The sum of all increments `name += 1` in the loops around it; None unless extents of arrays bound it."""
         match stmt.value:
             case ir.Binary(op="+" | "-" as op, left=ir.Name(id=name), right=ir.Constant(value=int(step))) if (
                 name == stmt.name
             ):
-                total: Range | None = constant(abs(step))
+                total: Interval | None = constant(abs(step))
                 for loop in loops:
                     total = total and self._rounds(loop, total)
                 if total is None or stmt.value.type != ir.PY_INT or not self._is_bounded(total.reach or {}):
                     return None
                 down = (step < 0) is (op == "+") and step != 0
-                return Range(-total.high, 0, total.reach) if down else Range(0, total.high, total.reach)
+                return Interval(-total.high, 0, total.reach) if down else Interval(0, total.high, total.reach)
             case _:
                 return None
 
-    def _assigned_range(self, stmt: ir.Assign, loops: tuple[ir.For | ir.While, ...]) -> Range:
+    def _assigned_range(self, stmt: ir.Assign, loops: tuple[ir.For | ir.While, ...]) -> Interval:
         """The range of the value that `stmt` assigns in these loops.
 
         If `stmt` alone assigns the name in a `while` loop, the old value of the name satisfies the test of the loop. In
@@ -135,7 +135,7 @@ class Ranges:
                 self.names[stmt.name] = known
         return values
 
-    def _narrow_by_test(self, test: ir.Expr, name: str, known: Range) -> Range:
+    def _narrow_by_test(self, test: ir.Expr, name: str, known: Interval) -> Interval:
         """The range of the integer `name` where `test` may hold; `known` is its range before the test."""
         match test:
             case ir.BoolOp(op="and", left=left, right=right):
@@ -145,7 +145,7 @@ class Ranges:
             case _:
                 return known
 
-    def _rounds(self, loop: ir.For | ir.While, each: Range) -> Range | None:
+    def _rounds(self, loop: ir.For | ir.While, each: Interval) -> Interval | None:
         """The number of iterations of `loop` times `each`; None if it is unbounded."""
         if isinstance(loop, ir.While):
             return None
@@ -154,7 +154,8 @@ class Ranges:
             return None
         reach = self.upper(loop.stop) if start.is_natural else plus(stop.reach, start.reach)
         reach = times(reach, each.reach)
-        return None if reach is None else Range(0, product_of_bounds(max(0, stop.high - start.low), each.high), reach)
+        most = product_of_bounds(max(0, stop.high - start.low), each.high)
+        return None if reach is None else Interval(0, most, reach)
 
     def _is_bounded(self, reach: SymbolicBound) -> bool:
         """True if every term is a product of extents of one array, whose size the launcher checks anyway."""
@@ -176,17 +177,17 @@ class Ranges:
             case _:
                 return self.of(expr).reach
 
-    def _widen(self, name: str, values: Range, round_: int) -> None:
+    def _widen(self, name: str, values: Interval, round_: int) -> None:
         old = self._base_ranges.get(name, values)
         new = old.union(values)
         if round_ >= _ROUNDS - 1 and new != old:
             low = old.low if new.low >= old.low else -math.inf
             high = old.high if new.high <= old.high else math.inf
-            new = Range(low, high, old.reach if new.reach == old.reach else None)
+            new = Interval(low, high, old.reach if new.reach == old.reach else None)
         self._base_ranges[name] = new
         self.names[name] = range_of_sum(new, self._increments[name]) if name in self._increments else new
 
-    def of_loop(self, loop: ir.For) -> Range:
+    def of_loop(self, loop: ir.For) -> Interval:
         """The range of a loop's variable, including the final value that C's counter reaches."""
         start, stop, step = self.of(loop.start), self.of(loop.stop), self.of(loop.step)
         is_upward = start.is_natural and step.low > 0
@@ -201,12 +202,12 @@ class Ranges:
                 high = ends
                 if not _is_launch_checked(reach) or not _is_launch_checked(start.reach):
                     reach = larger(reach, start.reach)
-            return Range(start.low, high, reach)
+            return Interval(start.low, high, reach)
         low, high = min(start.low, stop.low + 1), max(start.high, stop.high)
         is_far = low + step.low < -FAR or high + max(step.high, 0) > FAR  # the final value in C
-        return Range(low, math.inf if is_far else high, reach)
+        return Interval(low, math.inf if is_far else high, reach)
 
-    def of(self, expr: ir.Expr) -> Range:
+    def of(self, expr: ir.Expr) -> Interval:
         """The range of `expr`."""
         if self._cache is None or not isinstance(expr, ir.Binary | ir.Call):
             return self._limited_to_type(expr)
@@ -215,20 +216,20 @@ class Ranges:
             known = self._cache[id(expr)] = expr, self._limited_to_type(expr)
         return known[1]
 
-    def _limited_to_type(self, expr: ir.Expr) -> Range:
+    def _limited_to_type(self, expr: ir.Expr) -> Interval:
         values = self._of(expr)
         limit = range_of_type(expr.type)
         if values.low < limit.low or values.high > limit.high:
             return limit  # it wraps
         low = values.low if values.low > -_ENDLESS else -math.inf
         high = values.high if values.high < _ENDLESS else math.inf
-        return values if (low, high) == (values.low, values.high) else Range(low, high, values.reach)
+        return values if (low, high) == (values.low, values.high) else Interval(low, high, values.reach)
 
-    def before_wrap(self, expr: ir.Expr) -> Range:
+    def before_wrap(self, expr: ir.Expr) -> Interval:
         """The range of `expr` before it wraps to its type."""
         return self._of(expr)
 
-    def _of(self, expr: ir.Expr) -> Range:
+    def _of(self, expr: ir.Expr) -> Interval:
         match expr:
             case ir.Constant(value=value):
                 return range_of_constant(value, expr.type)
@@ -239,7 +240,7 @@ class Ranges:
             case ir.LaunchIndex(object="threadIdx", axis=axis):
                 return natural({(f"blockDim.{axis}",): 1, (): -1}, 1023)
             case ir.LaunchIndex(object=launched, axis=axis):
-                return Range(1, math.inf, {(f"{launched}.{axis}",): 1})
+                return Interval(1, math.inf, {(f"{launched}.{axis}",): 1})
             case ir.Load(array=array):
                 buffer = self.kernel.array_decl(array)
                 if buffer is not None and buffer.is_list:
@@ -249,7 +250,7 @@ class Ranges:
                 return range_of_type(expr.type)
             case ir.Unary(op="-", operand=operand):
                 inner = self.of(operand)
-                return Range(-inner.high, -inner.low, inner.reach)
+                return Interval(-inner.high, -inner.low, inner.reach)
             case ir.Unary(op="+", operand=operand):
                 return self.of(operand)
             case ir.Compare() | ir.Unary(op="not"):
@@ -274,7 +275,7 @@ class Ranges:
             case _:
                 assert_never(expr)
 
-    def results_of(self, value: ir.Expr) -> tuple[Range, ...]:
+    def results_of(self, value: ir.Expr) -> tuple[Interval, ...]:
         """The range of `value`, or of each item of a tuple."""
         match value:
             case ir.Tuple(items=items):
@@ -307,14 +308,14 @@ def _with_loops(
             yield from _with_loops(inner, loops if is_else else around)
 
 
-def _narrow(known: Range, op: str, bound: Range) -> Range:
+def _narrow(known: Interval, op: str, bound: Interval) -> Interval:
     """The integers of `known` that may be in the relation `op` to a value of `bound`."""
     match op:
         case "<" | "<=":
             reach = bound.reach if known.is_natural and bound.reach is not None else known.reach
-            return Range(known.low, bound.high - (op == "<"), reach)
+            return Interval(known.low, bound.high - (op == "<"), reach)
         case ">" | ">=":
-            return Range(max(known.low, bound.low + (op == ">")), known.high, known.reach)
+            return Interval(max(known.low, bound.low + (op == ">")), known.high, known.reach)
         case _:
             return known
 

@@ -16,7 +16,7 @@ SymbolicBound = Mapping[Monomial, int]  # {("h", "w"): 1, (): -1} is h * w - 1
 
 
 @record(frozen=True, slots=True)
-class Range:
+class Interval:
     """Values from `low` to `high`, or NaN, and for integers a bound of their magnitude."""
 
     low: float = -math.inf
@@ -27,22 +27,22 @@ class Range:
     def is_natural(self) -> bool:
         return self.low >= 0
 
-    def union(self, other: Range) -> Range:
-        return Range(min(self.low, other.low), max(self.high, other.high), larger(self.reach, other.reach))
+    def union(self, other: Interval) -> Interval:
+        return Interval(min(self.low, other.low), max(self.high, other.high), larger(self.reach, other.reach))
 
 
-ANYTHING: Final = Range()
+ANYTHING: Final = Interval()
 
 
-def constant(value: float) -> Range:
+def constant(value: float) -> Interval:
     if math.isnan(value):
         return ANYTHING
     is_integral = math.isfinite(value) and value == int(value)
-    return Range(value, value, {(): abs(int(value))} if is_integral else None)
+    return Interval(value, value, {(): abs(int(value))} if is_integral else None)
 
 
-def natural(reach: SymbolicBound, high: float = math.inf) -> Range:
-    return Range(0, high, reach)
+def natural(reach: SymbolicBound, high: float = math.inf) -> Interval:
+    return Interval(0, high, reach)
 
 
 def larger(a: SymbolicBound | None, b: SymbolicBound | None) -> SymbolicBound | None:

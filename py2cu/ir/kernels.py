@@ -26,7 +26,7 @@ from py2cu.ir.elisions import Elided
 from py2cu.ir.expressions import ArrayName, DeviceCall, Expr
 from py2cu.ir.extents import contiguous_strides, lower_bounds
 from py2cu.ir.header_names import is_declared
-from py2cu.ir.intervals import Range
+from py2cu.ir.intervals import Interval
 from py2cu.ir.statements import Block
 from py2cu.ir.types import INDEX, ArrayType, Constant, DimExpr, ElementType, Name, ScalarType, ValueType, span_field
 from py2cu.ir.visit import names_in
@@ -189,9 +189,9 @@ class Kernel:
     result: ValueType | None = None  # of a device function, set by infer_types: the type that it returns
     struct: Struct | None = None  # of a device function that returns a tuple, set by split_tuples
     argument_ranges: tuple[
-        tuple[str, Range], ...
+        tuple[str, Interval], ...
     ] = ()  # of a device function, set by choose_integer_widths: what its parameters can be
-    result_ranges: tuple[Range, ...] = ()  # and what it returns: a number, or each item of a tuple
+    result_ranges: tuple[Interval, ...] = ()  # and what it returns: a number, or each item of a tuple
     renamed: tuple[tuple[str, str], ...] = ()  # set by rename: names that are spelled otherwise in C
     flat_indices: tuple[IndexParameter, ...] = ()  # set by flatten_indices: what one flat index is split into
     flags: tuple[tuple[str, str], ...] = ()  # set by rename: the bool that says whether a parameter is given

@@ -252,7 +252,7 @@ MUTATIONS: Final = (
         ("if 0 < by <= INT_MAX:", "if 0 < by:", "cpu:far_numbers.far_shares"),
         ("if {left, right} <= naturals:", "if True:", "kept:far_numbers"),
         (
-            "return values if (low, high) == (values.low, values.high) else Range(low, high, values.reach)",
+            "return values if (low, high) == (values.low, values.high) else Interval(low, high, values.reach)",
             "return values",
             "tests/test_kernel_cases.py::test_translation_is_as_kept[far_numbers]",
         ),

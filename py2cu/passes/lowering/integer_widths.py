@@ -22,7 +22,7 @@ from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I32, I64, Kind
 from py2cu.ir.abi.parameters import Constexpr
-from py2cu.ir.intervals import Range, SymbolicBound, plus, times
+from py2cu.ir.intervals import Interval, SymbolicBound, plus, times
 from py2cu.ir.names import list_elements
 from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
 from py2cu.ir.visit import children, walk
@@ -97,7 +97,7 @@ class _Chooser:
             case _:
                 return self.of_range(type_, self.kernel.result_ranges[0])
 
-    def of_range(self, type_: ir.ScalarType, range_: Range) -> ir.ScalarType:
+    def of_range(self, type_: ir.ScalarType, range_: Interval) -> ir.ScalarType:
         return _INTEGERS[self.width(range_)] if type_ == ir.PY_INT else type_
 
     def of_list(self, buffer: ir.ArrayDecl) -> ir.ArrayDecl:
@@ -134,13 +134,13 @@ class _Chooser:
         steps = (node for node in walk(extent) if isinstance(node, ir.Binary) and node not in known)
         return [reach for step in steps if (reach := self.ranges.of(step).reach) is not None]
 
-    def width(self, range_: Range) -> ir.Width:
+    def width(self, range_: Interval) -> ir.Width:
         """The narrowest type for values of this range; a bound that only the launch can judge is recorded."""
         width = self._width(range_)
         self.is_bounded &= width is not ir.Width.LONG
         return width
 
-    def _width(self, range_: Range) -> ir.Width:
+    def _width(self, range_: Interval) -> ir.Width:
         if range_.reach is None:
             return ir.Width.LONG
         if range_.low >= -FAR and range_.high <= FAR:

@@ -20,7 +20,7 @@ from py2cu.analysis.ranges import Ranges
 from py2cu.builtins.atomics import ATOMICS, atomic_helper
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I16, I32, DType, Kind
-from py2cu.ir.intervals import Range
+from py2cu.ir.intervals import Interval
 from py2cu.ir.operators import OPERATORS
 from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
 from py2cu.ir.visit import names_in, walk
@@ -139,7 +139,7 @@ class _Lowering:
             return self.wrap(expr, type_)
         return expr
 
-    def shift(self, expr: ir.Binary[ir.Expr], a: Range, b: Range) -> ir.Expr:
+    def shift(self, expr: ir.Binary[ir.Expr], a: Interval, b: Interval) -> ir.Expr:
         """C++ leaves a shift of a negative number undefined, and one beyond the sign bit. Python integers do not reach
         that bit; narrow unsigned elements are shifted as `int`.
         """
