@@ -37,35 +37,35 @@ def range_of_binary(expr: ir.Binary[ir.Expr], a: Interval, b: Interval) -> Inter
         case "+":
             return range_of_sum(a, b)
         case "-":
-            difference = larger(a.reach, b.reach) if a.is_natural and b.is_natural else plus(a.reach, b.reach)
+            difference = larger(a.bound, b.bound) if a.is_natural and b.is_natural else plus(a.bound, b.bound)
             return Interval(a.low - b.high, a.high - b.low, difference)
         case "*":
             corners = [product_of_bounds(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-            return Interval(min(corners), max(corners), times(a.reach, b.reach))
+            return Interval(min(corners), max(corners), times(a.bound, b.bound))
         case "//" if not is_real:
             low = 0 if a.is_natural and b.is_natural else -math.inf
-            return Interval(low, a.high if low == 0 else math.inf, a.reach)
+            return Interval(low, a.high if low == 0 else math.inf, a.bound)
         case "%" if not is_real:
             low = 0 if b.is_natural else -math.inf
-            reach = a.reach if a.is_natural and b.is_natural and b.reach is None else b.reach
-            return Interval(low, b.high if b.is_natural else math.inf, reach)
+            bound = a.bound if a.is_natural and b.is_natural and b.bound is None else b.bound
+            return Interval(low, b.high if b.is_natural else math.inf, bound)
         case "&" if a.is_natural or b.is_natural:
             known = a if a.is_natural else b
-            return Interval(0, known.high, known.reach)
+            return Interval(0, known.high, known.bound)
         case "&" | "|" | "^":
             # Bits set in one operand only add at most that operand: the sum bounds the result.
             is_natural = a.is_natural and b.is_natural
             high = a.high + b.high if is_natural else math.inf
-            return Interval(0 if is_natural else -math.inf, high, plus(a.reach, b.reach))
+            return Interval(0 if is_natural else -math.inf, high, plus(a.bound, b.bound))
         case "**" if a.is_natural and not is_real:
             high = _power(a.high, b.high)
             return Interval(0, high, {(): int(high)} if math.isfinite(high) else None)
         case ">>" if a.is_natural:
-            return Interval(0, a.high, a.reach)
+            return Interval(0, a.high, a.bound)
         case "/" if a.is_natural and b.low > 0:
-            return Interval(0, a.high / b.low, a.reach if b.low >= 1 else None)
+            return Interval(0, a.high / b.low, a.bound if b.low >= 1 else None)
         case "/" if _is_integer(expr.right):  # a nonzero integer is at least 1 in magnitude
-            return Interval(reach=a.reach)
+            return Interval(bound=a.bound)
         case _:
             return range_of_type(expr.type)
 
@@ -78,7 +78,7 @@ def range_of_call(expr: ir.Call, args: list[Interval]) -> Interval:
             return range_of_binary(ir.Binary(OF_HELPERS[helper], left, right, type=expr.type), *args)
         case "ceil_div":
             is_natural = args[0].is_natural and args[1].is_natural
-            return Interval(0 if is_natural else -math.inf, args[0].high if is_natural else math.inf, args[0].reach)
+            return Interval(0 if is_natural else -math.inf, args[0].high if is_natural else math.inf, args[0].bound)
         case _:
             row = row_behind(expr.function)
             return range_of_type(expr.type) if row is None else _range_of_row(row, expr, args)
@@ -89,17 +89,17 @@ def _range_of_row(row: Builtin, expr: ir.Call, args: list[Interval]) -> Interval
         case None:
             return range_of_type(expr.type)
         case Bound.WHOLE:
-            return Interval(0 if args[0].is_natural else -math.inf, math.inf, args[0].reach)
+            return Interval(0 if args[0].is_natural else -math.inf, math.inf, args[0].bound)
         case Bound.MAGNITUDE:
-            return Interval(0, max(abs(args[0].low), abs(args[0].high)), args[0].reach)
+            return Interval(0, max(abs(args[0].low), abs(args[0].high)), args[0].bound)
         case Bound.GREATEST:
-            bounds = _bounds(expr, args)
-            return Interval(max(arg.low for arg in bounds), max(arg.high for arg in args), _largest_reach(args))
+            deciding = _deciding(expr, args)
+            return Interval(max(arg.low for arg in deciding), max(arg.high for arg in args), _largest_bound(args))
         case Bound.LEAST:
-            bounds = _bounds(expr, args)
-            reaches = [arg.reach for arg in bounds if arg.reach is not None]
-            reach = reaches[0] if reaches and all(arg.is_natural for arg in args) else _largest_reach(args)
-            return Interval(min(arg.low for arg in args), min(arg.high for arg in bounds), reach)
+            deciding = _deciding(expr, args)
+            bounds = [arg.bound for arg in deciding if arg.bound is not None]
+            bound = bounds[0] if bounds and all(arg.is_natural for arg in args) else _largest_bound(args)
+            return Interval(min(arg.low for arg in args), min(arg.high for arg in deciding), bound)
         case low, high:
             greatest = max(abs(low), abs(high))
             return Interval(low, high, {(): int(greatest)} if math.isfinite(greatest) else None)
@@ -107,7 +107,7 @@ def _range_of_row(row: Builtin, expr: ir.Call, args: list[Interval]) -> Interval
             assert_never(row.range)
 
 
-def _bounds(expr: ir.Call, args: list[Interval]) -> list[Interval]:
+def _deciding(expr: ir.Call, args: list[Interval]) -> list[Interval]:
     """The arguments of `min` or `max` that bound the result from both sides: the first, and all that cannot be NaN."""
     others = zip(expr.args[1:], args[1:], strict=True)
     return [args[0], *(known for arg, known in others if not _may_be_nan(arg))]
@@ -150,7 +150,7 @@ def rounded(exact: Interval, type_: ir.Type) -> Interval:
 
 def range_of_sum(a: Interval, b: Interval) -> Interval:
     """The range of `a + b`."""
-    return Interval(a.low + b.low, a.high + b.high, plus(a.reach, b.reach))
+    return Interval(a.low + b.low, a.high + b.high, plus(a.bound, b.bound))
 
 
 def product_of_bounds(a: float, b: float) -> float:
@@ -163,12 +163,12 @@ def is_float(type_: ir.Type) -> bool:
     return isinstance(type_, ir.ElementType | ir.PythonType) and ir.kind_of(type_) is Kind.FLOAT
 
 
-def _largest_reach(args: list[Interval]) -> SymbolicBound | None:
+def _largest_bound(args: list[Interval]) -> SymbolicBound | None:
     """A symbolic bound of the maximum of `args`."""
-    reach = args[0].reach
+    bound = args[0].bound
     for arg in args[1:]:
-        reach = larger(reach, arg.reach)
-    return reach
+        bound = larger(bound, arg.bound)
+    return bound
 
 
 def _may_be_nan(expr: ir.Expr) -> bool:

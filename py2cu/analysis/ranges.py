@@ -1,7 +1,7 @@
 """Interval analysis: an interval for every expression, and for integers a symbolic bound in terms of the launch.
 
 In: a typed kernel. Out: `Ranges`, which `choose_integer_widths` and `lower_semantics` query. The analysis is
-flow-insensitive: a local has the union of the ranges of all its assignments, found by iterating to a fixpoint. `reach`
+flow-insensitive: a local has the union of the ranges of all its assignments, found by iterating to a fixpoint. `bound`
 bounds the magnitude by a polynomial in dimensions, integer and template arguments, and grid sizes; None: unbounded.
 """
 
@@ -47,7 +47,7 @@ class Ranges:
         self.kernel = kernel
         self._cache: dict[int, tuple[ir.Expr, Interval]] | None = None
         self.names: dict[str, Interval] = {
-            name: natural({(name,): 1}) if name in kernel.naturals else Interval(reach={(name,): 1})
+            name: natural({(name,): 1}) if name in kernel.naturals else Interval(bound={(name,): 1})
             for name in kernel.dims
         }
         self.names |= dict(kernel.argument_ranges)
@@ -57,14 +57,14 @@ class Ranges:
         results = [stmt for stmt in assigned if isinstance(stmt.value, ir.DeviceCall) and count[stmt.name] == 1]
         self.tuples = {stmt.name: stmt.value for stmt in results if isinstance(stmt.value.type, ir.TupleType)}
         for index in kernel.indices:
-            below = plus(self.of(index.extent).reach, {(): -1})
+            below = plus(self.of(index.extent).bound, {(): -1})
             self.names[index.name] = Interval(0, math.inf, below)
         for parameter in kernel.parameters:
             if parameter.constexpr is not None and parameter.type == ir.PY_INT:
                 least = min(parameter.constexpr.values, default=0)
                 self.names[parameter.name] = Interval(least, parameter.constexpr.most, {(parameter.name,): 1})
             elif parameter.type == ir.PY_INT and parameter.name not in self.names:
-                self.names[parameter.name] = Interval(reach={(parameter.name,): 1})
+                self.names[parameter.name] = Interval(bound={(parameter.name,): 1})
             elif parameter.name not in self.names and not isinstance(parameter.type, ir.ArrayType):
                 self.names[parameter.name] = range_of_type(parameter.type)
         self._base_ranges = dict(self.names)  # without the increments of counters in loops
@@ -108,10 +108,10 @@ class Ranges:
                 total: Interval | None = constant(abs(step))
                 for loop in loops:
                     total = total and self._rounds(loop, total)
-                if total is None or stmt.value.type != ir.PY_INT or not self._is_bounded(total.reach or {}):
+                if total is None or stmt.value.type != ir.PY_INT or not self._is_bounded(total.bound or {}):
                     return None
                 down = (step < 0) is (op == "+") and step != 0
-                return Interval(-total.high, 0, total.reach) if down else Interval(0, total.high, total.reach)
+                return Interval(-total.high, 0, total.bound) if down else Interval(0, total.high, total.bound)
             case _:
                 return None
 
@@ -152,19 +152,19 @@ class Ranges:
         start, stop, step = self.of(loop.start), self.of(loop.stop), self.of(loop.step)
         if not step.low > 0:
             return None
-        reach = self.upper(loop.stop) if start.is_natural else plus(stop.reach, start.reach)
-        reach = times(reach, each.reach)
+        bound = self.upper(loop.stop) if start.is_natural else plus(stop.bound, start.bound)
+        bound = times(bound, each.bound)
         most = product_of_bounds(max(0, stop.high - start.low), each.high)
-        return None if reach is None else Interval(0, most, reach)
+        return None if bound is None else Interval(0, most, bound)
 
-    def _is_bounded(self, reach: SymbolicBound) -> bool:
+    def _is_bounded(self, bound: SymbolicBound) -> bool:
         """True if every term is a product of extents of one array, whose size the launcher checks anyway."""
-        return all(any(Counter(term) <= size for size in self.kernel.sizes) for term in reach if term)
+        return all(any(Counter(term) <= size for size in self.kernel.sizes) for term in bound if term)
 
     def counts_elements(self, expr: ir.Expr, times: int) -> bool:
         """True if `expr` is at most `times` the number of elements of an array."""
-        reach = self.of(expr).reach
-        return reach is not None and self._is_bounded(reach) and sum(map(abs, reach.values())) <= times
+        bound = self.of(expr).bound
+        return bound is not None and self._is_bounded(bound) and sum(map(abs, bound.values())) <= times
 
     def upper(self, expr: ir.Expr) -> SymbolicBound | None:
         """A symbolic upper bound of `expr` where it is positive."""
@@ -175,7 +175,7 @@ class Ranges:
             case ir.Call(function=function, args=args) if function in ROWS and ROWS[function].range is Bound.GREATEST:
                 return functools.reduce(larger, map(self.upper, args))
             case _:
-                return self.of(expr).reach
+                return self.of(expr).bound
 
     def _widen(self, name: str, values: Interval, round_: int) -> None:
         old = self._base_ranges.get(name, values)
@@ -183,7 +183,7 @@ class Ranges:
         if round_ >= _ROUNDS - 1 and new != old:
             low = old.low if new.low >= old.low else -math.inf
             high = old.high if new.high <= old.high else math.inf
-            new = Interval(low, high, old.reach if new.reach == old.reach else None)
+            new = Interval(low, high, old.bound if new.bound == old.bound else None)
         self._base_ranges[name] = new
         self.names[name] = range_of_sum(new, self._increments[name]) if name in self._increments else new
 
@@ -191,21 +191,21 @@ class Ranges:
         """The range of a loop's variable, including the final value that C's counter reaches."""
         start, stop, step = self.of(loop.start), self.of(loop.stop), self.of(loop.step)
         is_upward = start.is_natural and step.low > 0
-        reach = self.upper(loop.stop) if is_upward else larger(start.reach, stop.reach)
-        if step.reach != {(): 1}:
-            reach = plus(reach, step.reach)
+        bound = self.upper(loop.stop) if is_upward else larger(start.bound, stop.bound)
+        if step.bound != {(): 1}:
+            bound = plus(bound, step.bound)
         if step.low > 0:
             high = max(start.low, stop.high - 1)
             of_block = isinstance(loop.step, ir.LaunchIndex) and loop.step.object == "blockDim"
             ends = max(start.high, high + (1024 if of_block else step.high))  # the final value in C
             if ends > FAR:
                 high = ends
-                if not _is_launch_checked(reach) or not _is_launch_checked(start.reach):
-                    reach = larger(reach, start.reach)
-            return Interval(start.low, high, reach)
+                if not _is_launch_checked(bound) or not _is_launch_checked(start.bound):
+                    bound = larger(bound, start.bound)
+            return Interval(start.low, high, bound)
         low, high = min(start.low, stop.low + 1), max(start.high, stop.high)
         is_far = low + step.low < -FAR or high + max(step.high, 0) > FAR  # the final value in C
-        return Interval(low, math.inf if is_far else high, reach)
+        return Interval(low, math.inf if is_far else high, bound)
 
     def of(self, expr: ir.Expr) -> Interval:
         """The range of `expr`."""
@@ -223,7 +223,7 @@ class Ranges:
             return limit  # it wraps
         low = values.low if values.low > -_ENDLESS else -math.inf
         high = values.high if values.high < _ENDLESS else math.inf
-        return values if (low, high) == (values.low, values.high) else Interval(low, high, values.reach)
+        return values if (low, high) == (values.low, values.high) else Interval(low, high, values.bound)
 
     def before_wrap(self, expr: ir.Expr) -> Interval:
         """The range of `expr` before it wraps to its type."""
@@ -250,7 +250,7 @@ class Ranges:
                 return range_of_type(expr.type)
             case ir.Unary(op="-", operand=operand):
                 inner = self.of(operand)
-                return Interval(-inner.high, -inner.low, inner.reach)
+                return Interval(-inner.high, -inner.low, inner.bound)
             case ir.Unary(op="+", operand=operand):
                 return self.of(operand)
             case ir.Compare() | ir.Unary(op="not"):
@@ -308,18 +308,18 @@ def _with_loops(
             yield from _with_loops(inner, loops if is_else else around)
 
 
-def _narrow(known: Interval, op: str, bound: Interval) -> Interval:
-    """The integers of `known` that may be in the relation `op` to a value of `bound`."""
+def _narrow(known: Interval, op: str, other: Interval) -> Interval:
+    """The integers of `known` that may be in the relation `op` to a value of `other`."""
     match op:
         case "<" | "<=":
-            reach = bound.reach if known.is_natural and bound.reach is not None else known.reach
-            return Interval(known.low, bound.high - (op == "<"), reach)
+            bound = other.bound if known.is_natural and other.bound is not None else known.bound
+            return Interval(known.low, other.high - (op == "<"), bound)
         case ">" | ">=":
-            return Interval(max(known.low, bound.low + (op == ">")), known.high, known.reach)
+            return Interval(max(known.low, other.low + (op == ">")), known.high, known.bound)
         case _:
             return known
 
 
-def _is_launch_checked(reach: SymbolicBound | None) -> bool:
+def _is_launch_checked(bound: SymbolicBound | None) -> bool:
     """True for a bound that the launcher checks: symbolic, with factors that fit `int`."""
-    return reach is not None and any(reach) and all(abs(factor) <= INT_MAX for factor in reach.values())
+    return bound is not None and any(bound) and all(abs(factor) <= INT_MAX for factor in bound.values())

@@ -21,14 +21,14 @@ class Interval:
 
     low: float = -math.inf
     high: float = math.inf
-    reach: SymbolicBound | None = None
+    bound: SymbolicBound | None = None
 
     @property
     def is_natural(self) -> bool:
         return self.low >= 0
 
     def union(self, other: Interval) -> Interval:
-        return Interval(min(self.low, other.low), max(self.high, other.high), larger(self.reach, other.reach))
+        return Interval(min(self.low, other.low), max(self.high, other.high), larger(self.bound, other.bound))
 
 
 ANYTHING: Final = Interval()
@@ -41,8 +41,8 @@ def constant(value: float) -> Interval:
     return Interval(value, value, {(): abs(int(value))} if is_integral else None)
 
 
-def natural(reach: SymbolicBound, high: float = math.inf) -> Interval:
-    return Interval(0, high, reach)
+def natural(bound: SymbolicBound, high: float = math.inf) -> Interval:
+    return Interval(0, high, bound)
 
 
 def larger(a: SymbolicBound | None, b: SymbolicBound | None) -> SymbolicBound | None:

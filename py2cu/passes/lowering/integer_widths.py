@@ -81,7 +81,7 @@ class _Chooser:
             self.bounds.append({(f"blockDim.{axis}", f"gridDim.{axis}"): 1})
             self.bounds += self._steps(index.extent)  # the guard computes it for any grid
         if kernel.has_flat_launch:
-            self.bounds += [reach for extent in kernel.size or () for reach in self._steps(extent)]
+            self.bounds += [bound for extent in kernel.size or () for bound in self._steps(extent)]
         if not kernel.key:
             self._bound_arrays()
         result = self.of_result(kernel.result) if kernel.result_ranges else kernel.result
@@ -118,21 +118,21 @@ class _Chooser:
             size: SymbolicBound | None = {(): 1}
             farthest: SymbolicBound | None = {}
             for dim in array.type.dims:
-                size = times(size, self.ranges.of(dim).reach)
+                size = times(size, self.ranges.of(dim).bound)
             for dim, stride in zip(array.type.dims, self.kernel.strides_of(array.name), strict=False):
-                farthest = plus(farthest, times(self.ranges.of(dim).reach, {(stride.id,): 1}))
-            self.bounds += [reach for reach in (size, farthest) if reach]
+                farthest = plus(farthest, times(self.ranges.of(dim).bound, {(stride.id,): 1}))
+            self.bounds += [bound for bound in (size, farthest) if bound]
 
     def size_bounds(self) -> tuple[ir.IndexBound, ...]:
         """The bounds of all intermediate results in the extents of the launch."""
-        return prune([reach for extent in self.kernel.size or () for reach in self._steps(extent)], frozenset())
+        return prune([bound for extent in self.kernel.size or () for bound in self._steps(extent)], frozenset())
 
     def _steps(self, extent: ir.Expr) -> list[SymbolicBound]:
         """The symbolic bounds of the operations in `extent`, except those that are extents of arrays."""
         types = (array.type for array in self.kernel.arrays)
         known = [dim for type_ in types if isinstance(type_, ir.ArrayType) for dim in type_.dims]
         steps = (node for node in walk(extent) if isinstance(node, ir.Binary) and node not in known)
-        return [reach for step in steps if (reach := self.ranges.of(step).reach) is not None]
+        return [bound for step in steps if (bound := self.ranges.of(step).bound) is not None]
 
     def width(self, range_: Interval) -> ir.Width:
         """The narrowest type for values of this range; a bound that only the launch can judge is recorded."""
@@ -141,21 +141,21 @@ class _Chooser:
         return width
 
     def _width(self, range_: Interval) -> ir.Width:
-        if range_.reach is None:
+        if range_.bound is None:
             return ir.Width.LONG
         if range_.low >= -FAR and range_.high <= FAR:
             return ir.Width.INT
-        names = {name for term in range_.reach for name in term}
+        names = {name for term in range_.bound for name in term}
         if names <= self.constexprs.keys():
             most = {name: self.constexprs[name].most for name in names}
-            if sum(n * math.prod(most[name] for name in term) for term, n in range_.reach.items()) <= INT_MAX:
+            if sum(n * math.prod(most[name] for name in term) for term, n in range_.bound.items()) <= INT_MAX:
                 return ir.Width.INT
             # The launcher checks values that are not known yet: they may fit.
             if all(self.constexprs[name].values for name in names):
                 return ir.Width.LONG
-        if any(abs(factor) > INT_MAX for factor in range_.reach.values()):
+        if any(abs(factor) > INT_MAX for factor in range_.bound.values()):
             return ir.Width.LONG
-        self.bounds.append(range_.reach)
+        self.bounds.append(range_.bound)
         return ir.Width.INDEX
 
     def of_name(self, name: str, type_: ir.ScalarType) -> ir.ScalarType:
@@ -200,8 +200,8 @@ def extent_type(kernel: ir.Kernel, name: str) -> ir.PythonType:
 
     The launcher checks extents of arrays against 2³¹, but not constants that callers pass to a device function.
     """
-    reach = dict(kernel.argument_ranges)[name].reach if name in dict(kernel.argument_ranges) else None
-    return ir.LONG if reach is not None and reach.get((), 0) > INT_MAX else ir.INDEX
+    bound = dict(kernel.argument_ranges)[name].bound if name in dict(kernel.argument_ranges) else None
+    return ir.LONG if bound is not None and bound.get((), 0) > INT_MAX else ir.INDEX
 
 
 def typed_extent(kernel: ir.Kernel, extent: ir.Expr, ranges: Callable[[], Ranges]) -> ir.Expr:
