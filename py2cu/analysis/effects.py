@@ -98,7 +98,7 @@ def synchronises(kernel: ir.Kernel) -> bool:
 def is_block_cooperative(kernel: ir.Kernel) -> bool:
     """True for a kernel with shared memory or barriers: its threads cannot run one by one."""
     each = (kernel, *kernel.functions)
-    shares = any(buffer.space is ir.Space.SHARED for caller in each for buffer in caller.array_decls)
+    shares = any(decl.space is ir.Space.SHARED for caller in each for decl in caller.array_decls)
     return shares or has_barrier(kernel)
 
 

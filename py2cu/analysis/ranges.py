@@ -242,11 +242,11 @@ class Ranges:
             case ir.LaunchIndex(object=launched, axis=axis):
                 return Interval(1, math.inf, {(f"{launched}.{axis}",): 1})
             case ir.Load(array=array):
-                buffer = self.kernel.array_decl(array)
-                if buffer is not None and buffer.is_list:
+                decl = self.kernel.array_decl(array)
+                if decl is not None and decl.is_list:
                     return self.names.get(list_elements(array), range_of_type(expr.type))
-                if buffer is not None and buffer.values and ir.kind_of(buffer.type.element) is not Kind.FLOAT:
-                    return constant(min(buffer.values)).union(constant(max(buffer.values)))
+                if decl is not None and decl.values and ir.kind_of(decl.type.element) is not Kind.FLOAT:
+                    return constant(min(decl.values)).union(constant(max(decl.values)))
                 return range_of_type(expr.type)
             case ir.Unary(op="-", operand=operand):
                 inner = self.of(operand)

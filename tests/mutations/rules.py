@@ -831,7 +831,7 @@ MUTATIONS: Final = (
             "cpu:names_hidden.temporaries",
         ),
         ('return name.rstrip("_") or "_"', "return name", "kept:names_hidden"),
-        ("names |= {buffer.name for buffer in kernel.array_decls} | {", "names |= {", "cpu:names_hidden.looked_up"),
+        ("names |= {decl.name for decl in kernel.array_decls} | {", "names |= {", "cpu:names_hidden.looked_up"),
         (" and self.table(node) is None", "", "cpu:names_hidden.looked_up"),
         ("dict.fromkeys(helpers | functions, ", "dict.fromkeys(helpers, ", "kept:names_hidden"),
         ("while symbol in others or is_declared", "while is_declared", "kept:names_hidden"),
@@ -1546,7 +1546,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "shared arrays lie apart and aligned",
-        ("key=lambda buffer: -buffer.type.dtype.bits)", "key=lambda buffer: 0)", "kept:shared_dynamic"),
+        ("key=lambda decl: -decl.type.dtype.bits)", "key=lambda decl: 0)", "kept:shared_dynamic"),
         ("b.name: size_of(before) for before", "b.name: None for before", "kept:shared_dynamic"),
         ("sum(self._bytes(b) or 0 for b in static)", "0", "tests/unit/call/test_shared_launches.py"),
         (
@@ -1568,7 +1568,7 @@ MUTATIONS: Final = (
         ),
         ("if self.fields(value) == row_fields(len(value.type.items)):", "if False:", "kept:views_in_rows"),
         ("and stmt.array not in accessed:", "and False:", "tests/unit/simulator/test_rows.py"),
-        ("if buffer.row_bytes > MAX_BYTES:", "if False:", "refused:views_in_rows"),
+        ("if decl.row_bytes > MAX_BYTES:", "if False:", "refused:views_in_rows"),
         ("if value.type not in (row, ir.UNKNOWN) and", "if False and", "refused:rows_of_views"),
         ("row=kernel.vector_widths.get(parameter.name, 0),", "row=0,", "tests/unit/simulator/test_rows.py"),
         (
@@ -1586,7 +1586,11 @@ MUTATIONS: Final = (
             "return changed_ | {stmt.array for",
             "tests/unit/simulator/test_rows.py",
         ),
-        ("if self.caller.is_kernel_local(array):", "if self.caller.buffer(array) is not None:", "kept:views_in_rows"),
+        (
+            "if self.caller.is_kernel_local(array):",
+            "if self.caller.array_decl(array) is not None:",
+            "kept:views_in_rows",
+        ),
         ("if length % width:", "if False:", "tests/unit/simulator/test_rows.py"),
         (
             "return PredicatedRows(self._array.view(rows, row))",

@@ -149,7 +149,7 @@ def _find_varying(scope: SyncScope, kernel: ir.Kernel) -> dict[str, DivergenceSt
 def _private_arrays(scope: SyncScope, caller: ir.Kernel) -> set[str]:
     """The declared arrays that every thread has a copy of, or every block within the scope of the grid."""
     spaces = {ir.Space.LOCAL} if scope is _BLOCK else {ir.Space.LOCAL, ir.Space.SHARED}
-    return {buffer.name for buffer in caller.array_decls if buffer.space in spaces}
+    return {decl.name for decl in caller.array_decls if decl.space in spaces}
 
 
 def _written(caller: ir.Kernel) -> set[str]:
@@ -162,9 +162,7 @@ def _written(caller: ir.Kernel) -> set[str]:
 def _spread(caller: ir.Kernel, state: DivergenceState, varying: Mapping[str, DivergenceState]) -> None:
     """Propagate divergence within the function, to its views, and to the functions that it calls."""
     _Threads(state.scope, caller, state, varying, frozenset(), None).block(caller.body, None)
-    state.names |= {
-        buffer.name for buffer in caller.array_decls if buffer.base in state.names and not buffer.is_dynamic
-    }
+    state.names |= {decl.name for decl in caller.array_decls if decl.base in state.names and not decl.is_dynamic}
     for call in (node for node in all_expressions(caller.body) if isinstance(node, ir.DeviceCall)):
         inside = varying[call.function]
         for parameter, arg in zip(inside.function.parameters, call.args, strict=True):

@@ -71,7 +71,7 @@ class _Chooser:
             (name, type_ if isinstance(type_, ir.TupleType) else self.of_name(name, type_))
             for name, type_ in kernel.locals
         )
-        array_decls = tuple(self.of_list(buffer) if buffer.is_list else buffer for buffer in kernel.array_decls)
+        array_decls = tuple(self.of_list(decl) if decl.is_list else decl for decl in kernel.array_decls)
         parameters = tuple(
             p if isinstance(p.type, ir.ArrayType) else replace(p, type=self.of_name(p.name, p.type))
             for p in kernel.parameters
@@ -100,11 +100,11 @@ class _Chooser:
     def of_range(self, type_: ir.ScalarType, range_: Interval) -> ir.ScalarType:
         return _INTEGERS[self.width(range_)] if type_ == ir.PY_INT else type_
 
-    def of_list(self, buffer: ir.ArrayDecl) -> ir.ArrayDecl:
+    def of_list(self, decl: ir.ArrayDecl) -> ir.ArrayDecl:
         """A list of Python integers that `int` holds takes `int` elements, else 64 bits."""
-        if buffer.type.element != ir.PY_INT:
-            return buffer
-        return replace(buffer, type=replace(buffer.type, dtype=I32 if self.has_int_elements(buffer.name) else I64))
+        if decl.type.element != ir.PY_INT:
+            return decl
+        return replace(decl, type=replace(decl.type, dtype=I32 if self.has_int_elements(decl.name) else I64))
 
     def has_int_elements(self, array: str) -> bool:
         """True for a list of Python integers that `int` holds whatever the launch is."""

@@ -41,7 +41,7 @@ def declared_types(kernel: ir.Kernel) -> dict[str, ir.ValueType]:
 def find_places(kernel: ir.Kernel) -> dict[str, Span]:
     """Where each name of the kernel is first bound."""
     assigned = {s.name: s.span for s in reversed(tuple(statements(kernel.body))) if isinstance(s, ir.Assign)}
-    assigned |= {buffer.name: buffer.span for buffer in kernel.array_decls}
+    assigned |= {decl.name: decl.span for decl in kernel.array_decls}
     return assigned | {p.name: p.span for p in kernel.parameters} | {i.name: i.span for i in kernel.indices}
 
 
