@@ -23,18 +23,18 @@ from py2cu.source import Span
 
 
 @dataclass(frozen=True, slots=True)
-class UpperBound:
+class IndexLimit:
     """The fact `index < bound`; `bound` is None where `index` was compared with a value that is not an extent."""
 
     index: ir.Expr
     bound: ir.Expr | None
 
 
-Facts = frozenset[UpperBound]
+Facts = frozenset[IndexLimit]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AccessedIndex:
     """One index of an access. `index` is None for an effect without one, or if a caller cannot express it."""
 
     array: str = ""
@@ -46,12 +46,12 @@ class Place:
 class Access:
     """An access, and the facts that hold where it happens."""
 
-    place: Place
+    place: AccessedIndex
     limits: Facts
     span: Span
 
 
-Summary = Mapping[Place, Facts]
+Summary = Mapping[AccessedIndex, Facts]
 """The accesses of a device function in terms of its parameters, and the facts that hold at each."""
 
 
@@ -75,16 +75,16 @@ def _summarise(functions: Mapping[str, ir.Kernel]) -> dict[str, Summary]:
 def _summary(function: ir.Kernel, finder: _Finder) -> Summary:
     """The summary of one function, in terms of parameters and dimensions that it never assigns."""
     unassigned = ({p.name for p in function.parameters} | set(function.dims)) - set(assigned_names(function.body))
-    facts_by_place: dict[Place, Facts] = {}
+    facts_by_place: dict[AccessedIndex, Facts] = {}
     for access in finder.block(function.body, frozenset()):
         index = access.place.index
-        place = access.place if index is not None and _can_be_global(index, unassigned) else Place()
+        place = access.place if index is not None and _can_be_global(index, unassigned) else AccessedIndex()
         limits = frozenset(limit for limit in access.limits if _is_expressible(limit, unassigned))
         facts_by_place[place] = facts_by_place.get(place, limits) & limits
     return facts_by_place
 
 
-def _is_expressible(limit: UpperBound, unassigned: set[str]) -> bool:
+def _is_expressible(limit: IndexLimit, unassigned: set[str]) -> bool:
     match limit.bound:
         case ir.Name(id=name):
             return name in unassigned and _can_be_global(limit.index, unassigned)
@@ -126,7 +126,7 @@ class _Finder:
                 case ir.Store(array=array, indices=indices, span=span):
                     yield from self.element(array, indices, limits, span)
                 case ir.Print(span=span) | ir.Assert(span=span):
-                    yield Access(Place(), limits, span)  # an effect that threads past the end must not have
+                    yield Access(AccessedIndex(), limits, span)  # an effect that threads past the end must not have
                 case ir.If(test=test, body=body, orelse=orelse):
                     yield from self.block(body, limits | self.known_where(test, True))
                     yield from self.block(orelse, limits | self.known_where(test, False))
@@ -157,7 +157,7 @@ class _Finder:
                 for child in children(expr):
                     yield from self.expression(child, limits)
                 if isinstance(expr, ir.Atomic) and self.caller.is_kernel_local(expr.array):
-                    yield Access(Place(), limits, expr.span)  # its result depends on the threads that execute it
+                    yield Access(AccessedIndex(), limits, expr.span)  # depends on the threads that execute it
                 if isinstance(expr, ir.Load | ir.Atomic):
                     yield from self.element(expr.array, expr.indices, limits, expr.span)
                 if isinstance(expr, ir.DeviceCall):
@@ -183,16 +183,16 @@ class _Finder:
             array = arguments[place.array]
             assert isinstance(array, ir.ArrayName)
             if not self.caller.is_kernel_local(array.id):
-                yield Access(Place(array.id, place.dim, translate(place.index)), inner, call.span)
+                yield Access(AccessedIndex(array.id, place.dim, translate(place.index)), inner, call.span)
 
     def element(self, array: str, indices: tuple[ir.Expr, ...], limits: Facts, span: Span) -> Iterator[Access]:
         """The accesses of an element, one per index; arrays that the kernel declares need no guard."""
         if self.caller.is_kernel_local(array):
             return
         for dim, index in enumerate(indices):
-            yield Access(Place(array, dim, index), limits, span)
+            yield Access(AccessedIndex(array, dim, index), limits, span)
         if not indices:
-            yield Access(Place(), limits, span)
+            yield Access(AccessedIndex(), limits, span)
 
 
 # --- locals -------------------------------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def _compared_in(expr: ir.Expr, facts: Mapping[str, Facts]) -> Facts:
     compared = set().union(*(facts.get(name, ()) for name in names_in(expr)))
     for node in walk(expr):
         if isinstance(node, ir.Compare) and node.op in ("<", "<=", ">", ">="):
-            compared |= {UpperBound(side, None) for side, end in _sides(node) if not _is_start(end)}
+            compared |= {IndexLimit(side, None) for side, end in _sides(node) if not _is_start(end)}
     return frozenset(compared)
 
 
@@ -279,8 +279,8 @@ def _up_to(small: ir.Expr, large: ir.Expr) -> Facts:
 def _below(small: ir.Expr, bound: ir.Expr | None) -> Facts:
     """The facts of `small < bound`: `i + 1 < n` also bounds `i`; other names in `small` count as compared."""
     compared = (small, *(node for node in walk(small) if isinstance(node, ir.Name)))
-    return frozenset(UpperBound(index, None) for index in compared) | {
-        UpperBound(index, bound) for index in _no_more_than(small)
+    return frozenset(IndexLimit(index, None) for index in compared) | {
+        IndexLimit(index, bound) for index in _no_more_than(small)
     }
 
 

@@ -13,7 +13,7 @@ from py2cu import ir
 from py2cu.analysis.call_graph import in_recursive_scc
 from py2cu.analysis.range_rules import range_of_type
 from py2cu.analysis.ranges import Ranges
-from py2cu.ir.intervals import Range
+from py2cu.ir.intervals import Interval
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.visit import all_expressions, statements
 
@@ -35,7 +35,7 @@ def functions_with_ranges(kernel: ir.Kernel) -> tuple[ir.Kernel, ...]:
     recursive = in_recursive_scc(kernel.functions)
     for _ in range(_ROUNDS):
         before = dict(functions)
-        ranges_by_function: dict[str, dict[str, Range]] = {key: {} for key in functions}
+        ranges_by_function: dict[str, dict[str, Interval]] = {key: {} for key in functions}
         for caller in callers:
             if caller.key and caller.key not in recursive:
                 functions[caller.key] = with_fields(
@@ -52,7 +52,7 @@ def functions_with_ranges(kernel: ir.Kernel) -> tuple[ir.Kernel, ...]:
 
 
 def _follow_calls_of(
-    caller: ir.Kernel, functions: dict[str, ir.Kernel], ranges_by_function: dict[str, dict[str, Range]]
+    caller: ir.Kernel, functions: dict[str, ir.Kernel], ranges_by_function: dict[str, dict[str, Interval]]
 ) -> None:
     """Join the ranges of the arguments of every call in `caller` into `ranges_by_function`."""
     ranges = Ranges(with_fields(caller, functions=tuple(functions.values())))
@@ -63,15 +63,15 @@ def _follow_calls_of(
                 joined[name] = joined[name].union(ranges.of(arg)) if name in joined else ranges.of(arg)
 
 
-def _initial_ranges(function: ir.Kernel) -> tuple[tuple[str, Range], ...]:
+def _initial_ranges(function: ir.Kernel) -> tuple[tuple[str, Interval], ...]:
     """The ranges of parameters and dimensions that follow from their types alone."""
     scalars = ((p.name, range_of_type(p.type)) for p in function.parameters if not p.is_array)
-    return (*scalars, *((name, Range(low=0)) for name in function.dims))
+    return (*scalars, *((name, Interval(low=0)) for name in function.dims))
 
 
-def _result_ranges(function: ir.Kernel, functions: tuple[ir.Kernel, ...]) -> tuple[Range, ...]:
+def _result_ranges(function: ir.Kernel, functions: tuple[ir.Kernel, ...]) -> tuple[Interval, ...]:
     """The range of the result, or of each item of a tuple."""
     ranges = Ranges(with_fields(function, functions=functions))
     values = [s.value for s in statements(function.body) if isinstance(s, ir.Return) and s.value is not None]
     results = [ranges.results_of(value) for value in values]
-    return tuple(reduce(Range.union, items) for items in zip(*results, strict=True))
+    return tuple(reduce(Interval.union, items) for items in zip(*results, strict=True))

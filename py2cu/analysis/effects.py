@@ -10,7 +10,7 @@ from typing import Final
 
 from py2cu import ir
 from py2cu.analysis.call_graph import callees, functions_with
-from py2cu.builtins import ROWS, Rule, Scope
+from py2cu.builtins import ROWS, Rule, ThreadScope
 from py2cu.builtins.registry import Effects
 from py2cu.ir.visit import all_expressions, assigned_names, cached_by_block, statements, walk
 
@@ -33,12 +33,12 @@ def effects_of(node: ir.Stmt | ir.Expr) -> Effects:
 
 def is_grid_barrier(stmt: ir.Stmt) -> bool:
     """True for a statement at which the threads of the grid wait for each other."""
-    return effects_of(stmt).together is Scope.GRID
+    return effects_of(stmt).together is ThreadScope.GRID
 
 
 def is_block_vote(expr: ir.Expr) -> bool:
     """True for a call that is a barrier of the block, too; all its threads get the same result."""
-    return isinstance(expr, ir.Call) and effects_of(expr).together is Scope.BLOCK
+    return isinstance(expr, ir.Call) and effects_of(expr).together is ThreadScope.BLOCK
 
 
 def syncs_grid(kernel: ir.Kernel) -> bool:
@@ -98,7 +98,7 @@ def synchronises(kernel: ir.Kernel) -> bool:
 def is_block_cooperative(kernel: ir.Kernel) -> bool:
     """True for a kernel with shared memory or barriers: its threads cannot run one by one."""
     each = (kernel, *kernel.functions)
-    shares = any(buffer.space is ir.Space.SHARED for caller in each for buffer in caller.array_decls)
+    shares = any(decl.space is ir.Space.SHARED for caller in each for decl in caller.array_decls)
     return shares or has_barrier(kernel)
 
 

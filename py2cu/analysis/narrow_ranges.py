@@ -3,7 +3,8 @@
     x[i] // 2            0 to 127, of a uint8
     (x[i] & 15) << 4     0 to 240
 
-In: a typed kernel. Out: `NarrowRanges`. The lowering keeps to `Ranges`: its coarser bounds decide emitted types.
+In: a typed kernel. Out: `NarrowRanges`. The lowering uses `Ranges`, whose coarser bounds decide the types of emitted
+integers.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from py2cu import ir
 from py2cu.analysis.ranges import Ranges
 from py2cu.builtins import ROWS, Bound
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.intervals import Range
+from py2cu.ir.intervals import Interval
 from py2cu.ir.operators import OPERATORS
 
 _NARROW: Final = 32  # bits: integers of fewer are narrow
@@ -49,15 +50,15 @@ class NarrowRanges(Ranges):
         exact = self.before_wrap(expr)
         return exact.low < dtype.low or exact.high > dtype.high
 
-    def _of(self, expr: ir.Expr) -> Range:
+    def _of(self, expr: ir.Expr) -> Interval:
         if isinstance(expr, ir.Binary) and narrow_dtype(expr) is not None:
             exact = _range_of(expr.op, self.of(expr.left), self.of(expr.right))
             if exact is not None:
-                return Range(*exact)
+                return Interval(*exact)
         return super()._of(expr)
 
 
-def _range_of(op: str, a: Range, b: Range) -> tuple[float, float] | None:
+def _range_of(op: str, a: Interval, b: Interval) -> tuple[float, float] | None:
     """The least and the greatest result for operands in these bounded ranges; None where `Ranges` is exact."""
     match op:
         case "//":
@@ -79,7 +80,7 @@ def _range_of(op: str, a: Range, b: Range) -> tuple[float, float] | None:
             return None
 
 
-def _extremes(operation: Callable[[float, float], float], a: Range, operands: Iterable[float]) -> tuple[float, float]:
+def _extremes(function: Callable[[float, float], float], a: Interval, operands: Iterable[float]) -> tuple[float, float]:
     """The least and the greatest result of an operation that is monotonic in its first operand."""
-    results = [operation(bound, operand) for bound in (a.low, a.high) for operand in operands]
+    results = [function(bound, operand) for bound in (a.low, a.high) for operand in operands]
     return min(results), max(results)

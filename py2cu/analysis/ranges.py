@@ -1,7 +1,7 @@
-"""Range analysis: an interval for every expression, and for integers a symbolic bound in terms of the launch.
+"""Interval analysis: an interval for every expression, and for integers a symbolic bound in terms of the launch.
 
 In: a typed kernel. Out: `Ranges`, which `choose_integer_widths` and `lower_semantics` query. The analysis is
-flow-insensitive: a local has the union of the ranges of all its assignments, found by iterating to a fixpoint. `reach`
+flow-insensitive: a local has the union of the ranges of all its assignments, found by iterating to a fixpoint. `bound`
 bounds the magnitude by a polynomial in dimensions, integer and template arguments, and grid sizes; None: unbounded.
 """
 
@@ -29,13 +29,13 @@ from py2cu.analysis.range_rules import (
 )
 from py2cu.builtins import ROWS, Bound
 from py2cu.dtypes import Kind
-from py2cu.ir.intervals import Range, SymbolicBound, constant, larger, natural, plus, times
+from py2cu.ir.intervals import Interval, SymbolicBound, constant, larger, natural, plus, times
 from py2cu.ir.names import list_elements
 from py2cu.ir.visit import assigned_names, blocks, statements
 
 INT_MAX: Final = 2**31 - 1
 FAR: Final = 2**30  # well within the range of `int`
-_NOTHING: Final = Range(0, 0, {})
+_NOTHING: Final = Interval(0, 0, {})
 _ENDLESS: Final = 2**100  # bounds beyond it count as infinite
 _ROUNDS: Final = 4  # of the fixpoint iteration; a range that still grows then is unbounded
 
@@ -45,9 +45,9 @@ class Ranges:
 
     def __init__(self, kernel: ir.Kernel) -> None:
         self.kernel = kernel
-        self._cache: dict[int, tuple[ir.Expr, Range]] | None = None
-        self.names: dict[str, Range] = {
-            name: natural({(name,): 1}) if name in kernel.naturals else Range(reach={(name,): 1})
+        self._cache: dict[int, tuple[ir.Expr, Interval]] | None = None
+        self.names: dict[str, Interval] = {
+            name: natural({(name,): 1}) if name in kernel.naturals else Interval(bound={(name,): 1})
             for name in kernel.dims
         }
         self.names |= dict(kernel.argument_ranges)
@@ -57,18 +57,18 @@ class Ranges:
         results = [stmt for stmt in assigned if isinstance(stmt.value, ir.DeviceCall) and count[stmt.name] == 1]
         self.tuples = {stmt.name: stmt.value for stmt in results if isinstance(stmt.value.type, ir.TupleType)}
         for index in kernel.indices:
-            below = plus(self.of(index.extent).reach, {(): -1})
-            self.names[index.name] = Range(0, math.inf, below)
+            below = plus(self.of(index.extent).bound, {(): -1})
+            self.names[index.name] = Interval(0, math.inf, below)
         for parameter in kernel.parameters:
             if parameter.constexpr is not None and parameter.type == ir.PY_INT:
                 least = min(parameter.constexpr.values, default=0)
-                self.names[parameter.name] = Range(least, parameter.constexpr.most, {(parameter.name,): 1})
+                self.names[parameter.name] = Interval(least, parameter.constexpr.most, {(parameter.name,): 1})
             elif parameter.type == ir.PY_INT and parameter.name not in self.names:
-                self.names[parameter.name] = Range(reach={(parameter.name,): 1})
+                self.names[parameter.name] = Interval(bound={(parameter.name,): 1})
             elif parameter.name not in self.names and not isinstance(parameter.type, ir.ArrayType):
                 self.names[parameter.name] = range_of_type(parameter.type)
         self._base_ranges = dict(self.names)  # without the increments of counters in loops
-        self._increments: dict[str, Range] = {}
+        self._increments: dict[str, Interval] = {}
         self._iterate()
         self._cache = {}  # the ranges of names are final now, and passes query every node of long sums
 
@@ -77,7 +77,7 @@ class Ranges:
         growing: set[str] = set()  # counters that bound the loops which increment them
         for round_ in itertools.count():
             before = dict(self.names)
-            added: dict[str, Range] = {}
+            added: dict[str, Interval] = {}
             # Alternate the direction: a chain of assignments may run forwards or backwards.
             for stmt, loops in places if round_ < _ROUNDS or round_ % 2 else reversed(places):
                 match stmt:
@@ -99,26 +99,27 @@ class Ranges:
             if before == self.names and growing.isdisjoint(added):
                 break
 
-    def _total_increment(self, stmt: ir.Assign, loops: tuple[ir.For | ir.While, ...]) -> Range | None:
+    def _total_increment(self, stmt: ir.Assign, loops: tuple[ir.For | ir.While, ...]) -> Interval | None:
         """The sum of all increments `name += 1` in the loops around it; None unless extents of arrays bound it."""
         match stmt.value:
             case ir.Binary(op="+" | "-" as op, left=ir.Name(id=name), right=ir.Constant(value=int(step))) if (
                 name == stmt.name
             ):
-                total: Range | None = constant(abs(step))
+                total: Interval | None = constant(abs(step))
                 for loop in loops:
                     total = total and self._rounds(loop, total)
-                if total is None or stmt.value.type != ir.PY_INT or not self._is_bounded(total.reach or {}):
+                if total is None or stmt.value.type != ir.PY_INT or not self._is_bounded(total.bound or {}):
                     return None
                 down = (step < 0) is (op == "+") and step != 0
-                return Range(-total.high, 0, total.reach) if down else Range(0, total.high, total.reach)
+                return Interval(-total.high, 0, total.bound) if down else Interval(0, total.high, total.bound)
             case _:
                 return None
 
-    def _assigned_range(self, stmt: ir.Assign, loops: tuple[ir.For | ir.While, ...]) -> Range:
-        """The range of the assigned value: at most 510 in `while step < 256: step *= 2`.
+    def _assigned_range(self, stmt: ir.Assign, loops: tuple[ir.For | ir.While, ...]) -> Interval:
+        """The range of the value that `stmt` assigns in these loops.
 
-        If nothing else in the loop assigns the name, its old value satisfies the test of the loop.
+        If `stmt` alone assigns the name in a `while` loop, the old value of the name satisfies the test of the loop. In
+        `while step < 256: step *= 2`, for example, the assigned value is at most 510.
         """
         values, known = self.of(stmt.value), self.names.get(stmt.name)
         match loops:
@@ -134,7 +135,7 @@ class Ranges:
                 self.names[stmt.name] = known
         return values
 
-    def _narrow_by_test(self, test: ir.Expr, name: str, known: Range) -> Range:
+    def _narrow_by_test(self, test: ir.Expr, name: str, known: Interval) -> Interval:
         """The range of the integer `name` where `test` may hold; `known` is its range before the test."""
         match test:
             case ir.BoolOp(op="and", left=left, right=right):
@@ -144,25 +145,26 @@ class Ranges:
             case _:
                 return known
 
-    def _rounds(self, loop: ir.For | ir.While, each: Range) -> Range | None:
+    def _rounds(self, loop: ir.For | ir.While, each: Interval) -> Interval | None:
         """The number of iterations of `loop` times `each`; None if it is unbounded."""
         if isinstance(loop, ir.While):
             return None
         start, stop, step = self.of(loop.start), self.of(loop.stop), self.of(loop.step)
         if not step.low > 0:
             return None
-        reach = self.upper(loop.stop) if start.is_natural else plus(stop.reach, start.reach)
-        reach = times(reach, each.reach)
-        return None if reach is None else Range(0, product_of_bounds(max(0, stop.high - start.low), each.high), reach)
+        bound = self.upper(loop.stop) if start.is_natural else plus(stop.bound, start.bound)
+        bound = times(bound, each.bound)
+        most = product_of_bounds(max(0, stop.high - start.low), each.high)
+        return None if bound is None else Interval(0, most, bound)
 
-    def _is_bounded(self, reach: SymbolicBound) -> bool:
+    def _is_bounded(self, bound: SymbolicBound) -> bool:
         """True if every term is a product of extents of one array, whose size the launcher checks anyway."""
-        return all(any(Counter(term) <= size for size in self.kernel.sizes) for term in reach if term)
+        return all(any(Counter(term) <= size for size in self.kernel.sizes) for term in bound if term)
 
     def counts_elements(self, expr: ir.Expr, times: int) -> bool:
         """True if `expr` is at most `times` the number of elements of an array."""
-        reach = self.of(expr).reach
-        return reach is not None and self._is_bounded(reach) and sum(map(abs, reach.values())) <= times
+        bound = self.of(expr).bound
+        return bound is not None and self._is_bounded(bound) and sum(map(abs, bound.values())) <= times
 
     def upper(self, expr: ir.Expr) -> SymbolicBound | None:
         """A symbolic upper bound of `expr` where it is positive."""
@@ -173,39 +175,39 @@ class Ranges:
             case ir.Call(function=function, args=args) if function in ROWS and ROWS[function].range is Bound.GREATEST:
                 return functools.reduce(larger, map(self.upper, args))
             case _:
-                return self.of(expr).reach
+                return self.of(expr).bound
 
-    def _widen(self, name: str, values: Range, round_: int) -> None:
+    def _widen(self, name: str, values: Interval, round_: int) -> None:
         old = self._base_ranges.get(name, values)
         new = old.union(values)
         if round_ >= _ROUNDS - 1 and new != old:
             low = old.low if new.low >= old.low else -math.inf
             high = old.high if new.high <= old.high else math.inf
-            new = Range(low, high, old.reach if new.reach == old.reach else None)
+            new = Interval(low, high, old.bound if new.bound == old.bound else None)
         self._base_ranges[name] = new
         self.names[name] = range_of_sum(new, self._increments[name]) if name in self._increments else new
 
-    def of_loop(self, loop: ir.For) -> Range:
+    def of_loop(self, loop: ir.For) -> Interval:
         """The range of a loop's variable, including the final value that C's counter reaches."""
         start, stop, step = self.of(loop.start), self.of(loop.stop), self.of(loop.step)
         is_upward = start.is_natural and step.low > 0
-        reach = self.upper(loop.stop) if is_upward else larger(start.reach, stop.reach)
-        if step.reach != {(): 1}:
-            reach = plus(reach, step.reach)
+        bound = self.upper(loop.stop) if is_upward else larger(start.bound, stop.bound)
+        if step.bound != {(): 1}:
+            bound = plus(bound, step.bound)
         if step.low > 0:
             high = max(start.low, stop.high - 1)
             of_block = isinstance(loop.step, ir.LaunchIndex) and loop.step.object == "blockDim"
             ends = max(start.high, high + (1024 if of_block else step.high))  # the final value in C
             if ends > FAR:
                 high = ends
-                if not _is_launch_checked(reach) or not _is_launch_checked(start.reach):
-                    reach = larger(reach, start.reach)
-            return Range(start.low, high, reach)
+                if not _is_launch_checked(bound) or not _is_launch_checked(start.bound):
+                    bound = larger(bound, start.bound)
+            return Interval(start.low, high, bound)
         low, high = min(start.low, stop.low + 1), max(start.high, stop.high)
         is_far = low + step.low < -FAR or high + max(step.high, 0) > FAR  # the final value in C
-        return Range(low, math.inf if is_far else high, reach)
+        return Interval(low, math.inf if is_far else high, bound)
 
-    def of(self, expr: ir.Expr) -> Range:
+    def of(self, expr: ir.Expr) -> Interval:
         """The range of `expr`."""
         if self._cache is None or not isinstance(expr, ir.Binary | ir.Call):
             return self._limited_to_type(expr)
@@ -214,20 +216,20 @@ class Ranges:
             known = self._cache[id(expr)] = expr, self._limited_to_type(expr)
         return known[1]
 
-    def _limited_to_type(self, expr: ir.Expr) -> Range:
+    def _limited_to_type(self, expr: ir.Expr) -> Interval:
         values = self._of(expr)
         limit = range_of_type(expr.type)
         if values.low < limit.low or values.high > limit.high:
             return limit  # it wraps
         low = values.low if values.low > -_ENDLESS else -math.inf
         high = values.high if values.high < _ENDLESS else math.inf
-        return values if (low, high) == (values.low, values.high) else Range(low, high, values.reach)
+        return values if (low, high) == (values.low, values.high) else Interval(low, high, values.bound)
 
-    def before_wrap(self, expr: ir.Expr) -> Range:
+    def before_wrap(self, expr: ir.Expr) -> Interval:
         """The range of `expr` before it wraps to its type."""
         return self._of(expr)
 
-    def _of(self, expr: ir.Expr) -> Range:
+    def _of(self, expr: ir.Expr) -> Interval:
         match expr:
             case ir.Constant(value=value):
                 return range_of_constant(value, expr.type)
@@ -238,17 +240,17 @@ class Ranges:
             case ir.LaunchIndex(object="threadIdx", axis=axis):
                 return natural({(f"blockDim.{axis}",): 1, (): -1}, 1023)
             case ir.LaunchIndex(object=launched, axis=axis):
-                return Range(1, math.inf, {(f"{launched}.{axis}",): 1})
+                return Interval(1, math.inf, {(f"{launched}.{axis}",): 1})
             case ir.Load(array=array):
-                buffer = self.kernel.array_decl(array)
-                if buffer is not None and buffer.is_list:
+                decl = self.kernel.array_decl(array)
+                if decl is not None and decl.is_list:
                     return self.names.get(list_elements(array), range_of_type(expr.type))
-                if buffer is not None and buffer.values and ir.kind_of(buffer.type.element) is not Kind.FLOAT:
-                    return constant(min(buffer.values)).union(constant(max(buffer.values)))
+                if decl is not None and decl.values and ir.kind_of(decl.type.element) is not Kind.FLOAT:
+                    return constant(min(decl.values)).union(constant(max(decl.values)))
                 return range_of_type(expr.type)
             case ir.Unary(op="-", operand=operand):
                 inner = self.of(operand)
-                return Range(-inner.high, -inner.low, inner.reach)
+                return Interval(-inner.high, -inner.low, inner.bound)
             case ir.Unary(op="+", operand=operand):
                 return self.of(operand)
             case ir.Compare() | ir.Unary(op="not"):
@@ -273,7 +275,7 @@ class Ranges:
             case _:
                 assert_never(expr)
 
-    def results_of(self, value: ir.Expr) -> tuple[Range, ...]:
+    def results_of(self, value: ir.Expr) -> tuple[Interval, ...]:
         """The range of `value`, or of each item of a tuple."""
         match value:
             case ir.Tuple(items=items):
@@ -306,18 +308,18 @@ def _with_loops(
             yield from _with_loops(inner, loops if is_else else around)
 
 
-def _narrow(known: Range, op: str, bound: Range) -> Range:
-    """The integers of `known` that may be in the relation `op` to a value of `bound`."""
+def _narrow(known: Interval, op: str, other: Interval) -> Interval:
+    """The integers of `known` that may be in the relation `op` to a value of `other`."""
     match op:
         case "<" | "<=":
-            reach = bound.reach if known.is_natural and bound.reach is not None else known.reach
-            return Range(known.low, bound.high - (op == "<"), reach)
+            bound = other.bound if known.is_natural and other.bound is not None else known.bound
+            return Interval(known.low, other.high - (op == "<"), bound)
         case ">" | ">=":
-            return Range(max(known.low, bound.low + (op == ">")), known.high, known.reach)
+            return Interval(max(known.low, other.low + (op == ">")), known.high, known.bound)
         case _:
             return known
 
 
-def _is_launch_checked(reach: SymbolicBound | None) -> bool:
+def _is_launch_checked(bound: SymbolicBound | None) -> bool:
     """True for a bound that the launcher checks: symbolic, with factors that fit `int`."""
-    return reach is not None and any(reach) and all(abs(factor) <= INT_MAX for factor in reach.values())
+    return bound is not None and any(bound) and all(abs(factor) <= INT_MAX for factor in bound.values())

@@ -17,7 +17,7 @@ from py2cu.builtins import (
 )
 from py2cu.builtins.formulas import REFUSED, find_fold, find_formula, find_pair_formula, way_to_unpack, ways_to_call
 from py2cu.builtins.public import PUBLIC
-from py2cu.builtins.registry import ROWS, Bound, Builtin, Rule, Scope, lookup, names, register, row_behind
+from py2cu.builtins.registry import ROWS, Bound, Builtin, Rule, ThreadScope, lookup, names, register, row_behind
 
 register(math.ROWS)
 register(python.ROWS)
@@ -35,7 +35,7 @@ __all__ = [
     "Bound",
     "Builtin",
     "Rule",
-    "Scope",
+    "ThreadScope",
     "find_fold",
     "find_formula",
     "find_pair_formula",

@@ -13,7 +13,7 @@ from py2cu.builtins.public import CUDA, F, placeholder, public
 from py2cu.dtypes import DType, Kind
 
 _WORDS: Final = ("int32_t", "uint32_t")
-Place = int | tuple[int, ...]
+ElementIndex = int | tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,47 +66,47 @@ class Atomics:
         return self.__name__
 
     @_atomic(_NUMBERS, "atomicAdd", (*_WORDS, "float", "double", "__half"))
-    def add(self, array: Any, index: Place, value: Any) -> Any:
+    def add(self, array: Any, index: ElementIndex, value: Any) -> Any:
         """`array[index] += value`."""
 
     @_atomic(_NUMBERS, "atomicSub")
-    def sub(self, array: Any, index: Place, value: Any) -> Any:
+    def sub(self, array: Any, index: ElementIndex, value: Any) -> Any:
         """`array[index] -= value`."""
 
     @_atomic(_NUMBERS, "atomicMin")
-    def min(self, array: Any, index: Place, value: Any) -> Any:
+    def min(self, array: Any, index: ElementIndex, value: Any) -> Any:
         """Store the smaller of the element and the value."""
 
     @_atomic(_NUMBERS, "atomicMax")
-    def max(self, array: Any, index: Place, value: Any) -> Any:
+    def max(self, array: Any, index: ElementIndex, value: Any) -> Any:
         """Store the larger of the element and the value."""
 
     @_atomic(_ALL, "atomicExch", (*_WORDS, "float"))
-    def exch(self, array: Any, index: Place, value: Any) -> Any:
+    def exch(self, array: Any, index: ElementIndex, value: Any) -> Any:
         """`array[index] = value`."""
 
     @_atomic(_ALL, "atomicCAS")
-    def cas(self, array: Any, index: Place, compare: Any, value: Any) -> Any:
+    def cas(self, array: Any, index: ElementIndex, compare: Any, value: Any) -> Any:
         """`array[index] = value` if the element equals `compare`."""
 
     @_atomic(frozenset((Kind.INT,)), "atomicInc", ("uint32_t",), is_unsigned=True)
-    def inc(self, array: Any, index: Place, limit: Any) -> Any:
+    def inc(self, array: Any, index: ElementIndex, limit: Any) -> Any:
         """Increment an unsigned element; from `limit` on, reset it to 0."""
 
     @_atomic(frozenset((Kind.INT,)), "atomicDec", ("uint32_t",), is_unsigned=True)
-    def dec(self, array: Any, index: Place, limit: Any) -> Any:
+    def dec(self, array: Any, index: ElementIndex, limit: Any) -> Any:
         """Decrement an unsigned element; set 0 and anything above `limit` to `limit`."""
 
     @_atomic(_BITS, "atomicAnd")
-    def and_(self, array: Any, index: Place, value: Any) -> Any:
+    def and_(self, array: Any, index: ElementIndex, value: Any) -> Any:
         """`array[index] &= value`."""
 
     @_atomic(_BITS, "atomicOr")
-    def or_(self, array: Any, index: Place, value: Any) -> Any:
+    def or_(self, array: Any, index: ElementIndex, value: Any) -> Any:
         """`array[index] |= value`."""
 
     @_atomic(_BITS, "atomicXor")
-    def xor(self, array: Any, index: Place, value: Any) -> Any:
+    def xor(self, array: Any, index: ElementIndex, value: Any) -> Any:
         """`array[index] ^= value`."""
 
 

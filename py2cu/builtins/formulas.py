@@ -60,7 +60,10 @@ class PairFormula:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """A function of two tuples of one length: what it makes of the items `a` and `b` of a place, and of two results."""
+    """A reduction over two tuples of one length.
+
+    `each` combines the items `a` and `b` at one position, `both` the results of two positions.
+    """
 
     names: tuple[str, ...]
     each: str

@@ -66,7 +66,7 @@ class Bound(enum.Enum):
     WHOLE = "the argument, rounded to a whole number"
 
 
-class Scope(enum.Enum):
+class ThreadScope(enum.Enum):
     """A set of threads that cooperate."""
 
     WARP = "the lanes of a mask"
@@ -82,9 +82,9 @@ class Effects:
     `fence`: the threads to which earlier writes of the calling thread become visible before later ones.
     """
 
-    together: Scope | None = None
+    together: ThreadScope | None = None
     waits: bool = False
-    fence: Scope | None = None
+    fence: ThreadScope | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

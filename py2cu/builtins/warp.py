@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from py2cu.builtins.launch import FULL_MASK, WARP_SIZE
 from py2cu.builtins.public import builtin
-from py2cu.builtins.registry import Effects, Rule, Scope
+from py2cu.builtins.registry import Effects, Rule, ThreadScope
 
 _MASK: Final = (0.0, float(FULL_MASK))
-_WAITS: Final = Effects(together=Scope.WARP, waits=True)
+_WAITS: Final = Effects(together=ThreadScope.WARP, waits=True)
 
 
 @builtin(Rule.SHUFFLE, effects=_WAITS, reference="lane & ~(width - 1) | at & (width - 1)")
@@ -103,7 +103,7 @@ def reduce_xor_sync(mask: int, value: Any) -> Any:
 @builtin(
     Rule.VOTE,
     result="int",
-    effects=Effects(together=Scope.WARP),
+    effects=Effects(together=ThreadScope.WARP),
     reference="sum(1 << lane for lane in lanes)",
     range=_MASK,
 )

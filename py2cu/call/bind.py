@@ -1,6 +1,7 @@
 """Bind the arguments of a call to parameters: one rule for calls, explicit launches, `simulate` and `check`.
 
-In: positional and keyword arguments. Out: `Bound`, the values by parameter. Errors: `TypeError`, which shows the usage.
+In: positional and keyword arguments. Out: `BoundArguments`, the values by parameter. Errors: `TypeError`, with the
+usage.
 
 A reading assigns parameters to positional arguments. It fits if the number, names and kinds (tensor, number) of the
 arguments do and no required input is missing. The first reading that fits wins:
@@ -47,7 +48,7 @@ _NUMBERS: Final[Mapping[Kind, tuple[str, tuple[type, ...]]]] = {
 }
 
 
-class Bound(NamedTuple):
+class BoundArguments(NamedTuple):
     """The arguments of a call by name, defaults included, and the names of the positional ones."""
 
     values: Values
@@ -75,7 +76,7 @@ class ArgumentBinder:
             for place, number in enumerate(numbers)
         }
 
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundArguments:
         """Bind the arguments of a call; outputs, and numbers that a shape determines, may be absent.
 
         Raises:
@@ -85,7 +86,7 @@ class ArgumentBinder:
             args, kwargs = (), self.flatten(args, kwargs, in_order=False)
         return self._bound(self._readings, args, kwargs)
 
-    def bind_in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+    def bind_in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundArguments:
         """Bind the arguments of an explicit launch: all parameters, in order.
 
         Raises:
@@ -120,10 +121,10 @@ class ArgumentBinder:
         """
         return self._first_fit((self._all,) if in_order else self._readings, types, named)
 
-    def _bound(self, readings: Sequence[Reading], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Bound:
+    def _bound(self, readings: Sequence[Reading], args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundArguments:
         types = {name: type(value) for name, value in kwargs.items()}
         names = self._first_fit(readings, [*map(type, args)], types)
-        return Bound(self.complete({**dict(zip(names, args, strict=True)), **kwargs}), names)
+        return BoundArguments(self.complete({**dict(zip(names, args, strict=True)), **kwargs}), names)
 
     def _first_fit(
         self, readings: Sequence[Reading], types: Sequence[type], named: Mapping[str, type]

@@ -184,7 +184,7 @@ def _with_gradients(run: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def _is_asked_for(node: Any) -> bool:
-    """Whether the present backward pass goes on to this node of the graph; None is that of a constant."""
+    """Whether the running backward pass executes this node of the graph. A constant has no node: None."""
     try:
         return node is not None and torch._C._will_engine_execute_node(node)
     except RuntimeError:  # a leaf that `torch.autograd.grad` was called for

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from py2cu.call.bind import Bound
+from py2cu.call.bind import BoundArguments
 from py2cu.call.definition import Operator
 from py2cu.call.forms import CallForm, call_op, form_of
 from py2cu.call.native import Launch, Native
@@ -149,7 +149,7 @@ class KernelCall:
         result = self.native.run(device, values, launch)
         return result if allocates or launch else self.result(values)
 
-    def _through_op(self, bound: Bound, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
+    def _through_op(self, bound: BoundArguments, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
         """Call the op `py2cu::…`."""
         op = self.operator
         key = (
@@ -167,7 +167,7 @@ class KernelCall:
 
     def _plan(
         self,
-        bound: Bound,
+        bound: BoundArguments,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         op_parameters: Sequence[Parameter],

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from py2cu.call.bind import Bound
+from py2cu.call.bind import BoundArguments
 from py2cu.call.definition import Operator
 from py2cu.call.native import Launch, Native
 from py2cu.call.plan import KernelCall, argument_types
@@ -93,7 +93,7 @@ class VariantCall(KernelCall):
             known[key] = constexprs
         return self._call_for(bound.values).call((), bound.values, launch)
 
-    def _constexpr_sources(self, bound: Bound, kwargs: Mapping[str, Any]) -> ConstexprSources | None:
+    def _constexpr_sources(self, bound: BoundArguments, kwargs: Mapping[str, Any]) -> ConstexprSources | None:
         """Where calls with arguments of these types pass the template arguments; None if a shape determines one."""
         values, positional = bound
         left_out = self.signature.constexprs.keys() - {*positional, *kwargs}

@@ -16,33 +16,33 @@ SymbolicBound = Mapping[Monomial, int]  # {("h", "w"): 1, (): -1} is h * w - 1
 
 
 @record(frozen=True, slots=True)
-class Range:
+class Interval:
     """Values from `low` to `high`, or NaN, and for integers a bound of their magnitude."""
 
     low: float = -math.inf
     high: float = math.inf
-    reach: SymbolicBound | None = None
+    bound: SymbolicBound | None = None
 
     @property
     def is_natural(self) -> bool:
         return self.low >= 0
 
-    def union(self, other: Range) -> Range:
-        return Range(min(self.low, other.low), max(self.high, other.high), larger(self.reach, other.reach))
+    def union(self, other: Interval) -> Interval:
+        return Interval(min(self.low, other.low), max(self.high, other.high), larger(self.bound, other.bound))
 
 
-ANYTHING: Final = Range()
+ANYTHING: Final = Interval()
 
 
-def constant(value: float) -> Range:
+def constant(value: float) -> Interval:
     if math.isnan(value):
         return ANYTHING
     is_integral = math.isfinite(value) and value == int(value)
-    return Range(value, value, {(): abs(int(value))} if is_integral else None)
+    return Interval(value, value, {(): abs(int(value))} if is_integral else None)
 
 
-def natural(reach: SymbolicBound, high: float = math.inf) -> Range:
-    return Range(0, high, reach)
+def natural(bound: SymbolicBound, high: float = math.inf) -> Interval:
+    return Interval(0, high, bound)
 
 
 def larger(a: SymbolicBound | None, b: SymbolicBound | None) -> SymbolicBound | None:

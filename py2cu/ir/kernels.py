@@ -26,7 +26,7 @@ from py2cu.ir.elisions import Elided
 from py2cu.ir.expressions import ArrayName, DeviceCall, Expr
 from py2cu.ir.extents import contiguous_strides, lower_bounds
 from py2cu.ir.header_names import is_declared
-from py2cu.ir.intervals import Range
+from py2cu.ir.intervals import Interval
 from py2cu.ir.statements import Block
 from py2cu.ir.types import INDEX, ArrayType, Constant, DimExpr, ElementType, Name, ScalarType, ValueType, span_field
 from py2cu.ir.visit import names_in
@@ -68,7 +68,7 @@ class Annotation:
 
 
 class Space(enum.Enum):
-    """Where a buffer lives, and who sees it."""
+    """Where an array of a kernel lives, and who sees it."""
 
     LOCAL = "local"  # a thread's own
     SHARED = "shared"  # one for all threads of a block
@@ -189,9 +189,9 @@ class Kernel:
     result: ValueType | None = None  # of a device function, set by infer_types: the type that it returns
     struct: Struct | None = None  # of a device function that returns a tuple, set by split_tuples
     argument_ranges: tuple[
-        tuple[str, Range], ...
+        tuple[str, Interval], ...
     ] = ()  # of a device function, set by choose_integer_widths: what its parameters can be
-    result_ranges: tuple[Range, ...] = ()  # and what it returns: a number, or each item of a tuple
+    result_ranges: tuple[Interval, ...] = ()  # and what it returns: a number, or each item of a tuple
     renamed: tuple[tuple[str, str], ...] = ()  # set by rename: names that are spelled otherwise in C
     flat_indices: tuple[IndexParameter, ...] = ()  # set by flatten_indices: what one flat index is split into
     flags: tuple[tuple[str, str], ...] = ()  # set by rename: the bool that says whether a parameter is given
@@ -260,48 +260,48 @@ class Kernel:
         return next((p for p in self.parameters if p.name == name), None)
 
     def array_decl(self, name: str) -> ArrayDecl | None:
-        for buffer in self.array_decls:
-            if buffer.name == name:
-                return buffer
+        for decl in self.array_decls:
+            if decl.name == name:
+                return decl
         return None
 
     def vector_width(self, name: str) -> int:
         """The number of elements in a row of `name`, accessed at once; 0 if `name` is no view in rows."""
-        buffer = self.array_decl(name)
-        return 0 if buffer is None else buffer.vector_width
+        decl = self.array_decl(name)
+        return 0 if decl is None else decl.vector_width
 
     @property
     def vector_widths(self) -> dict[str, int]:
         """The parameters that are viewed in rows, each with the length of its longest rows."""
         widths: dict[str, int] = {}
-        for buffer in self.array_decls:
-            if buffer.vector_width:
-                widths[buffer.base] = max(buffer.vector_width, widths.get(buffer.base, 0))
+        for decl in self.array_decls:
+            if decl.vector_width:
+                widths[decl.base] = max(decl.vector_width, widths.get(decl.base, 0))
         return widths
 
     def is_list(self, name: str) -> bool:
         """True for a local array that is a list in the Python."""
-        buffer = self.array_decl(name)
-        return buffer is not None and buffer.is_list
+        decl = self.array_decl(name)
+        return decl is not None and decl.is_list
 
     def is_kernel_local(self, name: str) -> bool:
         """True for an array of the kernel's own: neither a caller's nor a view of one."""
-        buffer = self.array_decl(name)
-        return buffer is not None and buffer.space is not Space.GLOBAL
+        decl = self.array_decl(name)
+        return decl is not None and decl.space is not Space.GLOBAL
 
     def base_array(self, name: str) -> str:
         """The array that the view `name` refers to; `name` itself if it is no view."""
-        buffer = self.array_decl(name)
-        is_view = buffer is not None and bool(buffer.base) and not buffer.is_dynamic
-        return self.base_array(buffer.base) if buffer is not None and is_view else name
+        decl = self.array_decl(name)
+        is_view = decl is not None and bool(decl.base) and not decl.is_dynamic
+        return self.base_array(decl.base) if decl is not None and is_view else name
 
     def keeps_subscripts(self, name: str) -> bool:
         """True for an array of which C knows all extents, so that its accesses keep their indices."""
-        buffer = self.array_decl(name)
-        return buffer is not None and not buffer.is_flat
+        decl = self.array_decl(name)
+        return decl is not None and not decl.is_flat
 
     def array_type(self, name: str) -> ArrayType:
-        """The type of the array `name`, parameter or buffer; it must be one."""
+        """The type of the array `name`, which the kernel takes or declares."""
         array = self.array_decl(name) or self.parameter(name)
         assert array is not None and isinstance(array.type, ArrayType), name
         return array.type
@@ -368,7 +368,7 @@ class Kernel:
     @cached_property
     def naturals(self) -> frozenset[str]:
         """The dimensions that are never negative: an integer argument may be, unless it is itself an extent."""
-        types = (*(p.type for p in self.parameters), *(buffer.type for buffer in self.array_decls))
+        types = (*(p.type for p in self.parameters), *(decl.type for decl in self.array_decls))
         sizes = [dim for type_ in types if isinstance(type_, ArrayType) for dim in type_.dims]
         sizes += (*(index.extent for index in self.indices), *(self.size or ()), *self.block)
         numbers = {p.name for p in self.parameters if not isinstance(p.type, ArrayType)}
@@ -376,8 +376,8 @@ class Kernel:
 
     @cached_property
     def sizes(self) -> tuple[Counter[str], ...]:
-        """Products of dimensions that are no greater than the size of an array that is never None, give or take a
-        small factor; and products of an extent and a stride, which are no greater than the memory that an array spans.
+        """Lower bounds, up to a small factor, of the sizes of arrays that are never None: products of dimensions. For
+        strided arrays also products of an extent and a stride, lower bounds of the memory that the array spans.
         """
         shapes = [p.type.dims for p in self.arrays if isinstance(p.type, ArrayType) and not p.may_be_none]
         shapes += [(self.array_type(s.array).dims[s.axis], Name(s.name)) for s in self.strides]

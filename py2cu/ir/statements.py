@@ -67,9 +67,9 @@ class StructuredBinding:
 
 @record(frozen=True, slots=True)
 class Alloc:
-    """`array = local(shape, dtype)`: from here on the kernel's buffer `array` may be used; its elements are unset.
+    """`array = local(shape, dtype)`: from here on the kernel's own `array` may be used; its elements are unset.
 
-    `start`: for a view, the index in its base array of its first element; None for a buffer. `values`: the elements
+    `start`: for a view, the index in its base array of its first element; else None. `values`: the elements
     that `place_declarations` put into the declaration, the last index fastest; none of them for zeros.
     """
 

@@ -45,7 +45,7 @@ def verify(kernel: ir.Kernel, stage: Stage) -> None:
 
 def _names_exist(function: ir.Kernel, kernel: ir.Kernel) -> Broken:
     """Every array and every device function that is named exists, and is called with what it takes."""
-    arrays = {p.name for p in function.parameters if p.is_array} | {buffer.name for buffer in function.array_decls}
+    arrays = {p.name for p in function.parameters if p.is_array} | {decl.name for decl in function.array_decls}
     functions = {callee.key: len(callee.parameters) for callee in kernel.functions}
     for node in all_expressions(function.body):
         match node:

@@ -12,8 +12,8 @@ from typing import Final
 
 from py2cu.diagnostics import Py2cuError
 
-Place = tuple[tuple[int, int, int], tuple[int, int, int]]  # blockIdx and threadIdx, each x, y, z
-NOWHERE: Final[Place] = ((0, 0, 0), (0, 0, 0))
+ThreadId = tuple[tuple[int, int, int], tuple[int, int, int]]  # blockIdx and threadIdx, each x, y, z
+NOWHERE: Final[ThreadId] = ((0, 0, 0), (0, 0, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Finding:
 
     message: str
     line: int
-    place: Place
+    place: ThreadId
     is_open: bool = False
     file: str = ""  # if it is not the kernel's file
     is_bug: bool = False
@@ -49,10 +49,10 @@ class TooManyOperations(Exception):
 class SimulationError(Py2cuError):
     """The kernel's Python raised in one thread; `__cause__` is what it raised."""
 
-    def __init__(self, kernel: str, message: str, place: Place, line: int) -> None:
+    def __init__(self, kernel: str, message: str, place: ThreadId, line: int) -> None:
         self.kernel, self.message, self.place, self.line = kernel, message, place, line
         block, thread = place
         super().__init__(f"`{kernel}`, line {line}, block {block}, thread {thread}: {message}")
 
-    def __reduce__(self) -> tuple[type[SimulationError], tuple[str, str, Place, int]]:
+    def __reduce__(self) -> tuple[type[SimulationError], tuple[str, str, ThreadId, int]]:
         return type(self), (self.kernel, self.message, self.place, self.line)

@@ -19,7 +19,7 @@ from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.signature import Signature
 from py2cu.simulator.arguments import bind_arguments, make_views, write_back
 from py2cu.simulator.deadline import TooLong, deadline
-from py2cu.simulator.findings import Finding, Place, SimulationError
+from py2cu.simulator.findings import Finding, SimulationError, ThreadId
 from py2cu.simulator.instrument import InstrumentedKernel
 from py2cu.simulator.launch import Launch, plan_launch
 from py2cu.simulator.memory.predication import PREDICATION
@@ -125,7 +125,7 @@ class _Simulation:
     arguments: Mapping[str, Any]
     dims: dict[str, int]
     launch: Launch
-    focus: Place | None
+    focus: ThreadId | None
     seconds: float | None
     operations: float
     stops: bool
@@ -213,7 +213,7 @@ def _collector_paused() -> Iterator[None]:
         gc.enable()
 
 
-def _with_tainted(writes: Mapping[int, Write], tainted: Collection[Place]) -> Mapping[int, Write]:
+def _with_tainted(writes: Mapping[int, Write], tainted: Collection[ThreadId]) -> Mapping[int, Write]:
     """`writes`, without a bound for the threads in `tainted`: on another path they may overwrite earlier writes."""
     if not tainted:
         return writes

@@ -130,12 +130,12 @@ MUTATIONS: Final = (
     *_rule(
         "Python integers are exact",
         (
-            "if range_.reach is None:\n            return ir.Width.LONG",
-            "if range_.reach is None:\n            return ir.Width.INT",
+            "if range_.bound is None:\n            return ir.Width.LONG",
+            "if range_.bound is None:\n            return ir.Width.INT",
             "emulated:tuples",
         ),
         (
-            "if sum(n * math.prod(most[name] for name in term) for term, n in range_.reach.items()) <= INT_MAX:",
+            "if sum(n * math.prod(most[name] for name in term) for term, n in range_.bound.items()) <= INT_MAX:",
             "if True:",
             "cpu:loop_carried_integer emulated:loop_carried_integer",
         ),
@@ -144,7 +144,7 @@ MUTATIONS: Final = (
             "if False:",
             "kept:launch_parameters",
         ),
-        ("self.bounds.append(range_.reach)\n", "pass\n", "tests/test_goldens.py"),
+        ("self.bounds.append(range_.bound)\n", "pass\n", "tests/test_goldens.py"),
         ("if width is ir.Width.INT and self.ranges.of(expr).high <= INT_MAX:", "if True:", "kept:wide_strides"),
         (
             "return expr\n                return widen_operands(",
@@ -153,10 +153,10 @@ MUTATIONS: Final = (
         ),
         ("if known - 1 > INT_MAX:\n            return ir.Width.LONG", "", "kept:wide_constants"),
         ("known = max(known, self._constant_size(dims))", "pass", "kept:wide_constants"),
-        ("reach.get((), 0) > INT_MAX else ir.INDEX", "False else ir.INDEX", "kept:wide_constants"),
+        ("bound.get((), 0) > INT_MAX else ir.INDEX", "False else ir.INDEX", "kept:wide_constants"),
         ("and self.ranges.of(expr.right).high >= I32.bits:", "and False:", "kept:shifts"),
         ("and [*assigned_names(body)].count(stmt.name) == 1", "and True", "kept:while_bounds"),
-        ("reach = bound.reach if known.is_natural and", "reach = bound.reach if", "kept:while_bounds"),
+        ("bound = other.bound if known.is_natural and", "bound = other.bound if", "kept:while_bounds"),
         (
             "if not isinstance(value, int) or -(2**63) <= value < 2**64:",
             "if True:",
@@ -241,9 +241,9 @@ MUTATIONS: Final = (
             "",
             "cpu:ranges_of_floats.truth_of_a_fraction",
         ),
-        ("if exact.high <= 0 else high)", "if exact.high <= 0 else high, exact.reach)", "kept:ranges_of_floats"),
+        ("if exact.high <= 0 else high)", "if exact.high <= 0 else high, exact.bound)", "kept:ranges_of_floats"),
         ("loops if is_else else around", "around", "refused:negative_power"),
-        ("math.inf if is_far else high, reach", "high, reach", "kept:far_numbers"),
+        ("math.inf if is_far else high, bound", "high, bound", "kept:far_numbers"),
         (
             'return kernel.c_name(name) if name in naturals else f"',
             'return kernel.c_name(name) if True else f"',
@@ -252,7 +252,7 @@ MUTATIONS: Final = (
         ("if 0 < by <= INT_MAX:", "if 0 < by:", "cpu:far_numbers.far_shares"),
         ("if {left, right} <= naturals:", "if True:", "kept:far_numbers"),
         (
-            "return values if (low, high) == (values.low, values.high) else Range(low, high, values.reach)",
+            "return values if (low, high) == (values.low, values.high) else Interval(low, high, values.bound)",
             "return values",
             "tests/test_kernel_cases.py::test_translation_is_as_kept[far_numbers]",
         ),
@@ -906,7 +906,7 @@ MUTATIONS: Final = (
             "cpu:names_hidden.temporaries",
         ),
         ('return name.rstrip("_") or "_"', "return name", "kept:names_hidden"),
-        ("names |= {buffer.name for buffer in kernel.array_decls} | {", "names |= {", "cpu:names_hidden.looked_up"),
+        ("names |= {decl.name for decl in kernel.array_decls} | {", "names |= {", "cpu:names_hidden.looked_up"),
         (" and self.table(node) is None", "", "cpu:names_hidden.looked_up"),
         ("dict.fromkeys(helpers | functions, ", "dict.fromkeys(helpers, ", "kept:names_hidden"),
         ("while symbol in others or is_declared", "while is_declared", "kept:names_hidden"),
@@ -1621,7 +1621,7 @@ MUTATIONS: Final = (
     ),
     *_rule(
         "shared arrays lie apart and aligned",
-        ("key=lambda buffer: -buffer.type.dtype.bits)", "key=lambda buffer: 0)", "kept:shared_dynamic"),
+        ("key=lambda decl: -decl.type.dtype.bits)", "key=lambda decl: 0)", "kept:shared_dynamic"),
         ("b.name: size_of(before) for before", "b.name: None for before", "kept:shared_dynamic"),
         ("sum(self._bytes(b) or 0 for b in static)", "0", "tests/unit/call/test_shared_launches.py"),
         (
@@ -1643,7 +1643,7 @@ MUTATIONS: Final = (
         ),
         ("if self.fields(value) == row_fields(len(value.type.items)):", "if False:", "kept:views_in_rows"),
         ("and stmt.array not in accessed:", "and False:", "tests/unit/simulator/test_rows.py"),
-        ("if buffer.row_bytes > MAX_BYTES:", "if False:", "refused:views_in_rows"),
+        ("if decl.row_bytes > MAX_BYTES:", "if False:", "refused:views_in_rows"),
         ("if value.type not in (row, ir.UNKNOWN) and", "if False and", "refused:rows_of_views"),
         ("row=kernel.vector_widths.get(parameter.name, 0),", "row=0,", "tests/unit/simulator/test_rows.py"),
         (
@@ -1661,7 +1661,11 @@ MUTATIONS: Final = (
             "return changed_ | {stmt.array for",
             "tests/unit/simulator/test_rows.py",
         ),
-        ("if self.caller.is_kernel_local(array):", "if self.caller.buffer(array) is not None:", "kept:views_in_rows"),
+        (
+            "if self.caller.is_kernel_local(array):",
+            "if self.caller.array_decl(array) is not None:",
+            "kept:views_in_rows",
+        ),
         ("if length % width:", "if False:", "tests/unit/simulator/test_rows.py"),
         (
             "return PredicatedRows(self._array.view(rows, row))",
@@ -1995,7 +1999,7 @@ MUTATIONS: Final = (
         ("if strides := kernel.strides_of(array):", "if strides := ():", "cpu:strided"),
         ("strided[call.function] |= {name for", "strided[call.function] &= {name for", "cpu:strided"),
         (
-            "self.bounds += [reach for reach in (size, farthest) if reach]",
+            "self.bounds += [bound for bound in (size, farthest) if bound]",
             "self.bounds += [size] if size else []",
             "tests/unit/call/test_layouts.py",
         ),

@@ -109,7 +109,7 @@ class ArrayArgument:
         return self.indices > 0 or self.has_start or self.has_stop
 
     def with_extents(self, names: tuple[ir.DimExpr, ...]) -> ir.ArrayType:
-        """The type of the parameter: its extents have these names, and those of a part that are constants stay."""
+        """The type of the parameter, with the extents `names`. A part of an array keeps its constant extents."""
         pairs = zip(self.type.dims, names, strict=True)
         dims = (dim if self.is_part and isinstance(dim, ir.Constant) else name for dim, name in pairs)
         return ir.ArrayType(self.type.dtype, tuple(dims))

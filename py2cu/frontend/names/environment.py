@@ -147,8 +147,9 @@ class Environment:
     def _spread(self, order: Mapping[str, int], bound: Mapping[str, int], again: Mapping[str, int]) -> None:
         """Mark definitions as ambiguous that depend on an ambiguous name, or on one that is bound again later.
 
-        `order` holds the scope's names, each with the place of its last binding. A definition of an enclosing scope
-        cannot have read a name in `bound`; one of this scope may have read an earlier value of a name in `again`.
+        `order` holds the scope's names, each with the place of its last binding. `bound` are the names that this scope
+        binds: a definition of an enclosing scope that reads such a name means an outer variable. `again` are the names
+        that this scope binds more than once: a definition in this scope may have read an earlier value.
         """
         waiting = [*self.definitions, *self.classes]
         while waiting:

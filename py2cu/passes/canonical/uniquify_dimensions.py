@@ -42,7 +42,7 @@ def uniquify_dimensions(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         message = f"`{name}` is a template argument and cannot be assigned to"
         reporter.error("P203", message, assigned[name].span, "use another name")
     others = {p.name for p in kernel.parameters} | {i.name for i in kernel.indices} | set(assigned)
-    others |= {buffer.name for buffer in kernel.array_decls}
+    others |= {decl.name for decl in kernel.array_decls}
     renamed: dict[str, str] = {}
     for name in dims:
         if name == ir.UNNAMED_LEADING:
@@ -88,7 +88,7 @@ def _rename_dims(kernel: ir.Kernel, renamed: dict[str, str]) -> ir.Kernel:
 
     return replace(
         kernel,
-        array_decls=tuple(replace(buffer, type=change_array(buffer.type)) for buffer in kernel.array_decls),
+        array_decls=tuple(replace(decl, type=change_array(decl.type)) for decl in kernel.array_decls),
         block_parameters=tuple(
             declared if declared.type is None else replace(declared, type=change_array(declared.type))
             for declared in kernel.block_parameters

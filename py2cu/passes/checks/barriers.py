@@ -24,7 +24,7 @@ from typing import Final, TypeGuard
 from py2cu import ir
 from py2cu.analysis.call_graph import functions_with
 from py2cu.analysis.effects import effects_of, is_block_vote, is_collective
-from py2cu.builtins import Scope
+from py2cu.builtins import ThreadScope
 from py2cu.builtins.launch import LANE, LANE_HELPER
 from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.abi.parameters import Role
@@ -38,7 +38,7 @@ _LANE_CALLS: Final = (LANE, LANE_HELPER)
 class SyncScope:
     """The scope of a barrier: the threads that wait, and the launch objects that differ between them."""
 
-    threads: Scope
+    threads: ThreadScope
     differ: str  # how messages describe a divergent value
     objects: frozenset[str]
 
@@ -54,8 +54,8 @@ class SyncScope:
         return isinstance(node, ir.Call) and effects_of(node).together is self.threads
 
 
-_BLOCK: Final = SyncScope(Scope.BLOCK, "varies by thread", frozenset(["threadIdx"]))
-_GRID: Final = SyncScope(Scope.GRID, "varies by thread or block", frozenset(["threadIdx", "blockIdx"]))
+_BLOCK: Final = SyncScope(ThreadScope.BLOCK, "varies by thread", frozenset(["threadIdx"]))
+_GRID: Final = SyncScope(ThreadScope.GRID, "varies by thread or block", frozenset(["threadIdx", "blockIdx"]))
 
 
 def check_barriers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -149,7 +149,7 @@ def _find_varying(scope: SyncScope, kernel: ir.Kernel) -> dict[str, DivergenceSt
 def _private_arrays(scope: SyncScope, caller: ir.Kernel) -> set[str]:
     """The declared arrays that every thread has a copy of, or every block within the scope of the grid."""
     spaces = {ir.Space.LOCAL} if scope is _BLOCK else {ir.Space.LOCAL, ir.Space.SHARED}
-    return {buffer.name for buffer in caller.array_decls if buffer.space in spaces}
+    return {decl.name for decl in caller.array_decls if decl.space in spaces}
 
 
 def _written(caller: ir.Kernel) -> set[str]:
@@ -162,9 +162,7 @@ def _written(caller: ir.Kernel) -> set[str]:
 def _spread(caller: ir.Kernel, state: DivergenceState, varying: Mapping[str, DivergenceState]) -> None:
     """Propagate divergence within the function, to its views, and to the functions that it calls."""
     _Threads(state.scope, caller, state, varying, frozenset(), None).block(caller.body, None)
-    state.names |= {
-        buffer.name for buffer in caller.array_decls if buffer.base in state.names and not buffer.is_dynamic
-    }
+    state.names |= {decl.name for decl in caller.array_decls if decl.base in state.names and not decl.is_dynamic}
     for call in (node for node in all_expressions(caller.body) if isinstance(node, ir.DeviceCall)):
         inside = varying[call.function]
         for parameter, arg in zip(inside.function.parameters, call.args, strict=True):

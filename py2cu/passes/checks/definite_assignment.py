@@ -15,7 +15,7 @@ from py2cu.ir.operators import OPERATORS, Family
 from py2cu.ir.visit import expressions, statements, walk
 from py2cu.source import Span
 
-Bound = frozenset[str] | None  # the names surely assigned here; None where this place is never reached
+Assigned = frozenset[str] | None  # the names surely assigned here; None where this place is never reached
 
 
 def check_definite_assignment(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -43,8 +43,8 @@ def check_definite_assignment(kernel: ir.Kernel, reporter: Reporter) -> ir.Kerne
 class _Loop:
     """The jumps out of a loop's body, each with the names bound there."""
 
-    breaks: list[tuple[Bound, Span]] = field(default_factory=list)
-    continues: list[tuple[Bound, Span]] = field(default_factory=list)
+    breaks: list[tuple[Assigned, Span]] = field(default_factory=list)
+    continues: list[tuple[Assigned, Span]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class _Flow:
     gaps: dict[str, Related] = field(default_factory=dict)
     loops: list[_Loop] = field(default_factory=list)
 
-    def block(self, block: ir.Block, bound: frozenset[str]) -> Bound:
+    def block(self, block: ir.Block, bound: frozenset[str]) -> Assigned:
         """The names bound after `block`. Statements after a jump are checked with the names bound before it."""
         is_reached = True
         for stmt in block:
@@ -65,7 +65,7 @@ class _Flow:
             bound = bound if after is None else after
         return bound if is_reached else None
 
-    def statement(self, stmt: ir.Stmt, bound: frozenset[str]) -> Bound:
+    def statement(self, stmt: ir.Stmt, bound: frozenset[str]) -> Assigned:
         """The names bound after `stmt`, given those bound before."""
         for expr in expressions(stmt):
             for node in walk(expr):
@@ -120,11 +120,11 @@ class _Flow:
             case _:
                 assert_never(stmt)
 
-    def after(self, block: ir.Block, bound: Bound) -> Bound:
+    def after(self, block: ir.Block, bound: Assigned) -> Assigned:
         """The names bound after `block`; None if it is unreachable."""
         return None if bound is None else self.block(block, bound)
 
-    def loop(self, body: ir.Block, bound: frozenset[str]) -> tuple[_Loop, Bound]:
+    def loop(self, body: ir.Block, bound: frozenset[str]) -> tuple[_Loop, Assigned]:
         """The jumps out of a loop's body, and the names bound at the end of an iteration.
 
         A name that the body deletes is unbound at its start: an earlier iteration may have deleted it.
@@ -140,7 +140,7 @@ class _Flow:
             end = self.join(end, skipped, "where this `continue` goes on", span)
         return loop, end
 
-    def leave(self, loop: _Loop, end: Bound, finished: Bound, idle: str, place: Span) -> Bound:
+    def leave(self, loop: _Loop, end: Assigned, finished: Assigned, idle: str, place: Span) -> Assigned:
         """The names bound after a loop, joined over its regular exit and its `break`s.
 
         `finished` holds the names bound at the regular exit, `end` those at the end of an iteration. `end` is None if
@@ -155,7 +155,7 @@ class _Flow:
             finished = both
         return finished
 
-    def join(self, path: Bound, other: Bound, where: str, span: Span) -> Bound:
+    def join(self, path: Assigned, other: Assigned, where: str, span: Span) -> Assigned:
         """The names bound on both paths; names bound only on `path` are unbound on `other`, described by `where`."""
         if path is None or other is None:
             return other if path is None else path

@@ -98,7 +98,7 @@ class _Noter:
     def note_wide_index(self, access: ir.Load | ir.Store) -> None:
         for index in access.indices:
             names = set(names_in(index))
-            if self.ranges.of(index).reach is None and (not names or not names <= self.unbounded):
+            if self.ranges.of(index).bound is None and (not names or not names <= self.unbounded):
                 self.unbounded.update(names)
                 hint = "let a loop count it, or bound it: `min(v, n - 1)`, `v % n`"
                 message = "nothing bounds this index in a loop: it takes 64 bits, two or more instructions an operation"

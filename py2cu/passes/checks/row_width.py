@@ -15,11 +15,11 @@ MAX_BYTES: Final = 16
 
 def check_row_widths(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report views with such rows; the kernel is unchanged."""
-    for buffer in kernel.array_decls:
-        if buffer.row_bytes > MAX_BYTES:
-            most = MAX_BYTES * buffer.vector_width // buffer.row_bytes
-            what = f"a row of {buffer.vector_width} {buffer.type.dtype} has {buffer.row_bytes} bytes"
+    for decl in kernel.array_decls:
+        if decl.row_bytes > MAX_BYTES:
+            most = MAX_BYTES * decl.vector_width // decl.row_bytes
+            what = f"a row of {decl.vector_width} {decl.type.dtype} has {decl.row_bytes} bytes"
             message = f"{what}, and one access has {MAX_BYTES} at most"
-            hint = f"`{buffer.base}.view(-1, {most})`" if most > 1 else f"index the elements of `{buffer.base}`"
-            reporter.error("P410", message, buffer.span, hint)
+            hint = f"`{decl.base}.view(-1, {most})`" if most > 1 else f"index the elements of `{decl.base}`"
+            reporter.error("P410", message, decl.span, hint)
     return kernel

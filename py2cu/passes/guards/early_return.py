@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from py2cu import ir
-from py2cu.analysis.accesses import Access, UpperBound, find_accesses
+from py2cu.analysis.accesses import Access, IndexLimit, find_accesses
 from py2cu.analysis.call_graph import callees
 from py2cu.analysis.effects import has_barrier, waiting_functions
 from py2cu.analysis.global_indices import AXES, GlobalIndices, find_global_indices
@@ -100,7 +100,7 @@ def _guard_indices(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     accesses = find_accesses(kernel)
 
     def is_guarded(index: IndexParameter) -> bool:
-        limit = UpperBound(ir.Name(index.name, type=ir.PY_INT), index.extent)
+        limit = IndexLimit(ir.Name(index.name, type=ir.PY_INT), index.extent)
         return bool(accesses) and all(limit in access.limits for access in accesses)
 
     if has_barrier(kernel) and kernel.has_flat_launch:
@@ -120,7 +120,7 @@ def _guard_elements(kernel: ir.Kernel, accesses: tuple[Access, ...], reporter: R
     """An index kernel with barriers, with a predicate on every access that its indices lead to."""
     effects = find_effects(kernel)
     calls = {node.span: node for node in all_expressions(kernel.body) if isinstance(node, ir.DeviceCall)}
-    needed: dict[Span, tuple[UpperBound, ...]] = {}
+    needed: dict[Span, tuple[IndexLimit, ...]] = {}
     guards: list[Guard] = []
     for index in kernel.indices:
         limit = as_limit(index.name, index.extent)
@@ -139,8 +139,8 @@ def _guard_elements(kernel: ir.Kernel, accesses: tuple[Access, ...], reporter: R
 
 
 def _without_unskippable_calls(
-    kernel: ir.Kernel, needed: dict[Span, tuple[UpperBound, ...]], reporter: Reporter
-) -> dict[Span, tuple[UpperBound, ...]]:
+    kernel: ir.Kernel, needed: dict[Span, tuple[IndexLimit, ...]], reporter: Reporter
+) -> dict[Span, tuple[IndexLimit, ...]]:
     """`needed` without calls that no guard can skip; these are refused.
 
     They are calls of functions with barriers, and of functions nested in the kernel, which the simulator cannot skip.
@@ -172,17 +172,17 @@ def _predicate_each(
     kernel: ir.Kernel, accesses: tuple[Access, ...], missing: list[_MissingGuard], reporter: Reporter
 ) -> ir.Kernel:
     """A block kernel with a predicate on each access that lacks a guard."""
-    needed: dict[Span, tuple[UpperBound, ...]] = {}
+    needed: dict[Span, tuple[IndexLimit, ...]] = {}
     effects = find_effects(kernel)
     for item in missing:
         names = data_dependents(kernel.body, item.index.id) if isinstance(item.index, ir.Name) else frozenset()
         dependent_effects = (
             access.span for access in accesses
-            if access.span in effects and UpperBound(item.index, None) not in access.limits
+            if access.span in effects and IndexLimit(item.index, None) not in access.limits
             and not names.isdisjoint(names_in(effects[access.span]))
         )  # fmt: skip
         for span in dict.fromkeys((*item.spans, *dependent_effects)):
-            needed[span] = (*needed.get(span, ()), UpperBound(item.index, item.extent))
+            needed[span] = (*needed.get(span, ()), IndexLimit(item.index, item.extent))
         index, extent = print_expr(item.index), print_expr(item.extent)
         what = f"`{index}` may pass the end: where it does, reads give 0, writes and atomics do nothing"
         reporter.note("P406", what, item.span, f"write `if {index} < {extent}:` yourself, or leave it")
@@ -229,7 +229,7 @@ def _missing_guards(
     for access in accesses:
         place = access.place
         axis = global_indices.axis(place.index)
-        if axis and place.index and UpperBound(place.index, None) not in access.limits:
+        if axis and place.index and IndexLimit(place.index, None) not in access.limits:
             extent = _size_on(kernel, axis) or kernel.array_type(place.array).dims[place.dim]
             missing = missing_by_axis.setdefault((axis, extent), _MissingGuard(place.index, extent, axis, access.span))
             missing.spans.append(access.span)

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from py2cu import ir
-from py2cu.analysis.accesses import UpperBound
+from py2cu.analysis.accesses import IndexLimit
 from py2cu.analysis.call_graph import callees
 from py2cu.analysis.effects import has_collective, is_collective, waiting_functions
 from py2cu.dtypes import Kind
@@ -29,7 +29,7 @@ from py2cu.ir.rewrite import map_blocks, map_children, map_expressions, with_fie
 from py2cu.ir.visit import all_expressions, assigned_names, blocks, expressions, statements, walk
 from py2cu.source import Span
 
-Needed = Mapping[Span, tuple[UpperBound, ...]]
+Needed = Mapping[Span, tuple[IndexLimit, ...]]
 """By span of an access, the limits that its predicate must test."""
 
 
@@ -108,7 +108,7 @@ class _Predication:
     taken: set[str]
     locals: list[tuple[str, ir.ScalarType]] = field(default_factory=list)
 
-    def block(self, block: ir.Block, known: frozenset[UpperBound]) -> ir.Block:
+    def block(self, block: ir.Block, known: frozenset[IndexLimit]) -> ir.Block:
         """`block` with its accesses predicated; the limits in `known` hold already."""
         block = tuple(each for stmt in block for each in self.lifted(stmt, known))
         guarded_block: list[ir.Stmt] = []
@@ -131,14 +131,16 @@ class _Predication:
             for node in walk(expr)
         )
 
-    def acts_beyond(self, value: ir.Expr, span: Span, known: frozenset[UpperBound]) -> bool:
+    def acts_beyond(self, value: ir.Expr, span: Span, known: frozenset[IndexLimit]) -> bool:
         """True if a call in `value` has side effects under other limits than the statement at `span`."""
         limits_here = set(self.limits(span, known))
         calls = (node.span for node in walk(value) if isinstance(node, ir.DeviceCall))
         return any(call in self.acting and set(self.limits(call, known)) != limits_here for call in calls)
 
-    def lifted(self, stmt: ir.Stmt, known: frozenset[UpperBound]) -> ir.Block:
-        """`stmt` after assignments of the values that its guard must not skip: collectives, calls with other limits."""
+    def lifted(self, stmt: ir.Stmt, known: frozenset[IndexLimit]) -> ir.Block:
+        """`stmt`, preceded by assignments of the values that its guard must not skip: those of collectives, and of
+        calls with side effects under other limits.
+        """
         before: list[ir.Stmt] = []
 
         def lift(value: ir.Expr) -> ir.Expr:
@@ -168,11 +170,11 @@ class _Predication:
 
     # --- groups ---
 
-    def widest_guardable_run(self, block: ir.Block, at: int, known: frozenset[UpperBound]) -> int:
+    def widest_guardable_run(self, block: ir.Block, at: int, known: frozenset[IndexLimit]) -> int:
         """The end of the longest group from `at` that one guard can hold; `at` if there is none."""
         if not self.lacks(block[at], known):
             return at
-        limits: tuple[UpperBound, ...] = ()
+        limits: tuple[IndexLimit, ...] = ()
         best = at
         for end, stmt in enumerate(block[at:], at + 1):
             effects = set(self.effects(stmt, known))
@@ -183,13 +185,13 @@ class _Predication:
                 best = end
         return best
 
-    def lacks(self, stmt: ir.Stmt, known: frozenset[UpperBound]) -> bool:
+    def lacks(self, stmt: ir.Stmt, known: frozenset[IndexLimit]) -> bool:
         """True if an access in `stmt` lacks a guard."""
         return any(self.limits(span, known) for span in _spans(stmt))
 
     def effects(
-        self, stmt: ir.Stmt, known: frozenset[UpperBound], in_loop: bool = False
-    ) -> Iterator[tuple[UpperBound, ...]]:
+        self, stmt: ir.Stmt, known: frozenset[IndexLimit], in_loop: bool = False
+    ) -> Iterator[tuple[IndexLimit, ...]]:
         """The limits of each side effect of `stmt`; () for an effect without limits."""
         if any(map(self.waits, expressions(stmt))):
             yield ()
@@ -216,7 +218,7 @@ class _Predication:
         counts = _mentions(group)
         return all(counts[name] == self.mentions[name] for name in assigned_names(group))
 
-    def guarded(self, group: ir.Block, known: frozenset[UpperBound]) -> ir.If:
+    def guarded(self, group: ir.Block, known: frozenset[IndexLimit]) -> ir.If:
         """`group` in an `if` on the limits of its side effects."""
         limits = next(limits_of_effect for stmt in group for limits_of_effect in self.effects(stmt, known))
         first, *rest = self.block(group, known | frozenset(limits))
@@ -228,7 +230,7 @@ class _Predication:
 
     # --- single statements ---
 
-    def statement(self, stmt: ir.Stmt, known: frozenset[UpperBound]) -> ir.Block:
+    def statement(self, stmt: ir.Stmt, known: frozenset[IndexLimit]) -> ir.Block:
         """One statement, guarded as a whole, or with its reads predicated."""
         match stmt:
             case ir.Store(span=span) | ir.ExprStmt(call=ir.DeviceCall(span=span) | ir.Atomic(span=span)) if self.limits(
@@ -238,7 +240,7 @@ class _Predication:
         stmt = map_expressions(stmt, lambda expr: self.expression(expr, known))
         return (map_blocks(stmt, lambda block: self.block(block, known)),)
 
-    def expression(self, expr: ir.Expr, known: frozenset[UpperBound]) -> ir.Expr:
+    def expression(self, expr: ir.Expr, known: frozenset[IndexLimit]) -> ir.Expr:
         """`expr` with zero in place of every access past the end."""
         inner = map_children(expr, lambda child: self.expression(child, known))
         match inner:
@@ -249,7 +251,7 @@ class _Predication:
             case _:
                 return merge_selects(inner)
 
-    def limits(self, span: Span, known: frozenset[UpperBound]) -> tuple[UpperBound, ...]:
+    def limits(self, span: Span, known: frozenset[IndexLimit]) -> tuple[IndexLimit, ...]:
         return tuple(limit for limit in self.needed.get(span, ()) if limit not in known)
 
 
@@ -282,7 +284,7 @@ def _zero(type_: object, span: Span) -> ir.Expr:
     return ir.Constant({Kind.BOOL: False, Kind.FLOAT: 0.0}.get(ir.kind_of(type_), 0), span, type_)
 
 
-def _test(limits: tuple[UpperBound, ...]) -> ir.Expr:
+def _test(limits: tuple[IndexLimit, ...]) -> ir.Expr:
     """`r < h and c < w`."""
     test: ir.Expr | None = None
     for limit in limits:
@@ -333,6 +335,6 @@ def data_dependents(block: ir.Block, name: str) -> frozenset[str]:
             return frozenset(dependents)
 
 
-def as_limit(index: str, extent: ir.Expr) -> UpperBound:
+def as_limit(index: str, extent: ir.Expr) -> IndexLimit:
     """The limit `index < extent` of an element index."""
-    return UpperBound(ir.Name(index, type=ir.PY_INT), extent)
+    return IndexLimit(ir.Name(index, type=ir.PY_INT), extent)

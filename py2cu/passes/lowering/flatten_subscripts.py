@@ -155,15 +155,15 @@ class _IndexArithmetic:
         if not self._kernel.key:
             return ir.Width.INDEX
         pairs = zip(dims, strides, strict=True)
-        farthest = (times(self.ranges.of(dim).reach, self.ranges.of(stride).reach) for dim, stride in pairs)
-        known = sum(reach.get((), 0) for reach in farthest if reach is not None)
+        farthest = (times(self.ranges.of(dim).bound, self.ranges.of(stride).bound) for dim, stride in pairs)
+        known = sum(bound.get((), 0) for bound in farthest if bound is not None)
         return ir.Width.LONG if known - 1 > INT_MAX else ir.Width.INDEX
 
     def _constant_size(self, dims: tuple[ir.Expr, ...]) -> int:
         """The greatest size that callers give the array by constants; 0 without one."""
         size: SymbolicBound | None = {(): 1}
         for dim in dims:
-            size = times(size, self.ranges.of(dim).reach)
+            size = times(size, self.ranges.of(dim).bound)
         return size.get((), 0) if size is not None else 0
 
     def _widened(self, expr: ir.Expr, most: ir.Width) -> ir.Expr:

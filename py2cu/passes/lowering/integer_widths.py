@@ -22,7 +22,7 @@ from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I32, I64, Kind
 from py2cu.ir.abi.parameters import Constexpr
-from py2cu.ir.intervals import Range, SymbolicBound, plus, times
+from py2cu.ir.intervals import Interval, SymbolicBound, plus, times
 from py2cu.ir.names import list_elements
 from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
 from py2cu.ir.visit import children, walk
@@ -71,7 +71,7 @@ class _Chooser:
             (name, type_ if isinstance(type_, ir.TupleType) else self.of_name(name, type_))
             for name, type_ in kernel.locals
         )
-        array_decls = tuple(self.of_list(buffer) if buffer.is_list else buffer for buffer in kernel.array_decls)
+        array_decls = tuple(self.of_list(decl) if decl.is_list else decl for decl in kernel.array_decls)
         parameters = tuple(
             p if isinstance(p.type, ir.ArrayType) else replace(p, type=self.of_name(p.name, p.type))
             for p in kernel.parameters
@@ -81,7 +81,7 @@ class _Chooser:
             self.bounds.append({(f"blockDim.{axis}", f"gridDim.{axis}"): 1})
             self.bounds += self._steps(index.extent)  # the guard computes it for any grid
         if kernel.has_flat_launch:
-            self.bounds += [reach for extent in kernel.size or () for reach in self._steps(extent)]
+            self.bounds += [bound for extent in kernel.size or () for bound in self._steps(extent)]
         if not kernel.key:
             self._bound_arrays()
         result = self.of_result(kernel.result) if kernel.result_ranges else kernel.result
@@ -97,14 +97,14 @@ class _Chooser:
             case _:
                 return self.of_range(type_, self.kernel.result_ranges[0])
 
-    def of_range(self, type_: ir.ScalarType, range_: Range) -> ir.ScalarType:
+    def of_range(self, type_: ir.ScalarType, range_: Interval) -> ir.ScalarType:
         return _INTEGERS[self.width(range_)] if type_ == ir.PY_INT else type_
 
-    def of_list(self, buffer: ir.ArrayDecl) -> ir.ArrayDecl:
+    def of_list(self, decl: ir.ArrayDecl) -> ir.ArrayDecl:
         """A list of Python integers that `int` holds takes `int` elements, else 64 bits."""
-        if buffer.type.element != ir.PY_INT:
-            return buffer
-        return replace(buffer, type=replace(buffer.type, dtype=I32 if self.has_int_elements(buffer.name) else I64))
+        if decl.type.element != ir.PY_INT:
+            return decl
+        return replace(decl, type=replace(decl.type, dtype=I32 if self.has_int_elements(decl.name) else I64))
 
     def has_int_elements(self, array: str) -> bool:
         """True for a list of Python integers that `int` holds whatever the launch is."""
@@ -118,44 +118,44 @@ class _Chooser:
             size: SymbolicBound | None = {(): 1}
             farthest: SymbolicBound | None = {}
             for dim in array.type.dims:
-                size = times(size, self.ranges.of(dim).reach)
+                size = times(size, self.ranges.of(dim).bound)
             for dim, stride in zip(array.type.dims, self.kernel.strides_of(array.name), strict=False):
-                farthest = plus(farthest, times(self.ranges.of(dim).reach, {(stride.id,): 1}))
-            self.bounds += [reach for reach in (size, farthest) if reach]
+                farthest = plus(farthest, times(self.ranges.of(dim).bound, {(stride.id,): 1}))
+            self.bounds += [bound for bound in (size, farthest) if bound]
 
     def size_bounds(self) -> tuple[ir.IndexBound, ...]:
         """The bounds of all intermediate results in the extents of the launch."""
-        return prune([reach for extent in self.kernel.size or () for reach in self._steps(extent)], frozenset())
+        return prune([bound for extent in self.kernel.size or () for bound in self._steps(extent)], frozenset())
 
     def _steps(self, extent: ir.Expr) -> list[SymbolicBound]:
         """The symbolic bounds of the operations in `extent`, except those that are extents of arrays."""
         types = (array.type for array in self.kernel.arrays)
         known = [dim for type_ in types if isinstance(type_, ir.ArrayType) for dim in type_.dims]
         steps = (node for node in walk(extent) if isinstance(node, ir.Binary) and node not in known)
-        return [reach for step in steps if (reach := self.ranges.of(step).reach) is not None]
+        return [bound for step in steps if (bound := self.ranges.of(step).bound) is not None]
 
-    def width(self, range_: Range) -> ir.Width:
+    def width(self, range_: Interval) -> ir.Width:
         """The narrowest type for values of this range; a bound that only the launch can judge is recorded."""
         width = self._width(range_)
         self.is_bounded &= width is not ir.Width.LONG
         return width
 
-    def _width(self, range_: Range) -> ir.Width:
-        if range_.reach is None:
+    def _width(self, range_: Interval) -> ir.Width:
+        if range_.bound is None:
             return ir.Width.LONG
         if range_.low >= -FAR and range_.high <= FAR:
             return ir.Width.INT
-        names = {name for term in range_.reach for name in term}
+        names = {name for term in range_.bound for name in term}
         if names <= self.constexprs.keys():
             most = {name: self.constexprs[name].most for name in names}
-            if sum(n * math.prod(most[name] for name in term) for term, n in range_.reach.items()) <= INT_MAX:
+            if sum(n * math.prod(most[name] for name in term) for term, n in range_.bound.items()) <= INT_MAX:
                 return ir.Width.INT
             # The launcher checks values that are not known yet: they may fit.
             if all(self.constexprs[name].values for name in names):
                 return ir.Width.LONG
-        if any(abs(factor) > INT_MAX for factor in range_.reach.values()):
+        if any(abs(factor) > INT_MAX for factor in range_.bound.values()):
             return ir.Width.LONG
-        self.bounds.append(range_.reach)
+        self.bounds.append(range_.bound)
         return ir.Width.INDEX
 
     def of_name(self, name: str, type_: ir.ScalarType) -> ir.ScalarType:
@@ -200,8 +200,8 @@ def extent_type(kernel: ir.Kernel, name: str) -> ir.PythonType:
 
     The launcher checks extents of arrays against 2³¹, but not constants that callers pass to a device function.
     """
-    reach = dict(kernel.argument_ranges)[name].reach if name in dict(kernel.argument_ranges) else None
-    return ir.LONG if reach is not None and reach.get((), 0) > INT_MAX else ir.INDEX
+    bound = dict(kernel.argument_ranges)[name].bound if name in dict(kernel.argument_ranges) else None
+    return ir.LONG if bound is not None and bound.get((), 0) > INT_MAX else ir.INDEX
 
 
 def typed_extent(kernel: ir.Kernel, extent: ir.Expr, ranges: Callable[[], Ranges]) -> ir.Expr:

@@ -67,9 +67,9 @@ def _narrow_names(kernel: ir.Kernel) -> ir.Kernel:
     locals_ = [name for name, type_ in kernel.locals if type_ in _WEAK]
     element_type_of = _only_types(kernel)
     tables = [
-        buffer.name
-        for buffer in kernel.array_decls
-        if buffer.name in element_type_of and element_type_of[buffer.name].dtype.is_native
+        decl.name
+        for decl in kernel.array_decls
+        if decl.name in element_type_of and element_type_of[decl.name].dtype.is_native
     ]
     element_types = {
         name: element_type_of[name] for name in (*parameters, *locals_, *tables) if name in element_type_of

@@ -20,7 +20,7 @@ from py2cu.analysis.ranges import Ranges
 from py2cu.builtins.atomics import ATOMICS, atomic_helper
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I16, I32, DType, Kind
-from py2cu.ir.intervals import Range
+from py2cu.ir.intervals import Interval
 from py2cu.ir.operators import OPERATORS
 from py2cu.ir.rewrite import rebuild, rebuild_block, with_fields
 from py2cu.ir.visit import names_in, walk
@@ -33,21 +33,21 @@ def lower_semantics(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with C's operators, and with the helpers that it needs."""
     lowering = _Lowering(Ranges(kernel))
     body = rebuild_block(kernel.body, lowering.expression, lowering.statement)
-    buffers = tuple(_with_c_extents(buffer, lowering.ranges, reporter) for buffer in kernel.array_decls)
+    decls = tuple(_with_c_extents(decl, lowering.ranges, reporter) for decl in kernel.array_decls)
     helpers, elided = kernel.helpers + lowering.helpers.names, kernel.elided + tuple(lowering.elided)
-    return with_fields(kernel, body=body, array_decls=buffers, helpers=helpers, elided=elided)
+    return with_fields(kernel, body=body, array_decls=decls, helpers=helpers, elided=elided)
 
 
-def _with_c_extents(buffer: ir.ArrayDecl, ranges: Ranges, reporter: Reporter) -> ir.ArrayDecl:
-    """A buffer with its extents in C's operators; the C++ compiler computes them and can call no helper there."""
-    if buffer.is_flat:
-        return buffer
+def _with_c_extents(decl: ir.ArrayDecl, ranges: Ranges, reporter: Reporter) -> ir.ArrayDecl:
+    """The array with its extents in C's operators; the C++ compiler computes them and can call no helper there."""
+    if decl.is_flat:
+        return decl
     lowering = _Lowering(ranges)
-    dims = tuple(rebuild(extent, lowering.expression) for extent in buffer.type.dims)
+    dims = tuple(rebuild(extent, lowering.expression) for extent in decl.type.dims)
     if lowering.helpers.names:
-        message = f"the shape of `{buffer.name}` divides a number that may be negative"
-        reporter.error("P408", message, buffer.span, _rounded_up(buffer.type.dims))
-    return replace(buffer, type=replace(buffer.type, dims=tuple(map(ir.as_extent, dims))))
+        message = f"the shape of `{decl.name}` divides a number that may be negative"
+        reporter.error("P408", message, decl.span, _rounded_up(decl.type.dims))
+    return replace(decl, type=replace(decl.type, dims=tuple(map(ir.as_extent, dims))))
 
 
 def _rounded_up(dims: Iterable[ir.DimExpr]) -> str:
@@ -139,7 +139,7 @@ class _Lowering:
             return self.wrap(expr, type_)
         return expr
 
-    def shift(self, expr: ir.Binary[ir.Expr], a: Range, b: Range) -> ir.Expr:
+    def shift(self, expr: ir.Binary[ir.Expr], a: Interval, b: Interval) -> ir.Expr:
         """C++ leaves a shift of a negative number undefined, and one beyond the sign bit. Python integers do not reach
         that bit; narrow unsigned elements are shifted as `int`.
         """

@@ -17,7 +17,7 @@ from py2cu.ir.visit import statements
 
 def lay_out_shared_memory(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with its dynamic arrays one after another, all reserved at the place of the first."""
-    dynamic = sorted((b for b in kernel.array_decls if b.is_dynamic), key=lambda buffer: -buffer.type.dtype.bits)
+    dynamic = sorted((b for b in kernel.array_decls if b.is_dynamic), key=lambda decl: -decl.type.dtype.bits)
     if len(dynamic) < 2:
         return kernel
     placed = {b.name: replace(b, base=before.name) for before, b in itertools.pairwise(dynamic)}
@@ -32,13 +32,13 @@ def lay_out_shared_memory(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         return here
 
     body = rebuild_statements(kernel.body, move)
-    buffers = tuple(placed.get(buffer.name, buffer) for buffer in kernel.array_decls)
-    return with_fields(kernel, body=body, array_decls=buffers)
+    decls = tuple(placed.get(decl.name, decl) for decl in kernel.array_decls)
+    return with_fields(kernel, body=body, array_decls=decls)
 
 
-def size_of(buffer: ir.ArrayDecl) -> ir.Expr:
-    """The number of elements of `buffer`."""
-    first, *rest = buffer.type.dims
+def size_of(decl: ir.ArrayDecl) -> ir.Expr:
+    """The number of elements of `decl`."""
+    first, *rest = decl.type.dims
     for extent in rest:
-        first = ir.Binary("*", first, extent, buffer.span, ir.PY_INT)
+        first = ir.Binary("*", first, extent, decl.span, ir.PY_INT)
     return first

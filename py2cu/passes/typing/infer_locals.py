@@ -41,7 +41,7 @@ def declared_types(kernel: ir.Kernel) -> dict[str, ir.ValueType]:
 def find_places(kernel: ir.Kernel) -> dict[str, Span]:
     """Where each name of the kernel is first bound."""
     assigned = {s.name: s.span for s in reversed(tuple(statements(kernel.body))) if isinstance(s, ir.Assign)}
-    assigned |= {buffer.name: buffer.span for buffer in kernel.array_decls}
+    assigned |= {decl.name: decl.span for decl in kernel.array_decls}
     return assigned | {p.name: p.span for p in kernel.parameters} | {i.name: i.span for i in kernel.indices}
 
 
@@ -199,7 +199,9 @@ class _Locals:
         _join_into(local, name, value, type_, span, is_parameter)
 
     def with_earlier_types(self, known: dict[str, ir.ValueType]) -> _Locals:
-        """The start of a round that keeps all earlier types; those of a loop that swaps locals could oscillate."""
+        """Start a round in which locals keep the types of earlier rounds; else the types of locals that a loop swaps
+        could oscillate.
+        """
         numbers = {
             name: _Local(self._declared(name), local.span, paths=local.paths) for name, local in self.numbers.items()
         }

@@ -43,40 +43,40 @@ def infer_types(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 def _infer(kernel: ir.Kernel, trial: Called, called: Called, reporter: Reporter) -> tuple[ir.Kernel, Result | None]:
     """Type a kernel or an instance of a device function; `trial` returns callees' results while locals are inferred."""
-    kernel = with_fields(kernel, array_decls=tuple(_with_dtype(buffer, kernel) for buffer in kernel.array_decls))
+    kernel = with_fields(kernel, array_decls=tuple(_with_dtype(decl, kernel) for decl in kernel.array_decls))
     types = declared_types(kernel)
     locals_, paths = infer_locals(kernel, types, trial, reporter)
     _check_annotations(kernel, {**types, **locals_}, reporter)
     kernel = _with_joined_parameters(kernel, locals_, reporter)
-    kernel = with_fields(kernel, array_decls=tuple(_with_elements(buffer, locals_) for buffer in kernel.array_decls))
+    kernel = with_fields(kernel, array_decls=tuple(_with_elements(decl, locals_) for decl in kernel.array_decls))
     types = {**(declared_types(kernel) if kernel.key else types), **locals_}
     typer = StatementTyper(kernel, types, called, reporter, find_places(kernel), paths)
     body = typer.block(kernel.body)
     check_constants(body, reporter)
     result = locals_.pop(RETURN, None)
-    lists = {list_elements(buffer.name) for buffer in kernel.array_decls}
+    lists = {list_elements(decl.name) for decl in kernel.array_decls}
     locals_ = {name: type_ for name, type_ in locals_.items() if name not in lists}
     typed = with_fields(kernel, body=body, locals=tuple(locals_.items()), result=result)
     names = tuple(parameter.name for parameter in kernel.parameters)
     return typed, None if result is None else Result(result, paths.get(RETURN, frozenset()), names)
 
 
-def _with_dtype(buffer: ir.ArrayDecl, kernel: ir.Kernel) -> ir.ArrayDecl:
-    """A buffer made `like` an array gets the dtype of that array in this instance."""
-    if not buffer.like:
-        return buffer
-    return replace(buffer, type=replace(buffer.type, dtype=kernel.array_type(buffer.like).dtype))
+def _with_dtype(decl: ir.ArrayDecl, kernel: ir.Kernel) -> ir.ArrayDecl:
+    """An array made `like` another one gets the dtype of that array in this instance."""
+    if not decl.like:
+        return decl
+    return replace(decl, type=replace(decl.type, dtype=kernel.array_type(decl.like).dtype))
 
 
-def _with_elements(buffer: ir.ArrayDecl, types: Mapping[str, ir.ValueType]) -> ir.ArrayDecl:
+def _with_elements(decl: ir.ArrayDecl, types: Mapping[str, ir.ValueType]) -> ir.ArrayDecl:
     """A list with the type of its elements; Python numbers are stored as their widest dtype."""
-    match types.get(list_elements(buffer.name)):
+    match types.get(list_elements(decl.name)):
         case ir.ElementType(dtype=dtype):
-            return replace(buffer, type=replace(buffer.type, dtype=dtype, weak=False))
+            return replace(decl, type=replace(decl.type, dtype=dtype, weak=False))
         case ir.PythonType(kind=kind):
-            return replace(buffer, type=replace(buffer.type, dtype=_STORED[kind], weak=True))
+            return replace(decl, type=replace(decl.type, dtype=_STORED[kind], weak=True))
         case _:
-            return buffer
+            return decl
 
 
 def _check_annotations(kernel: ir.Kernel, types: Mapping[str, ir.ValueType], reporter: Reporter) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from types import CodeType
 from typing import Final, NamedTuple
 
-from py2cu.simulator.findings import Place
+from py2cu.simulator.findings import ThreadId
 
 WARP: Final = 32
 
@@ -93,7 +93,7 @@ class ThreadClock:
 
     def __init__(self, block: BlockClock, number: int, thread: tuple[int, int, int]) -> None:
         self.block, self.number = block, number
-        self.place: Place = block.place, thread
+        self.place: ThreadId = block.place, thread
         self.warp, self.lane = divmod(number, WARP)
         self.clock = 0
         self.known: VectorClock = {}

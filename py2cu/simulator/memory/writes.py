@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from py2cu.simulator.findings import Place
+from py2cu.simulator.findings import ThreadId
 from py2cu.simulator.state import THREAD
 
 
 class Write(NamedTuple):
     """The last store to one element. `real` is the float that was stored, if the array holds integers."""
 
-    place: Place
+    place: ThreadId
     line: int
     error: float
     real: float | None = None

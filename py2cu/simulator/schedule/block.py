@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from greenlet import getcurrent, greenlet
 
-from py2cu.builtins import ROWS, Rule, Scope
+from py2cu.builtins import ROWS, Rule, ThreadScope
 from py2cu.builtins.sync import GRID_BARRIER
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType
@@ -36,7 +36,7 @@ SPIN_BUDGET: Final = 100  # atomics and fences of a thread, after which it yield
 _GRID_BARRIER: Final = ROWS[GRID_BARRIER].name
 _ACTIVE_LANES: Final = -1  # stands for a mask: whichever lanes reach the same line
 _VOTES: Final = {
-    row.name: row for row in ROWS.values() if row.rule is Rule.VOTE and row.effects.together is Scope.BLOCK
+    row.name: row for row in ROWS.values() if row.rule is Rule.VOTE and row.effects.together is ThreadScope.BLOCK
 }
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
-from py2cu.builtins import PUBLIC, ROWS, Builtin, Rule, Scope
+from py2cu.builtins import PUBLIC, ROWS, Builtin, Rule, ThreadScope
 from py2cu.builtins.launch import FULL_MASK
 from py2cu.builtins.sync import GRID_BARRIER
 from py2cu.live import reachable_functions, visible_objects
@@ -33,7 +33,7 @@ def _substitute(row: Builtin) -> Callable[..., Any]:
     effects, name, arguments = row.effects, row.name, _arguments_of(row)
 
     def fence() -> None:
-        RACES.current.fence(in_block=effects.fence is Scope.BLOCK)
+        RACES.current.fence(in_block=effects.fence is ThreadScope.BLOCK)
         THREAD.spend_spin_budget()
 
     def active_lanes() -> Any:
@@ -50,7 +50,7 @@ def _substitute(row: Builtin) -> Callable[..., Any]:
     substitute: Callable[..., Any] = exchange if effects.waits else active_lanes
     if effects.fence is not None:
         substitute = fence
-    elif effects.together is not Scope.WARP:
+    elif effects.together is not ThreadScope.WARP:
         substitute = barrier
     return functools.update_wrapper(substitute, PUBLIC[name])  # type: ignore[arg-type]
 

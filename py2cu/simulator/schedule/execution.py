@@ -15,7 +15,7 @@ from typing import Final, Literal, Protocol, TypeVar
 
 from py2cu.ir.abi.dims import unravel
 from py2cu.ir.abi.signature import Signature, evaluate
-from py2cu.simulator.findings import Place, SimulationError
+from py2cu.simulator.findings import SimulationError, ThreadId
 from py2cu.simulator.launch import AXES, Launch, Triple, find_limits, places
 from py2cu.simulator.memory.happens_before import WARP, BlockClock, ThreadClock
 from py2cu.simulator.memory.predication import PredicationTable
@@ -104,12 +104,12 @@ class Execution:
         race_checked: bool = False,
         seed: int | None = None,
         backwards: bool = False,
-        focus: Place | None = None,
+        focus: ThreadId | None = None,
         stops: bool = True,
     ) -> None:
         self.kernel, self.signature, self.launch, self.dims, self.bound = kernel, signature, launch, dims, bound
         self.race_checked = race_checked
-        self.tainted_threads: set[Place] = set()
+        self.tainted_threads: set[ThreadId] = set()
         self._random = None if seed is None else Random(seed)
         self._eager_yields = 0 if seed is None else _EAGER_YIELDS  # remaining
         self._backwards = backwards
@@ -164,13 +164,13 @@ class Execution:
         limits = self._limits
         return limits is not None and not (index[0] < limits[0] and index[1] < limits[1] and index[2] < limits[2])
 
-    def enter(self, place: Place, slot: ThreadSlot) -> None:
+    def enter(self, place: ThreadId, slot: ThreadSlot) -> None:
         """Set the launch objects for the thread at `place`."""
         THREAD.place = place
         if self.kernel.reads_launch:
             self.kernel.set_launch_objects(slot.objects)
 
-    def apply_debug_focus(self, place: Place) -> None:
+    def apply_debug_focus(self, place: ThreadId) -> None:
         """Let a debugger trace the thread at `place` only if it is the chosen one; without a choice, trace all."""
         if self.has_focus:
             is_chosen = place == self._focus

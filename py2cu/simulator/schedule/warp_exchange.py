@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Final
 
-from py2cu.builtins import ROWS, Builtin, Rule, Scope
+from py2cu.builtins import ROWS, Builtin, Rule, ThreadScope
 from py2cu.simulator.memory.happens_before import synchronize
 from py2cu.simulator.schedule.fiber import Fiber
 from py2cu.simulator.state import THREAD
@@ -20,7 +20,7 @@ from py2cu.simulator.values.math_functions import compiled
 Lanes = Mapping[int, Fiber]
 
 
-_ROWS: Final = {row.name: row for row in ROWS.values() if row.effects.together is Scope.WARP}
+_ROWS: Final = {row.name: row for row in ROWS.values() if row.effects.together is ThreadScope.WARP}
 
 
 def exchange(function: str, lanes: Lanes) -> None:

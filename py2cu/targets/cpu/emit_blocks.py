@@ -62,7 +62,7 @@ class BlockEmitter(Emitter):
         """The declaration of a value that each thread keeps: `float o[MAX_THREADS]`."""
         self.thread = "MAX_THREADS"  # `name` then spells the declaration
         if self.kernel.array_decl(name) is not None:
-            text = self.buffer(name)
+            text = self.declaration(name)
         else:
             text = f"{self.type_text(self.locals[name])} {self.name(name)}"
         self.thread = FIRST_THREAD
@@ -129,12 +129,12 @@ class BlockEmitter(Emitter):
         return not names.isdisjoint(self.kernel.per_thread)
 
     def reservation(self, name: str, start: ir.Expr | None) -> Iterator[str]:
-        buffer = self.kernel.array_decl(name)
-        assert buffer is not None, name
-        element = self.type_text(buffer.type.element)
-        if start is None and buffer.is_dynamic:
+        decl = self.kernel.array_decl(name)
+        assert decl is not None, name
+        element = self.type_text(decl.type.element)
+        if start is None and decl.is_dynamic:
             yield f"{element}* {self.name(name)} = reinterpret_cast<{element}*>({MEMORY})"
-        elif start is None and buffer.space is ir.Space.SHARED:
-            yield self.buffer(name)
+        elif start is None and decl.space is ir.Space.SHARED:
+            yield self.declaration(name)
         else:
             yield from super().reservation(name, start)

@@ -79,7 +79,7 @@ def lift_waiting_calls(kernel: ir.Kernel) -> ir.Kernel:
         kernel,
         body=(*lifting.reserved, *body),
         locals=(*kernel.locals, *lifting.locals.items()),
-        array_decls=(*kernel.array_decls, *lifting.buffers.values()),
+        array_decls=(*kernel.array_decls, *lifting.decls.values()),
         helpers=tuple(dict.fromkeys([*kernel.helpers, *(h for f in lifting.functions.values() for h in f.helpers)])),
         functions=tuple(function for function in kernel.functions if function.key not in cooperative),
         elided=kernel.elided + tuple(lifting.elided),
@@ -88,7 +88,7 @@ def lift_waiting_calls(kernel: ir.Kernel) -> ir.Kernel:
 
 def _needs_block(function: ir.Kernel) -> bool:
     """True for a function with shared arrays, barriers or collective calls."""
-    shares = any(buffer.space is ir.Space.SHARED for buffer in function.array_decls)
+    shares = any(decl.space is ir.Space.SHARED for decl in function.array_decls)
     return shares or has_collective(function.body) or reads_lane(function.body)
 
 
@@ -101,7 +101,7 @@ class _Lifting:
     tuples: dict[str, tuple[ir.Expr, ...]] = field(default_factory=dict)  # by local, results of inlined functions
     functions: dict[str, ir.Kernel] = field(default_factory=dict)
     locals: dict[str, ir.ValueType] = field(default_factory=dict)
-    buffers: dict[str, ir.ArrayDecl] = field(default_factory=dict)
+    decls: dict[str, ir.ArrayDecl] = field(default_factory=dict)
     shared: dict[tuple[str, str], str] = field(default_factory=dict)  # by function and array: all calls share one array
     reserved: list[ir.Stmt] = field(default_factory=list)
     elided: list[ir.Elided] = field(default_factory=list)  # inlined calls, and the returns of inlined functions
@@ -249,15 +249,15 @@ class _Lifting:
         """New names in the kernel for the locals and arrays of an inlined function."""
         names = {name: self.local(name, type_).id for name, type_ in function.locals}
         names |= {stmt.var: self.free(stmt.var) for stmt in statements(function.body) if isinstance(stmt, ir.For)}
-        for buffer in function.array_decls:
-            is_shared_by_calls = buffer.space is not ir.Space.LOCAL and not buffer.base
-            if is_shared_by_calls and (function.key, buffer.name) in self.shared:
-                names[buffer.name] = self.shared[function.key, buffer.name]
+        for decl in function.array_decls:
+            is_shared_by_calls = decl.space is not ir.Space.LOCAL and not decl.base
+            if is_shared_by_calls and (function.key, decl.name) in self.shared:
+                names[decl.name] = self.shared[function.key, decl.name]
                 continue
-            names[buffer.name] = self.shared[function.key, buffer.name] = name = self.free(buffer.name)
-            self.buffers[name] = replace(buffer, name=name, base=names.get(buffer.base, buffer.base))
-            if is_shared_by_calls and buffer.space is ir.Space.SHARED:
-                self.reserved.append(ir.Alloc(name, buffer.span))
+            names[decl.name] = self.shared[function.key, decl.name] = name = self.free(decl.name)
+            self.decls[name] = replace(decl, name=name, base=names.get(decl.base, decl.base))
+            if is_shared_by_calls and decl.space is ir.Space.SHARED:
+                self.reserved.append(ir.Alloc(name, decl.span))
         return names
 
     def local(self, name: str, type_: ir.ValueType) -> ir.Name:

@@ -59,12 +59,12 @@ def with_private_parameters(kernel: ir.Kernel) -> ir.Kernel:
 
 def find_private_views(kernel: ir.Kernel, varies: Callable[[ir.Expr], bool]) -> frozenset[str]:
     """The views whose start diverges, and the views of arrays that each thread has for itself."""
-    private_arrays = {buffer.name for buffer in kernel.array_decls if buffer.space is ir.Space.LOCAL}
+    private_arrays = {decl.name for decl in kernel.array_decls if decl.space is ir.Space.LOCAL}
     views: set[str] = set()
     for stmt in statements(kernel.body):
         if isinstance(stmt, ir.Alloc) and stmt.start is not None:
-            buffer = kernel.array_decl(stmt.array)
-            assert buffer is not None, stmt.array
-            if varies(stmt.start) or buffer.base in private_arrays | views:
+            decl = kernel.array_decl(stmt.array)
+            assert decl is not None, stmt.array
+            if varies(stmt.start) or decl.base in private_arrays | views:
                 views.add(stmt.array)
     return frozenset(views)

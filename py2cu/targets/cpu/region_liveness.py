@@ -50,7 +50,7 @@ def mentioned_by(stmt: ir.Stmt) -> Iterator[str]:
 
 # --- who mentions what ------------------------------------------------------------------------------------------------
 
-Place = tuple[int, ...]
+RegionPath = tuple[int, ...]
 """The numbers of the loops at block scope around a region, and of the region; 0 is block scope itself."""
 
 
@@ -59,7 +59,7 @@ class _Definition:
     """An assignment or a view that every thread executes, and its place."""
 
     stmt: ir.Assign | ir.Alloc
-    place: Place
+    place: RegionPath
 
     @property
     def value(self) -> ir.Expr | None:
@@ -71,10 +71,10 @@ class Uses:
     """Records where a split body mentions each local and array."""
 
     bases: Mapping[str, str]  # of views
-    places: dict[str, set[Place]] = field(default_factory=dict)
+    places: dict[str, set[RegionPath]] = field(default_factory=dict)
     definitions: dict[str, list[_Definition]] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)  # assigned in nested blocks of a region
-    counters: dict[str, Place] = field(default_factory=dict)  # loop variables of block scope: the place of the loop
+    counters: dict[str, RegionPath] = field(default_factory=dict)  # by loop variable of block scope: the loop's path
     count: int = 0
 
     @property
@@ -87,7 +87,7 @@ class Uses:
         """The names that are assigned only at the top level of regions or at block scope."""
         return self.definitions.keys() - self.hidden
 
-    def block(self, block: ir.Block, loops: Place) -> None:
+    def block(self, block: ir.Block, loops: RegionPath) -> None:
         for stmt in block:
             self.count += 1
             inner = (*loops, self.count)
@@ -100,14 +100,14 @@ class Uses:
             for nested in blocks(stmt):
                 self.block(nested, inner if isinstance(stmt, ir.For | ir.While) else loops)
 
-    def region(self, region_body: ir.Block, place: Place) -> None:
+    def region(self, region_body: ir.Block, place: RegionPath) -> None:
         for stmt in region_body:
             self.mention(stmt, place)
             for inner in (inner for nested in blocks(stmt) for inner in statements(nested)):
                 self.mention(inner, place)
                 self.hidden |= {assigned_by(inner) or ""}
 
-    def mention(self, stmt: ir.Stmt, place: Place) -> None:
+    def mention(self, stmt: ir.Stmt, place: RegionPath) -> None:
         for name in mentioned_by(stmt):
             self.places.setdefault(name, set()).add(place)
         if isinstance(stmt, ir.Alloc) and stmt.array in self.bases:
@@ -129,7 +129,7 @@ class Uses:
                 computed[name] = first.stmt
         return computed
 
-    def reaches(self, name: str, place: Place, used: str, computed: Collection[str], assignable: set[str]) -> bool:
+    def reaches(self, name: str, place: RegionPath, used: str, computed: Collection[str], assignable: set[str]) -> bool:
         """True where `used` has the same value at every mention of `name` as at `place`, where `name` is computed."""
         if used in self.counters:
             around = self.counters[used]

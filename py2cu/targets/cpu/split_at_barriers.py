@@ -51,7 +51,7 @@ def split_at_barriers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     kernel = with_private_parameters(lift_waiting_calls(without_indices(kernel)))
     names, varies = find_private(kernel)
     views = find_private_views(kernel, varies)
-    bases = {buffer.name: buffer.base for buffer in kernel.array_decls if buffer.base}
+    bases = {decl.name: decl.base for decl in kernel.array_decls if decl.base}
     waiting = functions_with(kernel, lambda function: contains_yield(function.body))
     asserting = functions_with(
         kernel, lambda function: any(isinstance(s, ir.Assert) for s in statements(function.body))
@@ -73,13 +73,13 @@ def split_at_barriers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     computed = uses.find_computed(wanted - splitter.locals.keys(), {*types, *views})
     candidates = [
         *(name for name in types if name in uses.definitions),
-        *(buffer.name for buffer in kernel.array_decls if buffer.space is ir.Space.LOCAL),
+        *(decl.name for decl in kernel.array_decls if decl.space is ir.Space.LOCAL),
     ]
     kept = tuple(name for name in candidates if name in wanted - computed.keys())
-    for buffer in kernel.array_decls:
-        if buffer.name in views & (wanted - computed.keys()):
-            what = f"`{buffer.name}`, which begins elsewhere for each thread, is used before and after a wait"
-            raise CannotSplit(what, buffer.span)
+    for decl in kernel.array_decls:
+        if decl.name in views & (wanted - computed.keys()):
+            what = f"`{decl.name}`, which begins elsewhere for each thread, is used before and after a wait"
+            raise CannotSplit(what, decl.span)
     body = place_computed(body, computed, types, frozenset(kept))
     elided = kernel.elided + tuple(splitter.elided)
     return with_fields(kernel, body=body, locals=tuple(types.items()), per_thread=kept, elided=elided)
@@ -185,8 +185,8 @@ class BarrierSplitter:
             case ir.Assign(name=name):
                 return name in self.scalars
             case ir.Alloc(array=name):
-                buffer = self.kernel.array_decl(name)
-                return buffer is not None and buffer.space is not ir.Space.LOCAL and name not in self.views
+                decl = self.kernel.array_decl(name)
+                return decl is not None and decl.space is not ir.Space.LOCAL and name not in self.views
             case _:
                 return False
 
@@ -310,10 +310,8 @@ class BarrierSplitter:
 
     def awaits_block(self, stmt: ir.Stmt) -> bool:
         """True for a loop that spins on shared memory of its block."""
-        buffers = (
-            self.kernel.array_decl(node.array) for node in all_expressions((stmt,)) if isinstance(node, ir.Atomic)
-        )
-        shares = any(buffer is not None and buffer.space is ir.Space.SHARED for buffer in buffers)
+        decls = (self.kernel.array_decl(node.array) for node in all_expressions((stmt,)) if isinstance(node, ir.Atomic))
+        shares = any(decl is not None and decl.space is ir.Space.SHARED for decl in decls)
         return shares and isinstance(stmt, ir.For | ir.While) and contains_yield(stmt.body)
 
     def loop(

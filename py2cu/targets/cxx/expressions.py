@@ -175,27 +175,27 @@ class ExpressionEmitter(ABC):
     def invoke(self, expr: ir.DeviceCall) -> CxxText:
         """A call of a device function."""
 
-    def buffer(self, name: str) -> str:
+    def declaration(self, name: str) -> str:
         """The declaration of a kernel-local array or a table: `float acc[4][4]`, `int WEIGHTS[3] = {1, 2, 1}`."""
-        buffer = self.kernel.array_decl(name)
-        assert buffer is not None, name
-        type_: ir.Type = buffer.type.element
+        decl = self.kernel.array_decl(name)
+        assert decl is not None, name
+        type_: ir.Type = decl.type.element
         if type_ == ir.PY_INT:
-            fits = buffer.type.dtype is I32 or (
-                not buffer.is_list and all(-(2**31) <= value < 2**31 for value in buffer.values)
+            fits = decl.type.dtype is I32 or (
+                not decl.is_list and all(-(2**31) <= value < 2**31 for value in decl.values)
             )
             type_ = replace(ir.PY_INT, width=ir.Width.INT if fits else ir.Width.LONG)
-        extents = self.extents(buffer)
+        extents = self.extents(decl)
         text = f"{self.type_text(type_)} {self.name(name)}{extents}"
-        if buffer.space is not ir.Space.CONSTANT:
+        if decl.space is not ir.Space.CONSTANT:
             return text
-        values = [self.constant(ir.Constant(value, buffer.span, type_)).text for value in buffer.values]
-        shape = [int(extent.value) for extent in buffer.type.dims if isinstance(extent, ir.Constant)]
+        values = [self.constant(ir.Constant(value, decl.span, type_)).text for value in decl.values]
+        shape = [int(extent.value) for extent in decl.type.dims if isinstance(extent, ir.Constant)]
         return f"{text} = {array_literal(values, shape)}"
 
-    def extents(self, buffer: ir.ArrayDecl) -> str:
+    def extents(self, decl: ir.ArrayDecl) -> str:
         """`[4][4]`."""
-        return "".join(f"[{self.expr(extent).text}]" for extent in buffer.type.dims)
+        return "".join(f"[{self.expr(extent).text}]" for extent in decl.type.dims)
 
     def struct_text(self, value: ir.Expr) -> str:
         """The struct type of a tuple: of a row of a view, or of a function's result."""

@@ -65,12 +65,12 @@ def _rename(kernel: ir.Kernel, symbols: Mapping[str, str]) -> ir.Kernel:
     A symbol may get underscores later, so a local that would hide it with or without them gets a number.
     """
     names = [p.name for p in kernel.parameters] + [i.name for i in kernel.indices]
-    names += [buffer.name for buffer in kernel.array_decls]
+    names += [decl.name for decl in kernel.array_decls]
     names += [*kernel.dims, *(name for name, _ in kernel.locals)]
     taken = set(names)
     called = _called_functions(kernel) | {variable.symbol for variable in kernel.variables}
     functions = {_stem(symbols[key]) for key in callees(kernel.body)}
-    called |= {f"{buffer.name}_bytes" for buffer in kernel.array_decls if buffer.space is ir.Space.SHARED}
+    called |= {f"{decl.name}_bytes" for decl in kernel.array_decls if decl.space is ir.Space.SHARED}
     renamed: dict[str, str] = {}
     for name in dict.fromkeys(names):
         spelled = f"{name}_" if name in called else spell_identifier(name)

@@ -15,15 +15,15 @@ _DEFAULT_LIMIT: Final = "48 * 1024"
 
 def bytes_text(kernel: ir.Kernel, dialect: Dialect) -> str:
     """The bytes of a block's dynamic arrays in the launcher's C++; empty where there are none."""
-    sizes = [_bytes(kernel, buffer, dialect) for buffer in kernel.array_decls if buffer.is_dynamic]
+    sizes = [_bytes(kernel, decl, dialect) for decl in kernel.array_decls if decl.is_dynamic]
     return " + ".join(sizes)
 
 
-def _bytes(kernel: ir.Kernel, buffer: ir.ArrayDecl, dialect: Dialect) -> str:
-    size = size_of(buffer)
+def _bytes(kernel: ir.Kernel, decl: ir.ArrayDecl, dialect: Dialect) -> str:
+    size = size_of(decl)
     text = extent_text(size, kernel)
     count = f"({text})" if isinstance(size, ir.Binary) and size.op in "+-" else text
-    return f"{count} * sizeof({dialect.spell(buffer.type.dtype)})"
+    return f"{count} * sizeof({dialect.spell(decl.type.dtype)})"
 
 
 def limit_condition(kernel: ir.Kernel) -> str:
@@ -32,5 +32,5 @@ def limit_condition(kernel: ir.Kernel) -> str:
     return "" if static else f"{BYTES} > {_DEFAULT_LIMIT}"
 
 
-def _is_static(buffer: ir.ArrayDecl) -> bool:
-    return buffer.space is ir.Space.SHARED and not buffer.is_flat
+def _is_static(decl: ir.ArrayDecl) -> bool:
+    return decl.space is ir.Space.SHARED and not decl.is_flat

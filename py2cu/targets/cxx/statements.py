@@ -77,7 +77,7 @@ class Emitter(CallEmitter):
                 load = ir.Load(array, indices)
                 yield Line(f"{pad}{self.assign(self.element(array, indices), load, value, c_type, augmented)}")
             case ir.Alloc(array=array, values=values) if values is not None:
-                yield Line(f"{pad}{self.buffer(array)} = {self.filled(array, values)};")
+                yield Line(f"{pad}{self.declaration(array)} = {self.filled(array, values)};")
             case ir.Alloc(array=array, start=start):
                 for declared in self.reservation(array, start):
                     yield Line(f"{pad}{declared};")
@@ -153,34 +153,34 @@ class Emitter(CallEmitter):
 
     def reservation(self, name: str, start: ir.Expr | None) -> Iterator[str]:
         """The declarations of a kernel-local array, or of a pointer into another array."""
-        buffer = self.kernel.array_decl(name)
-        assert buffer is not None, name
-        element = self.type_text(buffer.type.element)
-        if buffer.vector_width:
-            parameter = self.kernel.parameter(buffer.base)
+        decl = self.kernel.array_decl(name)
+        assert decl is not None, name
+        element = self.type_text(decl.type.element)
+        if decl.vector_width:
+            parameter = self.kernel.parameter(decl.base)
             const = "const " if parameter is not None and parameter.role is Role.INPUT else ""
-            rows = f"reinterpret_cast<{const}{self.row_text(name)}*>({self.name(buffer.base)})"
+            rows = f"reinterpret_cast<{const}{self.row_text(name)}*>({self.name(decl.base)})"
             yield f"{const}auto* {self.name(name)} = {rows}"
         elif start is not None:
-            place = self.name(buffer.base)
+            place = self.name(decl.base)
             if start != ir.Constant(0, type=start.type):
                 place = f"{place} + {self.expr(start).within(PRECEDENCE['+'] + 1)}"
-            if buffer.is_dynamic and self.kernel.array_type(buffer.base).dtype != buffer.type.dtype:
+            if decl.is_dynamic and self.kernel.array_type(decl.base).dtype != decl.type.dtype:
                 place = f"reinterpret_cast<{element}*>({place})"
             yield f"{element}* {self.name(name)} = {place}"
-        elif buffer.is_extern:
+        elif decl.is_extern:
             yield f"extern __shared__ {element} {self.name(name)}[]"
-        elif buffer.is_dynamic:
+        elif decl.is_dynamic:
             yield f"extern __shared__ __align__(16) unsigned char {self.name(name)}_bytes[]"
             yield f"{element}* {self.name(name)} = reinterpret_cast<{element}*>({self.name(name)}_bytes)"
-        elif buffer.is_constructed:
-            extents = self.extents(buffer)
+        elif decl.is_constructed:
+            extents = self.extents(decl)
             yield f"__shared__ __align__(16) unsigned char {self.name(name)}_bytes[sizeof({element}{extents})]"
             yield f"auto& {self.name(name)} = reinterpret_cast<{element}(&){extents}>({self.name(name)}_bytes)"
-        elif buffer.space is ir.Space.SHARED:
-            yield f"__shared__ {self.buffer(name)}"
+        elif decl.space is ir.Space.SHARED:
+            yield f"__shared__ {self.declaration(name)}"
         else:
-            yield self.buffer(name)
+            yield self.declaration(name)
 
     def assignment(self, stmt: ir.Assign) -> str:
         if isinstance(stmt.declares, ir.TupleType):

@@ -316,10 +316,10 @@ def tables_of(kernel: ir.Kernel, dialect: Dialect) -> tuple[tuple[str, ...], fro
     """The declarations of the tables that a kernel and its device functions read, and the headers that they need."""
     spellers = [Emitter(each, dialect, {}) for each in (kernel, *kernel.functions)]
     tables = tuple(
-        speller.buffer(buffer.name)
+        speller.declaration(decl.name)
         for speller in spellers
-        for buffer in speller.kernel.array_decls
-        if buffer.space is ir.Space.CONSTANT
+        for decl in speller.kernel.array_decls
+        if decl.space is ir.Space.CONSTANT
     )
     return tables, frozenset().union(*(headers_of_types(speller.types) | speller.headers for speller in spellers))
 

@@ -127,10 +127,10 @@ def shared_extents(kernel: ir.Kernel, dims: dict[str, Dim]) -> Iterator[tuple[st
         """False for the launch's own extents, which a call may leave to their defaults."""
         return isinstance(part, ir.Constant | ir.Binary) or (isinstance(part, ir.Name) and part.id in names)
 
-    for buffer in kernel.array_decls:
-        for extent in buffer.type.dims if buffer.is_dynamic else ():
+    for decl in kernel.array_decls:
+        for extent in decl.type.dims if decl.is_dynamic else ():
             if not _is_natural(extent, naturals) and all(map(is_known, walk(extent))):
-                yield buffer.name, op_text(extent, kernel, dims), print_expr(extent)
+                yield decl.name, op_text(extent, kernel, dims), print_expr(extent)
 
 
 def constexpr_view(value: str, name: str, constexpr: Constexpr) -> ConstexprView:

@@ -96,7 +96,7 @@ class ListReader:
     def _assign_several(self, pairs: Sequence[tuple[cst.BaseExpression, cst.BaseExpression]]) -> ir.Block | None:
         """`a, b = b, a`, also with new lists: `a, b = b, [0.0] * n`, where the new one takes the array that is left.
 
-        None where something else is assigned, where a new list reads a target, and where a list would have two names.
+        None if a value is no list, if a new list reads one of the targets, or if a list would get two names.
         """
         names = {target.value: target for target, _ in pairs if isinstance(target, cst.Name)}
         new = {name: value for name, (_, value) in zip(names, pairs, strict=False) if is_list(value)}

@@ -1,13 +1,17 @@
 """`sum`, `min`, `max`, `any` and `all` of a sequence or of a generator → a loop before the statement.
 
-sum(x[k] * y[k] for k in range(n))    total = 0
-→    for k in range(n): total += x[k] * y[k]
-max(row)                              assert len(row) > 0
-→    highest = row[0]
-for k in range(1, len(row)): highest = max(highest, row[k])
-any(v < 0 for v in row)               found = False
-→    for k in range(len(row)):
-if row[k] < 0: found = True; break
+    sum(x[k] * y[k] for k in range(n))   →   total = 0
+                                             for k in range(n): total += x[k] * y[k]
+
+    max(row)                             →   assert len(row) > 0
+                                             highest = row[0]
+                                             for k in range(1, len(row)): highest = max(highest, row[k])
+
+    any(v < 0 for v in row)              →   found = False
+                                             for k in range(len(row)):
+                                                 if row[k] < 0: found = True; break
+
+In: a call. Out: a local with its result, which the statements before assign.
 """
 
 from __future__ import annotations

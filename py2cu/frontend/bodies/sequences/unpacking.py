@@ -33,7 +33,7 @@ def bind(
 
 
 def unpack(target: cst.BaseExpression, item: Item, scope: Scope, checks: list[ir.Assert]) -> list[Bound]:
-    """Every name and element in `target` with what it takes; none after a diagnostic. `checks` get the assertions."""
+    """Pair each name and element of `target` with its value; none after a diagnostic. Add assertions to `checks`."""
     if not isinstance(target, cst.Tuple | cst.List):
         if isinstance(item, tuple):
             value = _as_tuple(item, target, scope)
