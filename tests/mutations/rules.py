@@ -329,7 +329,6 @@ MUTATIONS: Final = (
         ("case ir.Convert(value=value) if self.is_wide(value)", "case ir.Convert() if False", "cpu:naturals"),
         ("if not is_natural(self.bounds.of(operand)):", "if False:", "refused:natural_beside_negative"),
         ("return is_bounded and multiplies", "return False", "kept:naturals"),
-        ("if has_constant and not self.is_wide(expr):", "if False:", "refused:naturals_of_any_sign"),
         (
             "self._by_id[id(expr)] = _join(size, self._by_id.get(id(expr), 0))",
             "self._by_id[id(expr)] = size",
@@ -350,8 +349,8 @@ MUTATIONS: Final = (
             "kept:naturals_joined",
         ),
         (
-            "return max(start, stop - 1) if isinstance(start, int)",
-            "return 0 if isinstance(start, int)",
+            "counter = max(start, stop - 1)",
+            "counter = 0",
             "kept:naturals",
         ),
         (
