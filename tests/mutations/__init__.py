@@ -1,4 +1,4 @@
 """Does a case fail when what keeps a rule of the language is taken out? `python -m tests.mutations` shows it.
 
-`rules.py` holds the rows: a rule, the source text that keeps it, what stands there instead, the cases that must notice.
+`rules/*.rules` holds the rows: a rule, an anchor in the source that keeps it, a mutation, the cases that must notice.
 """

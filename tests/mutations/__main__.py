@@ -1,7 +1,8 @@
 """Applies each mutation to a copy of the tree and runs the cases that must notice: `python -m tests.mutations`.
 
-Prints a line each: the rule, the file, the case that failed. The exit status is 1 where a mutation survives, where its
-text is no longer there, or where the cases fail without it.
+Prints a line each: the rule, the mutation, the case that failed. The exit status is 1 where a mutation survives, where
+its anchor is not there, or where the cases fail without it. `--show NAME` prints every mutation that an anchor offers,
+with the source that it makes.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.mutations.rules import MUTATIONS, Mutation, find
+from tests.mutations.anchors import Anchor, Mutation, find_anchors, mutated, offers
+from tests.mutations.operators import OPERATORS
+from tests.mutations.rows import read_rules
 
 ROOT: Final = Path(__file__).parents[2]
 COPIED: Final = ("py2cu", "templates", "tests", "examples", "docs", "pyproject.toml")
@@ -39,41 +42,56 @@ class Outcome:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.mutations", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.mutations",
+        description=__doc__,
+        epilog="\n".join(["mutations:", *(f"  {name:<12} {each.meaning}" for name, each in OPERATORS.items())]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--rule", default="", help="only rules whose name holds this text")
+    parser.add_argument("--show", metavar="NAME", help="the mutations that an anchor offers; runs nothing")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many run at a time")
     options = parser.parse_args()
-    chosen = [mutation for mutation in MUTATIONS if options.rule in mutation.rule]
+    if options.show is not None:
+        return show(options.show)
+    anchors = {anchor.name: anchor for anchor in find_anchors(ROOT)}
+    chosen = [mutation for mutation in read_rules() if options.rule in mutation.rule]
     cases = sorted({case for mutation in chosen for case in mutation.cases})
     with ThreadPoolExecutor(options.jobs) as pool:
-        unsound = [outcome.said for outcome in pool.map(lambda case: run(None, [case]), cases) if not outcome.held]
+        unsound = [outcome.said for outcome in pool.map(lambda case: run({}, [case]), cases) if not outcome.held]
         if unsound or not cases:
             print(f"these fail without any mutation: {', '.join(unsound) or 'there are none'}")
             return 1
         survivors = 0
-        for mutation, outcome in zip(chosen, pool.map(try_out, chosen), strict=True):
+        outcomes = pool.map(lambda mutation: try_out(mutation, anchors.get(mutation.anchor)), chosen)
+        for mutation, outcome in zip(chosen, outcomes, strict=True):
             survivors += not outcome.killed
-            print(f"| {mutation.rule} | {place(mutation)} | {outcome.said} |", flush=True)
+            print(f"| {mutation.rule} | `{mutation}` | {outcome.said} |", flush=True)
     print(f"{len(chosen)} mutations, {survivors} survived")
     return 1 if survivors else 0
 
 
-def place(mutation: Mutation) -> str:
-    """The file, and the first line of the mutated text."""
-    files = " ".join(path.stem for path in find(mutation, ROOT))
-    return f"`{files}`: `{mutation.old.strip().splitlines()[0].strip()}`"
+def show(name: str) -> int:
+    """Print the mutations that an anchor offers."""
+    found = [anchor for anchor in find_anchors(ROOT) if anchor.name == name]
+    for anchor in found:
+        print(f"{anchor.path}:{anchor.line}")
+        for change, source in offers((ROOT / anchor.path).read_text(encoding="utf-8"), anchor):
+            print(f"  {change:<12} {source}")
+    return 0 if found else 1
 
 
-def try_out(mutation: Mutation) -> Outcome:
-    if len(find(mutation, ROOT)) != 1:
-        return Outcome("NOT FOUND, or not just once")
-    return run(mutation, mutation.cases)
+def try_out(mutation: Mutation, anchor: Anchor | None) -> Outcome:
+    if anchor is None:
+        return Outcome("NOT FOUND")
+    text = mutated((ROOT / anchor.path).read_text(encoding="utf-8"), anchor, mutation)
+    return run({anchor.path: text}, mutation.cases)
 
 
-def run(mutation: Mutation | None, cases: Iterable[str]) -> Outcome:
-    """Whether one of `cases` fails in a copy of the tree with `mutation`."""
+def run(changed: Mapping[Path, str], cases: Iterable[str]) -> Outcome:
+    """Whether one of `cases` fails in a copy of the tree with other texts for some files."""
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
-        copy(Path(folder), mutation)
+        copy(Path(folder), changed)
         environment = {
             **os.environ,
             "PY2CU_CACHE_DIR": f"{folder}/cache",
@@ -96,17 +114,15 @@ def run(mutation: Mutation | None, cases: Iterable[str]) -> Outcome:
     return Outcome("SURVIVED", held=True)
 
 
-def copy(folder: Path, mutation: Mutation | None) -> None:
+def copy(folder: Path, changed: Mapping[Path, str]) -> None:
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, folder / name)
-    if mutation is not None:
-        (path,) = find(mutation, folder)
-        text = (folder / path).read_text(encoding="utf-8")
-        (folder / path).write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
+    for path, text in changed.items():
+        (folder / path).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from py2cu.diagnostics import render
-from tests.mutations.rules import FOLDERS
+from tests.mutations.rows import FOLDERS
 from tests.test_error_cases import reported, sections
 from tests.test_kernel_cases import device_functions, import_kernels, read_case, translate
 

@@ -195,19 +195,24 @@ def test_a_circle_is_found() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
 
 
+def count(lines: list[str]) -> int:
+    """The number of lines without the anchors of mutation rows that stand alone."""
+    return sum(not line.lstrip().startswith("# rule: ") for line in lines)
+
+
 def test_rooms_files_and_functions_are_small() -> None:
     files: dict[Path, int] = defaultdict(int)
     too_large = []
     for name, path in MODULES.items():
         files[path.parent] += 1
         text = path.read_text(encoding="utf-8")
-        if text.count("\n") > MOST_LINES:
-            too_large.append(f"{name}: {text.count(chr(10))} lines")
+        if count(text.splitlines()) > MOST_LINES:
+            too_large.append(f"{name}: {count(text.splitlines())} lines")
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = (node.end_lineno or 0) - node.lineno + 1
+                lines = count(text.splitlines()[node.lineno - 1 : node.end_lineno])
                 too_large += [f"{name}.{node.name}: {lines} lines"] * (lines > MOST_LINES_OF_A_FUNCTION)
-    too_large += [f"{folder.name}: {count} files" for folder, count in files.items() if count > MOST_FILES]
+    too_large += [f"{folder.name}: {number} files" for folder, number in files.items() if number > MOST_FILES]
     assert not too_large
 
 
