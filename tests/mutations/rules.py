@@ -275,7 +275,7 @@ MUTATIONS: Final = (
             "if all_of_them or p.name in used)",
             "cpu:acting_calls.unused",
         ),
-        ("if isinstance(node, ir.DeviceCall) and node.function in acting:", "if False:", "refused:call_made_once"),
+        ("if isinstance(node, ir.DeviceCall) and node.function in effectful:", "if False:", "refused:call_made_once"),
         ("            self._check_no_call(other)\n", "", "refused:call_made_once"),
         ("        self._check_no_call(value)\n", "", "refused:call_made_once"),
     ),
@@ -1197,7 +1197,7 @@ MUTATIONS: Final = (
         ),
         ("else {ir.Space.LOCAL, ir.Space.SHARED}", "else {ir.Space.LOCAL}", "refused:grid_barriers"),
         ('|= varying[""].written & {p.name', "|= set() & {p.name", "refused:barriers"),
-        ("DeviceCall(function=key) if functions[key].acts:", "DeviceCall() if False:", "refused:barriers"),
+        ("DeviceCall(function=key) if functions[key].writes_parameters:", "DeviceCall() if False:", "refused:barriers"),
         (
             "functions[key].result or functions[key].waits:",
             "functions[key].result:",
