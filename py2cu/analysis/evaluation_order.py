@@ -13,7 +13,7 @@ from py2cu.ir.abi.parameters import Role
 from py2cu.ir.visit import children, expressions, statements, walk
 
 
-def acting_functions(kernel: ir.Kernel) -> frozenset[str]:
+def functions_with_effects(kernel: ir.Kernel) -> frozenset[str]:
     """The keys of the device functions that write, print or assert."""
     functions = {function.key: function for function in kernel.functions}
     return frozenset(key for key in functions if footprint_of_function(key, functions).acts)
@@ -33,9 +33,9 @@ def _has(function: ir.Kernel, kind: type[ir.Stmt] | UnionType) -> bool:
     return any(isinstance(stmt, kind) for stmt in statements(function.body))
 
 
-def unordered_calls(stmt: ir.Stmt, acting: frozenset[str]) -> Iterator[ir.DeviceCall]:
-    """The calls of `acting` functions in `stmt` whose order with an operand that may observe them C++ leaves open."""
-    operands = _Operands(acting)
+def unordered_calls(stmt: ir.Stmt, effectful: frozenset[str]) -> Iterator[ir.DeviceCall]:
+    """The calls of `effectful` functions in `stmt` that an operand may observe, where C++ leaves their order open."""
+    operands = _Operands(effectful)
     match stmt:
         case ir.Store(indices=indices, value=value):  # C++ too evaluates the right side first
             yield from operands.unsequenced(indices)
@@ -48,9 +48,9 @@ def unordered_calls(stmt: ir.Stmt, acting: frozenset[str]) -> Iterator[ir.Device
 
 @dataclass(frozen=True, slots=True)
 class _Operands:
-    """Finds calls of `acting` functions among operands."""
+    """Finds calls of `effectful` functions among operands."""
 
-    acting: frozenset[str]
+    effectful: frozenset[str]
 
     def expression(self, expr: ir.Expr) -> Iterator[ir.DeviceCall]:
         """The calls in the operands of `expr`, recursively."""
@@ -64,7 +64,9 @@ class _Operands:
         """The calls in operands whose evaluation order C++ leaves open."""
         for operand in operands:
             yield from self.expression(operand)
-            calls = (node for node in walk(operand) if isinstance(node, ir.DeviceCall) and node.function in self.acting)
+            calls = (
+                node for node in walk(operand) if isinstance(node, ir.DeviceCall) and node.function in self.effectful
+            )
             call = next(calls, None)
             if call is not None and any(self.may_observe(other) for other in operands if other is not operand):
                 yield call
@@ -73,6 +75,6 @@ class _Operands:
         """True if `expr` may observe the effects of another call: it reads an array, or has effects itself."""
         return any(
             isinstance(node, ir.Load | ir.ArrayName)
-            or (isinstance(node, ir.DeviceCall) and node.function in self.acting)
+            or (isinstance(node, ir.DeviceCall) and node.function in self.effectful)
             for node in walk(expr)
         )

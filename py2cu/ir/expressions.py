@@ -94,14 +94,14 @@ class Call:
 class DeviceCall:
     """A call of a device function: `function` is the key of one of the kernel's `functions`.
 
-    `paths` are the reaching types of its result, for `path_types`.
+    `reaching` are the reaching types of its result, for `reaching_types`.
     """
 
     function: str
     args: tuple[Expr, ...]
     span: Span = span_field()
     type: Type = UNKNOWN
-    paths: ReachingTypes = field(default=frozenset(), compare=False)
+    reaching: ReachingTypes = field(default=frozenset(), compare=False)
 
 
 @record(frozen=True, slots=True)

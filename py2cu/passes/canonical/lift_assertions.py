@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from py2cu import ir
-from py2cu.analysis.evaluation_order import acting_functions, asserting_functions, unordered_calls
+from py2cu.analysis.evaluation_order import asserting_functions, functions_with_effects, unordered_calls
 from py2cu.diagnostics import Reporter
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import map_children, map_expressions, rebuild_statements, with_fields
@@ -25,12 +25,12 @@ from py2cu.source import Span
 
 def lift_assertions(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel and its device functions with such calls in locals."""
-    acting, asserting = acting_functions(kernel), asserting_functions(kernel)
+    effectful, asserting = functions_with_effects(kernel), asserting_functions(kernel)
     if not asserting:
         return kernel
 
     def lifted(caller: ir.Kernel) -> ir.Kernel:
-        lifting = _Lifting(acting, asserting, names_in_scope(caller))
+        lifting = _Lifting(effectful, asserting, names_in_scope(caller))
         body = rebuild_statements(caller.body, lifting.statement)
         return with_fields(caller, body=body, locals=caller.locals + tuple(lifting.locals))
 
@@ -41,14 +41,14 @@ def lift_assertions(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 class _Lifting:
     """Lifts calls out of the statements of one function."""
 
-    acting: frozenset[str]
+    effectful: frozenset[str]
     asserting: frozenset[str]
     taken: set[str]
     locals: list[tuple[str, ir.ScalarType]] = field(default_factory=list)
 
     def statement(self, stmt: ir.Stmt) -> ir.Block:
         calls = self.calls(stmt)
-        if not calls or next(unordered_calls(stmt, self.acting), None) is None:
+        if not calls or next(unordered_calls(stmt, self.effectful), None) is None:
             return (stmt,)
         names: dict[Span, ir.Name] = {}
         before = [self.saved(call, names) for call in calls]
@@ -63,8 +63,10 @@ class _Lifting:
         operands = expressions(stmt)
         if isinstance(stmt, ir.Store) and not stmt.augmented:
             operands = (stmt.value, *stmt.indices)
-        found = {node.span: node for operand in operands for node in _surely_evaluated(operand) if self.acts(node)}
-        every = {node.span for operand in operands for node in walk(operand) if self.acts(node)}
+        found = {
+            node.span: node for operand in operands for node in _surely_evaluated(operand) if self.has_effects(node)
+        }
+        every = {node.span for operand in operands for node in walk(operand) if self.has_effects(node)}
         calls = [node for node in found.values() if isinstance(node, ir.DeviceCall)]
         root = operands[0] if isinstance(stmt, ir.ExprStmt | ir.Assign | ir.Return) and operands else None
         may_move = all(
@@ -72,10 +74,10 @@ class _Lifting:
         )
         if every != found.keys() or not may_move:
             return []
-        return calls[:-1] if root is not None and self.acts(root) else calls
+        return calls[:-1] if root is not None and self.has_effects(root) else calls
 
-    def acts(self, node: ir.Expr) -> bool:
-        return isinstance(node, ir.DeviceCall) and node.function in self.acting
+    def has_effects(self, node: ir.Expr) -> bool:
+        return isinstance(node, ir.DeviceCall) and node.function in self.effectful
 
     def saved(self, call: ir.DeviceCall, names: dict[Span, ir.Name]) -> ir.Assign:
         """The assignment of a call to a new local, which joins `names`."""

@@ -85,7 +85,7 @@ class _Lifting:
             case ir.For() | ir.Sync() | ir.Print():
                 operands = iter(self.operands(expressions(stmt)))
                 return map_expressions(stmt, lambda _: next(operands))
-            case ir.While(test=test) if self.acts_once(test):
+            case ir.While(test=test) if self.is_one_atomic(test):
                 return stmt
             case ir.While(test=test):
                 hint = "move it into the loop: `while True:`, then `if …: break`"
@@ -96,16 +96,16 @@ class _Lifting:
             case _:
                 raise AssertionError(f"an atomic operation in {stmt}")
 
-    def acts_once(self, test: ir.Expr) -> bool:
+    def is_one_atomic(self, test: ir.Expr) -> bool:
         """True for a test that may stay: one operation, always evaluated, with operands that cannot change."""
         match test:
             case ir.Atomic():
                 return not any(map(_has_atomic, children(test)))
             case ir.Compare(left=left, right=right) | ir.Binary(left=left, right=right):
-                acting, other = (left, right) if _has_atomic(left) else (right, left)
-                return self.acts_once(acting) and not (_has_atomic(other) or any(map(self.may_change, walk(other))))
+                atomic, other = (left, right) if _has_atomic(left) else (right, left)
+                return self.is_one_atomic(atomic) and not (_has_atomic(other) or any(map(self.may_change, walk(other))))
             case ir.Unary(operand=operand):
-                return self.acts_once(operand)
+                return self.is_one_atomic(operand)
             case _:
                 return False
 

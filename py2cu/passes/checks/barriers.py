@@ -96,7 +96,7 @@ class DivergenceState:
         return len(self.names) + len(self.written) + self.result
 
     @property
-    def acts(self) -> bool:
+    def writes_parameters(self) -> bool:
         """True for a function that writes to its parameters: one thread's call cannot stand for the calls of all."""
         return not self.written.isdisjoint(p.name for p in self.function.arrays)
 
@@ -111,7 +111,7 @@ class DivergenceState:
                 return True
             case ir.DeviceCall(function=key) if functions[key].result or functions[key].waits:
                 return functions[key].result
-            case ir.DeviceCall(function=key) if functions[key].acts:
+            case ir.DeviceCall(function=key) if functions[key].writes_parameters:
                 return True
             case ir.Call() if is_block_vote(expr):
                 return self.scope is _GRID

@@ -35,9 +35,9 @@ def _is_endless(stmt: ir.Stmt) -> TypeGuard[ir.While]:
     if not isinstance(stmt, ir.While) or (isinstance(stmt.test, ir.Constant) and not stmt.test.value):
         return False
     nodes = [*walk(stmt.test), *all_expressions(stmt.body)]
-    acts = any(isinstance(node, ir.Atomic | ir.DeviceCall) or is_collective(node) for node in nodes)
+    has_effects = any(isinstance(node, ir.Atomic | ir.DeviceCall) or is_collective(node) for node in nodes)
     changes = not set(names_in(stmt.test)).isdisjoint(assigned_names(stmt.body))
-    return _only_computes(stmt.body) and not acts and not changes
+    return _only_computes(stmt.body) and not has_effects and not changes
 
 
 def _only_computes(block: ir.Block, *, in_inner_loop: bool = False) -> bool:

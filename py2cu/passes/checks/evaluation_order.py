@@ -9,7 +9,7 @@ Python evaluates operands from left to right. C++ keeps that order between state
 from __future__ import annotations
 
 from py2cu import ir
-from py2cu.analysis.evaluation_order import acting_functions, unordered_calls
+from py2cu.analysis.evaluation_order import functions_with_effects, unordered_calls
 from py2cu.diagnostics import Reporter
 from py2cu.ir.visit import expressions, statements, walk
 from py2cu.source import Span
@@ -17,10 +17,10 @@ from py2cu.source import Span
 
 def check_order(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report calls with effects that an operand beside them may observe; the kernel is unchanged."""
-    acting = acting_functions(kernel)
-    for caller in (kernel, *kernel.functions) if acting else ():
+    effectful = functions_with_effects(kernel)
+    for caller in (kernel, *kernel.functions) if effectful else ():
         inner = reporter.within(caller.origin)
-        for call in (call for stmt in statements(caller.body) for call in unordered_calls(stmt, acting)):
+        for call in (call for stmt in statements(caller.body) for call in unordered_calls(stmt, effectful)):
             message = "this call has effects that an operand beside it may observe: C++ leaves their order open"
             hint = (
                 f"assign its result in a statement before or after this one: `result = {inner.file.quote(call.span)}`"
@@ -35,13 +35,13 @@ def check_once(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     `evaluate_once` has saved the operands that a statement always evaluates in locals. Tests of loops and conditional
     operands remain.
     """
-    acting = acting_functions(kernel)
-    for caller in (kernel, *kernel.functions) if acting else ():
+    effectful = functions_with_effects(kernel)
+    for caller in (kernel, *kernel.functions) if effectful else ():
         inner = reporter.within(caller.origin)
         for stmt in statements(caller.body):
             seen: set[Span] = set()
             for node in (node for expr in expressions(stmt) for node in walk(expr)):
-                if isinstance(node, ir.DeviceCall) and node.function in acting:
+                if isinstance(node, ir.DeviceCall) and node.function in effectful:
                     if node.span in seen:
                         message = "this call has effects, and C++ would evaluate it twice here, Python once"
                         call = inner.file.quote(node.span)

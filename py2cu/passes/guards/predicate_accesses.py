@@ -35,9 +35,9 @@ Needed = Mapping[Span, tuple[IndexLimit, ...]]
 
 def predicate_accesses(kernel: ir.Kernel, needed: Needed) -> ir.Kernel:
     """The kernel with every access of `needed` predicated on its limits."""
-    acting = frozenset(find_effects(kernel))
+    effectful = frozenset(find_effects(kernel))
     predication = _Predication(
-        needed, _mentions(kernel.body), waiting_functions(kernel), acting, names_in_scope(kernel)
+        needed, _mentions(kernel.body), waiting_functions(kernel), effectful, names_in_scope(kernel)
     )
     body = predication.block(kernel.body, frozenset())
     locals_ = (*kernel.locals, *predication.locals)
@@ -98,13 +98,13 @@ class _Predication:
     """Predicates the accesses of one kernel.
 
     `mentions` counts the occurrences of each local. `waiting` holds the functions with barriers or collectives,
-    `acting` the spans of expressions with side effects, `locals` the new locals for values that no guard may skip.
+    `effectful` the spans of expressions with side effects, `locals` the new locals for values that no guard may skip.
     """
 
     needed: Needed
     mentions: Counter[str]
     waiting: frozenset[str]
-    acting: frozenset[Span]
+    effectful: frozenset[Span]
     taken: set[str]
     locals: list[tuple[str, ir.ScalarType]] = field(default_factory=list)
 
@@ -131,11 +131,11 @@ class _Predication:
             for node in walk(expr)
         )
 
-    def acts_beyond(self, value: ir.Expr, span: Span, known: frozenset[IndexLimit]) -> bool:
+    def has_effects_beyond(self, value: ir.Expr, span: Span, known: frozenset[IndexLimit]) -> bool:
         """True if a call in `value` has side effects under other limits than the statement at `span`."""
         limits_here = set(self.limits(span, known))
         calls = (node.span for node in walk(value) if isinstance(node, ir.DeviceCall))
-        return any(call in self.acting and set(self.limits(call, known)) != limits_here for call in calls)
+        return any(call in self.effectful and set(self.limits(call, known)) != limits_here for call in calls)
 
     def lifted(self, stmt: ir.Stmt, known: frozenset[IndexLimit]) -> ir.Block:
         """`stmt`, preceded by assignments of the values that its guard must not skip: those of collectives, and of
@@ -144,7 +144,7 @@ class _Predication:
         before: list[ir.Stmt] = []
 
         def lift(value: ir.Expr) -> ir.Expr:
-            if not self.waits(value) and not self.acts_beyond(value, stmt.span, known):
+            if not self.waits(value) and not self.has_effects_beyond(value, stmt.span, known):
                 return value
             before.append(ir.Assign(self.fresh(value), value, value.span))
             return ir.Name(self.locals[-1][0], value.span, value.type)
@@ -201,7 +201,7 @@ class _Predication:
                 calls = (
                     node.span for expr in expressions(stmt) for node in walk(expr) if isinstance(node, ir.DeviceCall)
                 )
-                yield from (self.limits(call, known) for call in calls if call in self.acting)
+                yield from (self.limits(call, known) for call in calls if call in self.effectful)
             case ir.Break() | ir.Continue() if in_loop:
                 pass
             case ir.Assign() | ir.Comment() | ir.Delete() | ir.If() | ir.For() | ir.While():

@@ -80,7 +80,7 @@ class CallTyper(TypeJoiner):
     def of_element(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
         """A method of an element, or `x.dtype(…)`; Python numbers have no such methods."""
         value, *arrays = args
-        self.check_paths("call", value)
+        self.check_reaching("call", value)
         if row.rule is not Rule.LIKE and not isinstance(value.type, ir.ElementType):
             what, text = f"a {value.type} has no methods of elements", self.quote(value)
             casts = f"cast it by a function: `np.float32({text})`"
@@ -135,7 +135,7 @@ class CallTyper(TypeJoiner):
 
     def to_integer(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
         """A rounding function: those of `math` return a Python integer, those of NumPy and torch keep the type."""
-        self.check_paths("value", args[0])
+        self.check_reaching("value", args[0])
         is_float = ir.kind_of(scalar(args[0])) is Kind.FLOAT
         if row.helper:
             return with_fields(expr, args=(self.convert(args[0], self.float_type(args)),), type=ir.PY_INT)
@@ -153,7 +153,7 @@ class CallTyper(TypeJoiner):
             what = f"`{row.key.removeprefix('py2cu.')}` takes integers of 32 or 64 bits, not {type_}"
             self.error("P307", what, value.span, f"say how many: `np.uint32({self.quote(value)})`", self.origins(value))
             return ir.Constant(0, expr.span, ir.PY_INT)
-        self.check_paths("call", value)
+        self.check_reaching("call", value)
         return with_fields(expr, args=(value,), type=ir.PY_INT if row.result == "int" else type_)
 
     def view(self, expr: ir.Call, row: Builtin, value: ir.Expr) -> ir.Expr:
@@ -195,7 +195,7 @@ class CallTyper(TypeJoiner):
         if expr.function == CONJUGATE:
             return self.promote_bool(args[0])
         numbers = [self.promote_bool(arg) for arg in args]
-        self.check_paths("call", *numbers)
+        self.check_reaching("call", *numbers)
         joined = self.join_all(numbers)
         if row.rule is Rule.CHOICE:
             self.check_choice(expr, numbers, scalar(joined[0]))
@@ -229,7 +229,7 @@ class CallTyper(TypeJoiner):
         if row.rule is Rule.REDUCE:
             return self.reduction(expr, self.mask(mask), value)
         value = self.promote_bool(value)
-        self.check_paths("value", value)
+        self.check_reaching("value", value)
         if row.rule is Rule.SHUFFLE:
             at = (self.integer(lane, f"a lane of `{expr.function}`") for lane in lanes)
             return with_fields(expr, args=(self.mask(mask), value, *at), type=value.type)
@@ -326,7 +326,7 @@ class CallTyper(TypeJoiner):
         return with_fields(expr, args=(value, power), type=value.type)
 
     def float_type(self, args: Sequence[ir.Expr]) -> ir.ScalarType:
-        self.check_paths("call", *args)
+        self.check_reaching("call", *args)
         type_ = self.common(args)
         if ir.kind_of(type_) is Kind.FLOAT:
             return type_

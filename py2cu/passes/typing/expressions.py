@@ -69,14 +69,14 @@ class ExpressionTyper(CallTyper):
                 a, b = self.expr(left), self.expr(right)
                 if self.is_refused(expr, [a, b]):
                     return ir.Constant(False, expr.span, ir.PY_BOOL)
-                self.check_paths("compare", a, b)
+                self.check_reaching("compare", a, b)
                 a, b = self.join(a, b)
                 return with_fields(expr, left=a, right=b)
             case ir.BoolOp(left=left, right=right):
                 a, b = self.expr(left), self.expr(right)
                 if known(a) and known(b) and ir.kind_of(scalar(a)) is ir.kind_of(scalar(b)) is Kind.BOOL:
                     return with_fields(expr, left=a, right=b, type=self.common([a, b]))
-                self.check_paths("truth", a)
+                self.check_reaching("truth", a)
                 a, b = self.join(a, b)
                 return with_fields(expr, left=a, right=b, type=(a if known(a) else b).type)
             case ir.Select(test=test, then=then, orelse=orelse):
@@ -161,14 +161,14 @@ class ExpressionTyper(CallTyper):
         if not all(known(arg) or isinstance(arg, ir.ArrayName) for arg in args):
             return expr
         for arg in args:
-            self.check_paths("pass", arg)
+            self.check_reaching("pass", arg)
         key, result = self.called(expr.function, [arg.type for arg in args])
         if result is None:
             return ir.DeviceCall(key, args, expr.span)
         argument_types = {
-            name: reaching_types(arg, self.paths) for name, arg in zip(result.parameters, args, strict=True)
+            name: reaching_types(arg, self.reaching) for name, arg in zip(result.parameters, args, strict=True)
         }
-        return ir.DeviceCall(key, args, expr.span, result.type, from_call(result.paths, argument_types))
+        return ir.DeviceCall(key, args, expr.span, result.type, from_call(result.reaching, argument_types))
 
     def test(self, expr: ir.Expr) -> ir.Expr:
         """`expr` where only its truth counts: operands of `and` and `or` need no common type."""
@@ -177,7 +177,7 @@ class ExpressionTyper(CallTyper):
                 return with_fields(expr, left=self.test(left), right=self.test(right), type=ir.PY_BOOL)
             case _:
                 typed = self.expr(expr)
-                self.check_paths("truth", typed)
+                self.check_reaching("truth", typed)
                 return ir.Convert(typed, ir.PY_BOOL, typed.span, explicit=True) if ir.is_complex(typed.type) else typed
 
     def unary(self, expr: ir.Unary) -> ir.Expr:
@@ -197,7 +197,7 @@ class ExpressionTyper(CallTyper):
             text = self.quote(operand)
             hint = f"`not {text}` is its opposite; cast it to compute with it: `int({text})`"
             self.error("P307", "a bool element has no sign", expr.span, hint, self.origins(operand))
-        self.check_paths(expr.op, operand)
+        self.check_reaching(expr.op, operand)
         return with_fields(expr, operand=operand, type=operand.type)
 
     def binary(self, expr: ir.Binary[ir.Expr]) -> ir.Expr:
@@ -226,7 +226,7 @@ class ExpressionTyper(CallTyper):
             power = f"cmath.exp(({self.quote(right)}) * cmath.log({self.quote(left)}))"
             hint = f"compute in complex numbers: `{power}`; or make the base positive: `abs({self.quote(left)})`"
             self.error("P307", message, expr.span, hint)
-        self.check_paths(expr.op, left, right)
+        self.check_reaching(expr.op, left, right)
         left, right = self.join(left, right)
         type_ = scalar(left)
         if type_ == ir.ElementType(BOOL) and not logical:

@@ -52,7 +52,7 @@ class _Local:
     type: ir.ScalarType
     span: Span
     constants: list[ir.Constant] = field(default_factory=list)
-    paths: ir.ReachingTypes = frozenset()
+    reaching: ir.ReachingTypes = frozenset()
     computed: bool = False  # a Python number that is not constant was assigned
     clash: ir.ScalarType | None = None  # a type that has no common type with the others
     origins: list[Related] = field(default_factory=list)  # each assignment's type
@@ -61,7 +61,7 @@ class _Local:
     def mixes_integers(self) -> bool:
         """True where computed Python integers and elements meet that a Python integer of 64 bits holds."""
         is_element = isinstance(self.type, ir.ElementType)
-        return is_element and self.computed and self.clash is None and all(map(_is_whole, known_types(self.paths)))
+        return is_element and self.computed and self.clash is None and all(map(_is_whole, known_types(self.reaching)))
 
 
 def infer_locals(
@@ -73,22 +73,22 @@ def infer_locals(
     local in which computed Python integers and elements meet becomes a Python integer, and the iteration goes on.
     """
     fixed = set(declared) - {p.name for p in kernel.parameters}  # dimensions and indices
-    parameter_paths: dict[str, ir.ReachingTypes] = {}
+    of_parameters: dict[str, ir.ReachingTypes] = {}
     for parameter in kernel.parameters if kernel.key else ():
         if isinstance(parameter.type, ir.ElementType | ir.PythonType):
-            parameter_paths[parameter.name] = frozenset([ir.ParameterPath(parameter.name, parameter.type)])
+            of_parameters[parameter.name] = frozenset([ir.ParameterPath(parameter.name, parameter.type)])
     integers: set[str] = set()
-    inferred = _Locals(parameter_paths, {}, integers)
+    inferred = _Locals(of_parameters, {}, integers)
     places = find_places(kernel)
     has_forgotten = forgets = False
     for round_ in itertools.count():
-        before, paths = inferred.types, {} if forgets else inferred.paths
+        before, reaching = inferred.types, {} if forgets else inferred.reaching
         has_forgotten, forgets = has_forgotten or forgets, False
         # Start anew each round: a Python number of an earlier round may be an element by now.
         # Names that no earlier round typed get the first type of this round.
         known: dict[str, ir.ValueType] = {**declared, **before}
         is_late = round_ >= 8 + len(before)  # more rounds than a chain of assignments needs: types oscillate
-        inferred = inferred.with_earlier_types(known) if is_late else _Locals(parameter_paths | paths, known, integers)
+        inferred = inferred.with_earlier_types(known) if is_late else _Locals(of_parameters | reaching, known, integers)
         typer = ExpressionTyper(kernel, known, trial, Reporter(reporter.file), places, inferred.before)
         for stmt in statements(kernel.body):
             match stmt:
@@ -102,7 +102,7 @@ def infer_locals(
                     inferred.add(var, ir.Name(var, stmt.span, ir.PY_INT), stmt.span)
                 case ir.Return(value=value) if value is not None:
                     inferred.add(RETURN, typer.type_value(value), stmt.span)
-        if before == inferred.types and paths == inferred.paths:
+        if before == inferred.types and reaching == inferred.reaching:
             mixed = inferred.mixed_integers() - declared.keys()
             if mixed <= integers and (has_forgotten or not inferred.has_python_floats):
                 break
@@ -121,8 +121,8 @@ def infer_locals(
             refused.add(name.partition("[")[0])
             reporter.error(*error)
     dependent = _dependent_names(kernel.body, refused)
-    paths = {name: types for name, types in inferred.paths.items() if name.partition("[")[0] not in dependent}
-    return inferred.types, parameter_paths | paths
+    reaching = {name: types for name, types in inferred.reaching.items() if name.partition("[")[0] not in dependent}
+    return inferred.types, of_parameters | reaching
 
 
 def _dependent_names(body: ir.Block, refused: set[str]) -> set[str]:
@@ -183,19 +183,21 @@ class _Locals:
         return {name for name, local in self.numbers.items() if local.mixes_integers and not _is_result(name)}
 
     @property
-    def paths(self) -> dict[str, ir.ReachingTypes]:
+    def reaching(self) -> dict[str, ir.ReachingTypes]:
         """The reaching types by name, where they differ from the type."""
-        return {name: local.paths for name, local in self.numbers.items() if local.paths != {self._declared(name)}}
+        return {
+            name: local.reaching for name, local in self.numbers.items() if local.reaching != {self._declared(name)}
+        }
 
     @property
     def has_python_floats(self) -> bool:
         """True if a local that is an element is a computed Python float on some path."""
-        return any(ir.PY_FLOAT in known_types(types) for types in self.paths.values())
+        return any(ir.PY_FLOAT in known_types(types) for types in self.reaching.values())
 
     def join(self, name: str, value: ir.Expr, type_: ir.ScalarType, span: Span, is_parameter: bool = False) -> None:
         local = self.numbers.setdefault(name, _Local(type_, span))
-        local.paths |= reaching_types(value, ChainMap(self.before, self.so_far))
-        self.so_far[name] = local.paths
+        local.reaching |= reaching_types(value, ChainMap(self.before, self.so_far))
+        self.so_far[name] = local.reaching
         _join_into(local, name, value, type_, span, is_parameter)
 
     def with_earlier_types(self, known: dict[str, ir.ValueType]) -> _Locals:
@@ -203,9 +205,10 @@ class _Locals:
         could oscillate.
         """
         numbers = {
-            name: _Local(self._declared(name), local.span, paths=local.paths) for name, local in self.numbers.items()
+            name: _Local(self._declared(name), local.span, reaching=local.reaching)
+            for name, local in self.numbers.items()
         }
-        return _Locals(self.paths, known, self.integers, numbers, lengths=self.lengths)
+        return _Locals(self.reaching, known, self.integers, numbers, lengths=self.lengths)
 
     def check_lengths(self, reporter: Reporter) -> None:
         for name, lengths in self.lengths.items():
@@ -217,15 +220,15 @@ class _Locals:
                 reporter.error("P312", message, span, "as many values on every path", related)
 
 
-def _is_whole(path: ir.ScalarType | Number) -> bool:
+def _is_whole(reached: ir.ScalarType | Number) -> bool:
     """True for whole numbers that Python's integers of 64 bits hold, and that are no bools."""
-    match path:
+    match reached:
         case ir.ElementType(dtype=dtype):
             return dtype.kind is Kind.INT and dtype.variable is None and holds(I64, dtype)
         case ir.PythonType(kind=kind):
             return kind is Kind.INT
         case _:
-            return isinstance(path, int) and not isinstance(path, bool)
+            return isinstance(reached, int) and not isinstance(reached, bool)
 
 
 def _is_result(name: str) -> bool:
@@ -268,9 +271,9 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
     if not isinstance(local.type, ir.ElementType):
         return None
     dtype = local.type.dtype
-    types = [path for path in known_types(local.paths) if path != local.type]
-    elements = [path for path in types if isinstance(path, ir.ElementType)]
-    rounded = [path for path in elements if not holds(dtype, path.dtype)]
+    types = [each for each in known_types(local.reaching) if each != local.type]
+    elements = [each for each in types if isinstance(each, ir.ElementType)]
+    rounded = [each for each in elements if not holds(dtype, each.dtype)]
     inexact = [c for c in local.constants if not represents(dtype, c.value)]
     if inexact and (is_result or not all(is_rounded(c.value, dtype) for c in inexact)):
         rounds = dtype.kind >= Kind.FLOAT
@@ -289,7 +292,7 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
         message = f"{what} {elements[0]} on one path and {dtype} on another"
         return "P306", message, local.span, f"cast on each: `np.{dtype}(…)`", others
     rounds_at_use = dtype in (F32, F64) and not is_result  # as Python does, or the use is refused
-    if (local.computed and not rounds_at_use) or (is_result and any(isinstance(path, ir.PythonType) for path in types)):
+    if (local.computed and not rounds_at_use) or (is_result and any(isinstance(each, ir.PythonType) for each in types)):
         message = f"{what} a Python number on one path and {dtype} on another"
         return "P306", message, local.span, f"cast where it is a Python number: `np.{dtype}(…)`", others
     return None

@@ -45,12 +45,12 @@ def _infer(kernel: ir.Kernel, trial: Called, called: Called, reporter: Reporter)
     """Type a kernel or an instance of a device function; `trial` returns callees' results while locals are inferred."""
     kernel = with_fields(kernel, array_decls=tuple(_with_dtype(decl, kernel) for decl in kernel.array_decls))
     types = declared_types(kernel)
-    locals_, paths = infer_locals(kernel, types, trial, reporter)
+    locals_, reaching = infer_locals(kernel, types, trial, reporter)
     _check_annotations(kernel, {**types, **locals_}, reporter)
     kernel = _with_joined_parameters(kernel, locals_, reporter)
     kernel = with_fields(kernel, array_decls=tuple(_with_elements(decl, locals_) for decl in kernel.array_decls))
     types = {**(declared_types(kernel) if kernel.key else types), **locals_}
-    typer = StatementTyper(kernel, types, called, reporter, find_places(kernel), paths)
+    typer = StatementTyper(kernel, types, called, reporter, find_places(kernel), reaching)
     body = typer.block(kernel.body)
     check_constants(body, reporter)
     result = locals_.pop(RETURN, None)
@@ -58,7 +58,7 @@ def _infer(kernel: ir.Kernel, trial: Called, called: Called, reporter: Reporter)
     locals_ = {name: type_ for name, type_ in locals_.items() if name not in lists}
     typed = with_fields(kernel, body=body, locals=tuple(locals_.items()), result=result)
     names = tuple(parameter.name for parameter in kernel.parameters)
-    return typed, None if result is None else Result(result, paths.get(RETURN, frozenset()), names)
+    return typed, None if result is None else Result(result, reaching.get(RETURN, frozenset()), names)
 
 
 def _with_dtype(decl: ir.ArrayDecl, kernel: ir.Kernel) -> ir.ArrayDecl:

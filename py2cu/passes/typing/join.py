@@ -20,7 +20,7 @@ from py2cu.dtypes import F64, DType, Kind
 from py2cu.ir.complex_numbers import is_literal
 from py2cu.ir.rewrite import with_fields
 from py2cu.passes.typing.complex_rules import PARTS, refusal
-from py2cu.passes.typing.path_sensitive_types import Number, ambiguous_operand, is_lossy, paths_of
+from py2cu.passes.typing.path_sensitive_types import Number, ambiguous_operand, is_lossy, possible_types
 from py2cu.source import Span
 
 
@@ -29,7 +29,7 @@ class Result:
     """The result of a device function: its type, its reaching types, and the names of the function's parameters."""
 
     type: ir.ValueType
-    paths: ir.ReachingTypes
+    reaching: ir.ReachingTypes
     parameters: tuple[str, ...]
 
 
@@ -46,7 +46,7 @@ class TypeJoiner:
     called: Called
     reporter: Reporter
     places: dict[str, Span] = field(default_factory=dict)  # where each name is bound, for messages
-    paths: Mapping[str, ir.ReachingTypes] = field(default_factory=dict)  # of locals, where they differ from the type
+    reaching: Mapping[str, ir.ReachingTypes] = field(default_factory=dict)  # of locals, where they differ from the type
     ambiguous: set[str] = field(default_factory=set)  # locals whose type was reported to depend on the path
 
     def join(self, left: ir.Expr, right: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
@@ -136,7 +136,7 @@ class TypeJoiner:
         narrow = value.type
         if isinstance(value, ir.Constant) or not isinstance(narrow, ir.ElementType) or narrow == type_:
             return value
-        if not any(is_lossy(path, narrow, type_) for path in paths_of(value, self.paths)):
+        if not any(is_lossy(each, narrow, type_) for each in possible_types(value, self.reaching)):
             return value
         match value:
             case ir.Select(then=a, orelse=b):
@@ -154,16 +154,16 @@ class TypeJoiner:
                 self.error("P306", message, value.span, f"cast it where it is assigned: {casts}")
                 return value
 
-    def check_paths(self, op: str, *operands: ir.Expr) -> None:
+    def check_reaching(self, op: str, *operands: ir.Expr) -> None:
         """Refuse an operation whose result depends on the path that gave an operand its type."""
         for at, operand in enumerate(operands):
-            path = ambiguous_operand(op, operand, operands[:at] + operands[at + 1 :], self.paths)
-            if path is None:
+            reached = ambiguous_operand(op, operand, operands[:at] + operands[at + 1 :], self.reaching)
+            if reached is None:
                 continue
             name = operand.id if isinstance(operand, ir.Name) else ""
             if name in self.ambiguous:
                 return
-            other = path if isinstance(path, ir.ElementType | ir.PythonType) else f"the Python number {path}"
+            other = reached if isinstance(reached, ir.ElementType | ir.PythonType) else f"the Python number {reached}"
             what, cast = f"`{name}`" if name else "this", _cast(operand.type)
             message = f"{what} is {other} on one path and {operand.type} here, and the result depends on which"
             hint = f"cast it to the type that you mean, for example: `{cast}({self.quote(operand)})`"

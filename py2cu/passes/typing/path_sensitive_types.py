@@ -28,19 +28,19 @@ Number: TypeAlias = bool | int | float
 _FLOAT64: Final = ir.ElementType(F64)
 
 
-def paths_of(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> frozenset[ir.ScalarType | Number]:
+def possible_types(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> frozenset[ir.ScalarType | Number]:
     """The types and Python constants that a typed expression may be on the paths that reach it."""
     return known_types(reaching_types(expr, names))
 
 
-def known_types(paths: ir.ReachingTypes) -> frozenset[ir.ScalarType | Number]:
+def known_types(reaching: ir.ReachingTypes) -> frozenset[ir.ScalarType | Number]:
     """Reaching types with the type in place of each `ParameterPath`."""
-    return frozenset(path.type if isinstance(path, ir.ParameterPath) else path for path in paths)
+    return frozenset(each.type if isinstance(each, ir.ParameterPath) else each for each in reaching)
 
 
-def from_call(paths: ir.ReachingTypes, args: Mapping[str, ir.ReachingTypes]) -> ir.ReachingTypes:
+def from_call(reaching: ir.ReachingTypes, args: Mapping[str, ir.ReachingTypes]) -> ir.ReachingTypes:
     """The reaching types of a call's result; `args` holds those of its arguments by parameter."""
-    types = (args[path.name] if isinstance(path, ir.ParameterPath) else frozenset([path]) for path in paths)
+    types = (args[each.name] if isinstance(each, ir.ParameterPath) else frozenset([each]) for each in reaching)
     return frozenset(chain.from_iterable(types))
 
 
@@ -56,8 +56,8 @@ def reaching_types(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> ir.R
             return names.get(f"{name}[{at}]", by_type)
         case ir.Select(then=a, orelse=b) | ir.BoolOp(left=a, right=b, type=ir.ElementType()):
             return reaching_types(a, names) | reaching_types(b, names)
-        case ir.DeviceCall(paths=paths) if paths:
-            return paths
+        case ir.DeviceCall(reaching=reaching) if reaching:
+            return reaching
         case ir.Convert(value=value, type=ir.ElementType(), explicit=False):
             return reaching_types(value, names)
         case ir.Call(args=parts, type=type_) if is_literal(expr):
@@ -107,33 +107,33 @@ def ambiguous_operand(
         return _ambiguous_integer(op, operand, others, names)
     if not isinstance(type_, ir.ElementType):
         return None
-    paths = paths_of(operand, names) - {type_}
-    if not paths or ir.UNKNOWN in [other.type for other in others]:
+    reaching = possible_types(operand, names) - {type_}
+    if not reaching or ir.UNKNOWN in [other.type for other in others]:
         return None
     joined_type = _common(
         type_, [other.type for other in others if isinstance(other.type, ir.ElementType | ir.PythonType)]
     )
     types = [_types(other, names) for other in others]
-    for path in sorted(paths, key=str):
-        if is_rounded(path, type_.dtype) and op != "truth":
+    for reached in sorted(reaching, key=str):
+        if is_rounded(reached, type_.dtype) and op != "truth":
             plain = {_plain(each) for each in joins(ir.PY_FLOAT, types)}
             if plain != {_plain(joined_type)}:  # Python does not round it here, or to another type
-                return path
+                return reached
         elif op == "value":
-            if isinstance(path, ir.PythonType) and not _is_exact(type_):
-                return path
-        elif op == "pass" and path == ir.PY_FLOAT:  # in Python the function would compute in another type
-            return path
-        elif not isinstance(path, ir.ElementType | ir.PythonType):
-            if _constant_differs(op, path, type_, others):
-                return path
+            if isinstance(reached, ir.PythonType) and not _is_exact(type_):
+                return reached
+        elif op == "pass" and reached == ir.PY_FLOAT:  # in Python the function would compute in another type
+            return reached
+        elif not isinstance(reached, ir.ElementType | ir.PythonType):
+            if _constant_differs(op, reached, type_, others):
+                return reached
         elif op == "truth":
-            if is_lossy(path, type_, ir.PY_BOOL):
-                return path
-        elif (op == "compare" and _fit(others, path, type_)) or _is_bool_in_wide_type(path, type_):
+            if is_lossy(reached, type_, ir.PY_BOOL):
+                return reached
+        elif (op == "compare" and _fit(others, reached, type_)) or _is_bool_in_wide_type(reached, type_):
             continue
-        elif not all(_is_same(each, joined_type) for each in joins(path, types)):
-            return path
+        elif not all(_is_same(each, joined_type) for each in joins(reached, types)):
+            return reached
     return None
 
 
@@ -141,28 +141,31 @@ def _ambiguous_integer(
     op: str, operand: ir.Expr, others: tuple[ir.Expr, ...], names: Mapping[str, ir.ReachingTypes]
 ) -> ir.ElementType | None:
     """The type of an element that a Python integer is on one path, where `op` gives the element another result."""
-    elements = [path for path in paths_of(operand, names) if isinstance(path, ir.ElementType)]
+    elements = [each for each in possible_types(operand, names) if isinstance(each, ir.ElementType)]
     if not elements or op in ("truth", "print") or ir.UNKNOWN in [other.type for other in others]:
         return None
     types = [_types(other, names) for other in others]
     numbers = joins(ir.PY_INT, types)
-    for path in sorted(elements, key=str):
-        joined = joins(path, types)
-        if not (joined == numbers or (op == "compare" and joined == {path} and numbers <= {ir.PY_INT, path})):
-            return path
+    for reached in sorted(elements, key=str):
+        joined = joins(reached, types)
+        if not (joined == numbers or (op == "compare" and joined == {reached} and numbers <= {ir.PY_INT, reached})):
+            return reached
     return None
 
 
-def is_rounded(path: ir.ScalarType | Number, dtype: DType) -> bool:
+def is_rounded(value: ir.ScalarType | Number, dtype: DType) -> bool:
     """True for a constant that a float32 local holds rounded: each use must round it in Python, too."""
     return (
-        isinstance(path, float) and dtype == F32 and not represents(dtype, path) and math.isfinite(as_float(F32, path))
+        isinstance(value, float)
+        and dtype == F32
+        and not represents(dtype, value)
+        and math.isfinite(as_float(F32, value))
     )
 
 
-def is_lossy(path: ir.ScalarType | Number, narrow: ir.ElementType, type_: ir.ScalarType) -> bool:
-    """True if converting `path` to `type_` through `narrow` may give another value than converting it directly."""
-    match path:
+def is_lossy(reached: ir.ScalarType | Number, narrow: ir.ElementType, type_: ir.ScalarType) -> bool:
+    """True if converting `reached` to `type_` through `narrow` may give another value than converting it directly."""
+    match reached:
         case ir.ElementType(dtype=dtype):
             return ir.kind_of(type_) is not Kind.BOOL and type_ != narrow and not holds(narrow.dtype, dtype)
         case ir.PythonType(kind=Kind.BOOL):
@@ -172,16 +175,16 @@ def is_lossy(path: ir.ScalarType | Number, narrow: ir.ElementType, type_: ir.Sca
         case ir.PythonType():
             return type_ != narrow and not _is_exact(narrow) and not _wraps(narrow, type_)
         case _:
-            narrowed = as_float(narrow.dtype.part, path) if ir.kind_of(narrow) >= Kind.FLOAT else path
-            direct, indirect = (rounded(type_, constant_as(number, type_)) for number in (path, narrowed))
+            narrowed = as_float(narrow.dtype.part, reached) if ir.kind_of(narrow) >= Kind.FLOAT else reached
+            direct, indirect = (rounded(type_, constant_as(number, type_)) for number in (reached, narrowed))
             return direct != indirect and direct == direct
 
 
 def _types(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> set[ir.ScalarType]:
     """The types that `expr` has on its paths."""
     assert isinstance(expr.type, ir.ElementType | ir.PythonType)
-    paths = paths_of(expr, names) or {expr.type}
-    return {path if isinstance(path, ir.ElementType | ir.PythonType) else constant_type(path) for path in paths}
+    reaching = possible_types(expr, names) or {expr.type}
+    return {each if isinstance(each, ir.ElementType | ir.PythonType) else constant_type(each) for each in reaching}
 
 
 def _common(type_: ir.ScalarType, others: Iterable[ir.ScalarType]) -> ir.ScalarType | None:
@@ -206,9 +209,13 @@ def _is_same(computed: ir.ScalarType | None, joined_type: ir.ScalarType | None) 
     )
 
 
-def _plain(path: ir.ScalarType | Number | None) -> ir.ScalarType | Number | None:
+def _plain(reached: ir.ScalarType | Number | None) -> ir.ScalarType | Number | None:
     """The type without its type variable; both have the same arithmetic."""
-    return ir.ElementType(path.dtype.plain) if isinstance(path, ir.ElementType) and path.dtype.variable else path
+    return (
+        ir.ElementType(reached.dtype.plain)
+        if isinstance(reached, ir.ElementType) and reached.dtype.variable
+        else reached
+    )
 
 
 def _is_exact(type_: ir.ElementType) -> bool:
@@ -226,18 +233,18 @@ def _wraps(wide: ir.ElementType, narrow: ir.ScalarType) -> bool:
     )
 
 
-def _fit(others: Iterable[ir.Expr], path: ir.ScalarType, type_: ir.ElementType) -> bool:
-    """True if `others` are constants that the integer type `path` represents: comparisons then agree."""
+def _fit(others: Iterable[ir.Expr], reached: ir.ScalarType, type_: ir.ElementType) -> bool:
+    """True if `others` are constants that the integer type `reached` represents: comparisons then agree."""
     return (
-        isinstance(path, ir.ElementType)
-        and path.dtype.kind is type_.dtype.kind is Kind.INT
-        and all(isinstance(other, ir.Constant) and represents(path.dtype, other.value) for other in others)
+        isinstance(reached, ir.ElementType)
+        and reached.dtype.kind is type_.dtype.kind is Kind.INT
+        and all(isinstance(other, ir.Constant) and represents(reached.dtype, other.value) for other in others)
     )
 
 
-def _is_bool_in_wide_type(path: ir.ScalarType, type_: ir.ElementType) -> bool:
+def _is_bool_in_wide_type(reached: ir.ScalarType, type_: ir.ElementType) -> bool:
     """True for a Python bool joined into a type wide enough for its arithmetic."""
-    return path == ir.PY_BOOL and _is_wide(type_.dtype)
+    return reached == ir.PY_BOOL and _is_wide(type_.dtype)
 
 
 def _is_wide(dtype: DType) -> bool:
@@ -253,8 +260,8 @@ def _constant_differs(op: str, value: Number, type_: ir.ElementType, others: tup
         return False  # compared in the type of the element
     types = [other.type for other in others if isinstance(other.type, ir.ElementType | ir.PythonType)]
     if any(isinstance(other, ir.ElementType) for other in types):
-        paths = _common(constant_type(value), types), _common(type_, types)
-        return _plain(paths[0]) != _plain(paths[1])
+        reaching = _common(constant_type(value), types), _common(type_, types)
+        return _plain(reaching[0]) != _plain(reaching[1])
     dtype = type_.dtype
     if ir.kind_of(type_) is Kind.COMPLEX or dtype.kind is Kind.BOOL:
         return False

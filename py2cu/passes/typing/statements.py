@@ -100,7 +100,7 @@ class StatementTyper(ExpressionTyper):
         """The value converted for `printf`, and its format with the letter that its type needs."""
         if not known(value):
             return value, field
-        self.check_paths("print", value)
+        self.check_reaching("print", value)
         type_, letter = scalar(value), field.letter
         if ir.is_complex(type_):
             text = self.quote(value)
