@@ -57,6 +57,6 @@ def kernel(
     )
 
     def decorate(function: Callable[..., Any]) -> Kernel:
-        return Kernel(function, options)
+        return Kernel(function, options)  # rule: refused-late
 
     return decorate if function is None else decorate(function)

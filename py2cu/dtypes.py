@@ -170,18 +170,18 @@ def promote(a: DType, b: DType) -> DType | None:
     """`torch.promote_types`: the common dtype of `a` and `b`; None if there is none."""
     if a.plain is b.plain:
         return a if a.variable else b
-    if a.is_bare or b.is_bare:
+    if a.is_bare or b.is_bare:  # rule: unsigned-bare
         return None
     if Kind.COMPLEX in (a.kind, b.kind):
         return C128 if F64 in (a.part.plain, b.part.plain) else C64
     if a.kind is not b.kind:
         return max(a, b, key=lambda row: row.kind)
     if a.is_half and b.is_half:
-        return F32  # neither holds the other's values
+        return F32  # neither holds the other's values  # rule: half-and-bfloat
     if a.signed is b.signed:
         return max(a, b, key=lambda row: row.bits)
     unsigned, signed = (a, b) if b.signed else (b, a)
-    return signed if signed.bits > unsigned.bits else _wider_signed(unsigned)
+    return signed if signed.bits > unsigned.bits else _wider_signed(unsigned)  # rule: signed-and-unsigned
 
 
 def _wider_signed(unsigned: DType) -> DType:
@@ -194,8 +194,8 @@ def promote_weak(element: DType, kind: Kind) -> DType | None:
 
     None for float16 and a complex number, since complex32 is not supported.
     """
-    if element.kind >= kind:
+    if element.kind >= kind:  # rule: weak-by-kind
         return element
     if kind is Kind.COMPLEX:
         return None if element.plain is F16 else C128 if element.plain is F64 else C64
-    return {Kind.INT: I64, Kind.FLOAT: DEFAULT_FLOAT}[kind]
+    return {Kind.INT: I64, Kind.FLOAT: DEFAULT_FLOAT}[kind]  # rule: weak-default

@@ -36,7 +36,7 @@ def source_file(function: FunctionType) -> SourceFile:
     The first call reads the text. Later calls return the same text, even if the file has changed.
     """
     kept = _kept.get(function)
-    if kept is not None and kept[0] is function.__code__:
+    if kept is not None and kept[0] is function.__code__:  # rule: redefined-source
         return kept[1]
     source = _source(function)
     if source.text:
@@ -85,7 +85,7 @@ def is_text_of(source: SourceFile, function: FunctionType) -> bool:
     if any(_is_same(code, each) for each in here):
         return True
     is_plain = type(function.__globals__.get("__loader__")) is SourceFileLoader and not source.name.startswith("<")
-    return not is_plain and any(_may_be_compiled_from(code, each) for each in namesakes)
+    return not is_plain and any(_may_be_compiled_from(code, each) for each in namesakes)  # rule: text-of-namesake
 
 
 def forget(function: FunctionType) -> None:

@@ -59,7 +59,7 @@ class Kernel(Traced):
             raise TypeError(f"@kernel takes a plain Python function, not {function!r}")
         super().__init__()
         remember_cell(function)
-        remember_texts(function)
+        remember_texts(function)  # rule: text-remembered
         self._function = function
         self._options = options or KernelOptions()
         self._values = values
@@ -233,9 +233,9 @@ class Kernel(Traced):
     def _current_translator(self) -> Translator:
         """The translator of the function; a new one if a name that the function looks up was rebound."""
         last = self._translator
-        if last is None or not last.dependencies.unchanged():
+        if last is None or not last.dependencies.unchanged():  # rule: redefined-at-use
             current = Translator(self._function, self._options)
-            if last is not None and last.key == current.key:  # rebound to an equal value
+            if last is not None and last.key == current.key:  # rebound to an equal value  # rule: redefined-equal
                 last.dependencies = current.dependencies
             else:
                 self._translator, self._translation, self._call = current, None, None

@@ -105,6 +105,7 @@ def launch_shape(launch: tuple[Extent, Extent], name: str) -> tuple[list[int], l
 
 
 def _extents(value: Extent) -> list[int]:
+    # rule: launch-extent
     return [operator.index(extent) for extent in ((value,) if hasattr(value, "__index__") else value)]
 
 

@@ -241,7 +241,7 @@ def _translate(
         compile_kernel(module, *source, reporter, values, notes, defaults) for source in sources if module is not None
     )
     if reporter.failed:
-        raise TranslationError(reporter.sorted)
+        raise TranslationError(reporter.sorted)  # rule: refused-raises
     finished = _finish(families, reporter)
     signatures = tuple(signature_of(family).called() for family in finished)
     if module is not None and all(options is None for _, options in sources):  # a call checks its backwards itself
@@ -284,6 +284,7 @@ def _check_backwards(module: Module, chosen: Mapping[str, Signature], reporter: 
     forwards = [source.forward for source in module.kernels]
     for source in module.kernels:
         attached = [each for each, to in zip(module.kernels, forwards, strict=True) if to is source.function]
+        # rule: gradient-check-backwards
         if any(each.function.name.value in chosen for each in attached) and (forward := signature(source)):
             backwards = [found for each in attached if (found := signature(each))]
             for misfit in match_backwards(forward, backwards).misfits:

@@ -165,6 +165,7 @@ class _Finder:
 
     def known_where(self, test: ir.Expr, holds: bool) -> Facts:
         """The facts that follow from a test. A local that holds a comparison counts as the comparison."""
+        # rule: guard-in-local
         return facts_from_test(test, holds).union(*(self.facts_by_local.get(name, ()) for name in names_in(test)))
 
     def call(self, call: ir.DeviceCall, limits: Facts) -> Iterator[Access]:
@@ -187,7 +188,7 @@ class _Finder:
 
     def element(self, array: str, indices: tuple[ir.Expr, ...], limits: Facts, span: Span) -> Iterator[Access]:
         """The accesses of an element, one per index; arrays that the kernel declares need no guard."""
-        if self.caller.is_kernel_local(array):
+        if self.caller.is_kernel_local(array):  # rule: view-local
             return
         for dim, index in enumerate(indices):
             yield Access(AccessedIndex(array, dim, index), limits, span)
@@ -213,7 +214,7 @@ def _add_facts(block: ir.Block, known: Facts, facts: dict[str, Facts]) -> None:
     for stmt in block:
         match stmt:
             case ir.Assign(name=name, value=value):
-                facts[name] = facts.get(name, frozenset()) | known | _compared_in(value, facts)
+                facts[name] = facts.get(name, frozenset()) | known | _compared_in(value, facts)  # rule: guard-known
             case ir.If(test=test) | ir.While(test=test):
                 for inner in blocks(stmt):
                     _add_facts(inner, known | _compared_in(test, facts), facts)
@@ -227,7 +228,7 @@ def _compared_in(expr: ir.Expr, facts: Mapping[str, Facts]) -> Facts:
     compared = set().union(*(facts.get(name, ()) for name in names_in(expr)))
     for node in walk(expr):
         if isinstance(node, ir.Compare) and node.op in ("<", "<=", ">", ">="):
-            compared |= {IndexLimit(side, None) for side, end in _sides(node) if not _is_start(end)}
+            compared |= {IndexLimit(side, None) for side, end in _sides(node) if not _is_start(end)}  # rule: from-start
     return frozenset(compared)
 
 

@@ -41,7 +41,7 @@ def lost(before: ir.Kernel, after: ir.Kernel) -> Iterator[tuple[str, Span]]:
     for kind, span in _effects((before, *reachable_functions(before))):
         remaining = spans_by_kind.get(kind, ())
         if span not in remaining and span not in elided and not any(_holds(span, inner) for inner in remaining):
-            yield kind, span
+            yield kind, span  # rule: dropped-effect
 
 
 def _effects(functions: Iterable[ir.Kernel]) -> Iterator[tuple[str, Span]]:
@@ -93,10 +93,10 @@ def unread(function: ir.Kernel, file: SourceFile) -> Iterator[tuple[str, Span]]:
         targets = tuple(_targets(node))
         expected = [target for target in targets if locator.span(target) not in elided]
         if not translated and (expected or not targets):
-            yield "statement", span
+            yield "statement", span  # rule: dropped-statement
         for target in expected:
             if not any(_assigns(stmt, target, locator.span(target), lists) for stmt in translated):
-                yield "target", locator.span(target)
+                yield "target", locator.span(target)  # rule: dropped-target
 
 
 def _targets(node: ast.stmt) -> Iterator[ast.expr]:

@@ -37,6 +37,7 @@ def launch_objects_by_function(kernel: ir.Kernel) -> dict[str, frozenset[str]]:
     callers = (kernel, *kernel.functions)
     seen = {each.key: _launch_objects(each.body) for each in callers}
     while True:
+        # rule: launch-of-callees
         further = {c.key: seen[c.key].union(*map(seen.__getitem__, callees(c.body))) for c in callers}
         if further == seen:
             return seen

@@ -40,6 +40,7 @@ _CALLS: Final[dict[str, Callable[..., int]]] = {
 _ROUNDINGS: Final[dict[str, Callable[[float], int]]] = {
     key: function for key, function in _PYTHON.items() if ROWS[key].rule is Rule.INTEGRAL
 }
+# rule: constant-unknown
 _UNKNOWN: Final = (ArithmeticError, TypeError, ValueError)  # division by zero and the like: other checks refuse it
 
 
@@ -69,7 +70,7 @@ def items_of_table(load: ir.Load, table: ir.ArrayDecl) -> list[bool | int | floa
     for index, extent in zip(load.indices, table.type.dims, strict=True):
         assert isinstance(extent, ir.Constant), extent
         count, at = int(extent.value), constant_value(index)
-        along = range(count) if at is None else [at % count]
+        along = range(count) if at is None else [at % count]  # rule: table-items
         places = [place * count + step for place in places for step in along]
     return [table.values[place] for place in places]
 
@@ -91,7 +92,7 @@ def constant_value(expr: ir.Expr, reporter: Reporter | None = None, body: ir.Blo
         case ir.Call(function=rounding, args=(arg,)) if (
             rounding in _ROUNDINGS and (number := _float_constant(arg)) is not None
         ):
-            value = _computed(_ROUNDINGS[rounding], [number])
+            value = _computed(_ROUNDINGS[rounding], [number])  # rule: constant-rounding
         case _ if len(numbers) < len(parts):
             pass
         case ir.Constant(value=number):
@@ -101,12 +102,13 @@ def constant_value(expr: ir.Expr, reporter: Reporter | None = None, body: ir.Blo
         case ir.Unary(op="-" | "+" | "~" as op):
             value = _computed(UNARY[op], numbers)
         case ir.Call(function=function) if function in _CALLS:
-            value = _computed(_CALLS[function], numbers)
+            value = _computed(_CALLS[function], numbers)  # rule: constant-call
+    # rule: natural-constant
     if value is None or _LOW <= value <= _HIGH or (_is_natural(expr, value) and _masks_64_bits(body)):
         return value
     if reporter is not None:
         what = "this constant" if isinstance(expr, ir.Constant) else "this"
-        reporter.error("P305", f"{what} does not fit 64 bits", expr.span, _HINT)
+        reporter.error("P305", f"{what} does not fit 64 bits", expr.span, _HINT)  # rule: constant-too-large
     return None
 
 

@@ -91,8 +91,8 @@ def synchronises(kernel: ir.Kernel) -> bool:
     """True for a kernel whose threads synchronise: by barriers, collectives, fences or atomics."""
     bodies = [each.body for each in (kernel, *kernel.functions)]
     calls = (expr for body in bodies for expr in all_expressions(body))
-    syncs = any(isinstance(stmt, ir.Sync) for body in bodies for stmt in statements(body))
-    return syncs or any(isinstance(expr, ir.Atomic) or is_collective(expr) for expr in calls)
+    syncs = any(isinstance(stmt, ir.Sync) for body in bodies for stmt in statements(body))  # rule: meeting-sync
+    return syncs or any(isinstance(expr, ir.Atomic) or is_collective(expr) for expr in calls)  # rule: meeting-atomic
 
 
 def is_block_cooperative(kernel: ir.Kernel) -> bool:
@@ -201,6 +201,7 @@ def _own_footprint(block: ir.Block, parts: Sequence[ir.Expr], base: Callable[[st
         reads=frozenset(part.id for part in parts if isinstance(part, ir.Name)),
         writes=frozenset(assigned_names(block)),
         loads=frozenset(base(part.array) for part in parts if isinstance(part, ir.Load | ir.Atomic)),
+        # rule: atomic-touches
         stores=frozenset(base(each.array) for each in (*inner, *parts) if isinstance(each, ir.Store | ir.Atomic)),
         reports=any(isinstance(stmt, ir.Print | ir.Assert) for stmt in inner),
         waits=any(isinstance(stmt, ir.Sync) for stmt in inner) or any(map(is_block_vote, parts)),

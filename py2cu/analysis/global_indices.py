@@ -45,14 +45,14 @@ class GlobalIndices:
 
     def resolve(self, expr: ir.Expr) -> ir.Expr:
         """The value of `expr`; locals are replaced by what they are assigned."""
-        while isinstance(expr, ir.Name) and expr.id in self.values:
+        while isinstance(expr, ir.Name) and expr.id in self.values:  # rule: guard-by-name
             expr = self.values[expr.id]
         return expr
 
     def _axis(self, thread: ir.Expr, start: ir.Expr) -> str | None:
         match self.resolve(thread), self.resolve(start):
             case ir.LaunchIndex(object="threadIdx", axis=axis), ir.Binary(op="*", left=left, right=right):
-                extents = (ir.LaunchIndex("blockDim", axis), *self.block[AXES.index(axis) :][:1])
+                extents = (ir.LaunchIndex("blockDim", axis), *self.block[AXES.index(axis) :][:1])  # rule: block-extent
                 factors = self.resolve(left), self.resolve(right)
                 for place, extent in (factors, reversed(factors)):
                     if place == ir.LaunchIndex("blockIdx", axis) and extent in extents:
@@ -69,9 +69,10 @@ def find_global_indices(kernel: ir.Kernel) -> GlobalIndices:
     for before, stmt in pairwise((None, *kernel.body)):
         if not isinstance(stmt, ir.Assign):
             continue
-        value = returned[stmt.value.function] if isinstance(stmt.value, ir.DeviceCall) else stmt.value
+        value = returned[stmt.value.function] if isinstance(stmt.value, ir.DeviceCall) else stmt.value  # rule: returned
         if assigned[stmt.name] == 1 and value and (value is stmt.value or not names_in(value)):
             values[stmt.name] = value
+        # rule: guard-augmented
         elif stmt.augmented and assigned[stmt.name] == 2 and isinstance(before, ir.Assign) and before.name == stmt.name:
             values[stmt.name] = substitute(stmt.value, {stmt.name: before.value})
     return GlobalIndices(values, kernel.block)

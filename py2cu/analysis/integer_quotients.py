@@ -26,14 +26,14 @@ def integer_quotient(expr: ir.Expr, ranges: Ranges) -> ir.Expr | None:
     if quotient is None:
         return None
     a, b = ir.unconverted(quotient.left), _divisor(quotient.right)
-    if not (a.type == b.type == ir.PY_INT and ranges.counts_elements(a, _MANY)):
+    if not (a.type == b.type == ir.PY_INT and ranges.counts_elements(a, _MANY)):  # rule: ceil-of-counts
         return None
     floored = ir.Binary("//", a, b, expr.span, ir.PY_INT)
     match expr, b:
         case ir.Call(function="math.floor"), _:
             return floored
-        case ir.Call(function="math.ceil"), ir.Constant(value=int(by)) if 0 < by <= INT_MAX:
-            up = ir.Binary("+", a, ir.Constant(by - 1, b.span, ir.PY_INT), a.span, ir.PY_INT)
+        case ir.Call(function="math.ceil"), ir.Constant(value=int(by)) if 0 < by <= INT_MAX:  # rule: ceil-in-int
+            up = ir.Binary("+", a, ir.Constant(by - 1, b.span, ir.PY_INT), a.span, ir.PY_INT)  # rule: ceil-by-constant
             return ir.Binary("//", up, b, expr.span, ir.PY_INT)
         case ir.Call(function="math.ceil"), _:
             return ir.Call("ceil_div", (a, b), expr.span, ir.PY_INT)

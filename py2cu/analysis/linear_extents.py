@@ -32,7 +32,7 @@ def _linear(extent: ir.DimExpr, name: str) -> tuple[ir.DimExpr, ir.DimExpr] | No
             a, b = _linear(left, name), _linear(right, name)
             return None if a is None or b is None else (_folded(op, a[0], b[0]), _folded(op, a[1], b[1]))
         case ir.Binary(op="*", left=left, right=right) if name not in names_in(left) or name not in names_in(right):
-            scale, inner = (right, left) if name in names_in(left) else (left, right)
+            scale, inner = (right, left) if name in names_in(left) else (left, right)  # rule: extent-scale
             parts = _linear(inner, name)
             return None if parts is None else (_folded("*", scale, parts[0]), _folded("*", scale, parts[1]))
         case _:

@@ -48,7 +48,7 @@ class NarrowRanges(Ranges):
             case _:
                 return False
         exact = self.before_wrap(expr)
-        return exact.low < dtype.low or exact.high > dtype.high
+        return exact.low < dtype.low or exact.high > dtype.high  # rule: narrow-wraps
 
     def _of(self, expr: ir.Expr) -> Interval:
         if isinstance(expr, ir.Binary) and narrow_dtype(expr) is not None:

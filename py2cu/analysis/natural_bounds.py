@@ -107,12 +107,12 @@ class NaturalBounds:
                     otherwise = dict(scope)
                     self._block(body, scope)
                     self._block(orelse, otherwise)
-                    scope |= _merged(scope, otherwise)
+                    scope |= _merged(scope, otherwise)  # rule: natural-after-branch
                 case ir.For():
                     (start,), (stop,), (step,) = sizes
                     counter: Size = Sign.NATURAL if is_natural(start) and is_natural(step) else Sign.SIGNED
                     if counter is Sign.NATURAL and isinstance(start, int) and isinstance(stop, int):
-                        counter = max(start, stop - 1)
+                        counter = max(start, stop - 1)  # rule: natural-block
                     self._loop(stmt, counter, scope)
                 case ir.While():
                     self._loop(stmt, 0, scope)
@@ -120,7 +120,7 @@ class NaturalBounds:
     def _assign(self, name: str, sizes: Sizes, scope: _Scope) -> None:
         scope[name] = sizes
         for assigned in self._assigned:
-            assigned[name] = _joined(sizes, assigned.get(name, ()))
+            assigned[name] = _joined(sizes, assigned.get(name, ()))  # rule: natural-assigned
 
     def _loop(self, loop: ir.For | ir.While, counter: Size, scope: _Scope) -> None:
         """Iterate to sizes that hold at the start of every iteration, and therefore after the loop."""
@@ -161,10 +161,10 @@ class NaturalBounds:
 
     def _size(self, expr: ir.Expr, scope: _Scope) -> Size:
         size = self._of(expr, scope)
-        if size is Sign.SIGNED and expr.type == ir.PY_INT and self._is_natural(expr):
+        if size is Sign.SIGNED and expr.type == ir.PY_INT and self._is_natural(expr):  # rule: natural-size-2
             size = Sign.NATURAL
         if self._is_final:
-            self._by_id[id(expr)] = _join(size, self._by_id.get(id(expr), 0))
+            self._by_id[id(expr)] = _join(size, self._by_id.get(id(expr), 0))  # rule: natural-size
         return size
 
     def _is_natural(self, expr: ir.Expr) -> bool:
@@ -208,7 +208,7 @@ class NaturalBounds:
                 row = ROWS[function]
                 if row.range is Bound.LEAST and all(map(is_natural, parts)):
                     return min(parts, key=_greatest)
-                if row.of_integers or row.range is Bound.MAGNITUDE:
+                if row.of_integers or row.range is Bound.MAGNITUDE:  # rule: natural-of
                     return functools.reduce(_join, parts)
                 if row.rule is Rule.BITS:
                     return 64
@@ -220,7 +220,7 @@ class NaturalBounds:
         sizes = tuple((Sign.SIGNED,) if isinstance(arg, ir.ArrayName) else self._sizes(arg, scope) for arg in call.args)
         if key in self._recursive:
             called = {f"{key}.{p.name}": size for p, size in zip(function.parameters, sizes, strict=True)}
-            self._recursion = _merged(self._recursion, {key: (), **called})
+            self._recursion = _merged(self._recursion, {key: (), **called})  # rule: natural-recursive
             return self._recursion[key]
         if (key, sizes, self._is_final) not in self._results:
             arguments = {p.name: size for p, size in zip(function.parameters, sizes, strict=True)}
@@ -235,7 +235,7 @@ def is_natural(size: Size) -> bool:
 
 def exceeds_int64(size: Size) -> bool:
     """True for an integer that an int64 may not hold."""
-    return size is Sign.MIXED or (isinstance(size, int) and size > INT64_MAX)
+    return size is Sign.MIXED or (isinstance(size, int) and size > INT64_MAX)  # rule: natural-exceeds-int64
 
 
 def _greatest(size: Size) -> int:
@@ -245,7 +245,7 @@ def _greatest(size: Size) -> int:
 
 def _unbounded(parts: Sequence[Size]) -> Size:
     """The size of a result that may be negative."""
-    return Sign.MIXED if any(map(exceeds_int64, parts)) else Sign.SIGNED
+    return Sign.MIXED if any(map(exceeds_int64, parts)) else Sign.SIGNED  # rule: natural-unbounded
 
 
 def _join(a: Size, b: Size) -> Size:
@@ -275,7 +275,7 @@ def _advanced(entry: _Scope, before: _Scope, after: _Scope, round_: int) -> _Sco
     """
     if round_ == 0 or round_ % _ROUNDS:
         return after
-    kept, unknown = (entry, Sign.NATURAL) if round_ == _ROUNDS else (after, Sign.MIXED)
+    kept, unknown = (entry, Sign.NATURAL) if round_ == _ROUNDS else (after, Sign.MIXED)  # rule: natural-advanced
     return {
         name: tuple(
             start if old == new else _join(start, unknown)
@@ -296,6 +296,7 @@ def _of_operation(op: str, a: Size, b: Size) -> Size:
     """The size of an operator's result on integers of these sizes."""
     naturals = [size for size in (a, b) if is_natural(size)]
     if op == "&" and naturals:
+        # rule: natural-of-operation-2
         return min((size for size in naturals if isinstance(size, int)), default=Sign.NATURAL)
     if op == "%" and is_natural(b):
         return max(b - 1, 0) if isinstance(b, int) else b
@@ -305,7 +306,7 @@ def _of_operation(op: str, a: Size, b: Size) -> Size:
         return _unbounded((a, b))
     most, other = map(_greatest, naturals)
     if op in ("|", "^"):
-        most = (1 << max(most.bit_length(), other.bit_length())) - 1
+        most = (1 << max(most.bit_length(), other.bit_length())) - 1  # rule: natural-bits
     elif op in ("+", "*") or (op == "<<" and other <= 64):
         most = OPERATORS[op].compute(most, other)
     else:
@@ -313,4 +314,4 @@ def _of_operation(op: str, a: Size, b: Size) -> Size:
     is_wide = any(map(exceeds_int64, naturals))
     if most <= UINT64_MAX and (is_wide or Sign.NATURAL not in naturals):
         return most
-    return Sign.MIXED if is_wide else Sign.NATURAL
+    return Sign.MIXED if is_wide else Sign.NATURAL  # rule: natural-of-operation

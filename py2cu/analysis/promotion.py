@@ -13,13 +13,13 @@ def join(a: ir.ScalarType, b: ir.ScalarType) -> ir.ScalarType | None:
     """The common type of two numbers: torch's promotion, Python numbers weak; None where there is none."""
     match a, b:
         case ir.ElementType(dtype=left), ir.ElementType(dtype=right):
-            common = promote(left, right)
+            common = promote(left, right)  # rule: promoted-pair
             return None if common is None else ir.ElementType(common)
         case (ir.ElementType(dtype=dtype), ir.PythonType(kind=kind)) | (
             ir.PythonType(kind=kind),
             ir.ElementType(dtype=dtype),
         ):
-            weak = promote_weak(dtype, kind)
+            weak = promote_weak(dtype, kind)  # rule: weak-type
             return None if weak is None else ir.ElementType(weak)
         case ir.PythonType(kind=left), ir.PythonType(kind=right):
             return ir.PythonType(max(left, right))

@@ -110,7 +110,7 @@ def _range_of_row(row: Builtin, expr: ir.Call, args: list[Interval]) -> Interval
 def _deciding(expr: ir.Call, args: list[Interval]) -> list[Interval]:
     """The arguments of `min` or `max` that bound the result from both sides: the first, and all that cannot be NaN."""
     others = zip(expr.args[1:], args[1:], strict=True)
-    return [args[0], *(known for arg, known in others if not _may_be_nan(arg))]
+    return [args[0], *(known for arg, known in others if not _may_be_nan(arg))]  # rule: extremum-nan
 
 
 def range_of_conversion(value: Interval, source: ir.Type, target: ir.Type) -> Interval:
@@ -124,7 +124,7 @@ def range_of_conversion(value: Interval, source: ir.Type, target: ir.Type) -> In
             return Interval(0 if value.low > -1 else -math.inf)
         if ir.kind_of(target) is Kind.FLOAT:
             return rounded(value, target)
-        if ir.kind_of(target) is Kind.BOOL:
+        if ir.kind_of(target) is Kind.BOOL:  # rule: range-of-truth
             return TRUTH
     return value
 
@@ -134,6 +134,7 @@ def range_of_constant(value: bool | int | float, type_: ir.Type) -> Interval:
     if not isinstance(type_, ir.ElementType) or type_.dtype.kind is not Kind.FLOAT:
         return constant(value)
     dtypes = (F16, BF16) if type_.dtype.variable else (type_.dtype,)
+    # rule: range-of-constant
     return constant(value) if all(represents(dtype, value) for dtype in dtypes) else rounded(constant(value), type_)
 
 
@@ -145,6 +146,7 @@ def rounded(exact: Interval, type_: ir.Type) -> Interval:
     step = F32 if dtype in (F32, F64) else BF16  # the coarsest step that a type variable admits
     below, above = (step.epsilon * (abs(bound) + 1) if bound else 0.0 for bound in (exact.low, exact.high))
     low, high = exact.low - below, exact.high + above
+    # rule: range-round
     return Interval(max(low, 0) if exact.low >= 0 else low, min(high, 0) if exact.high <= 0 else high)
 
 
@@ -194,4 +196,4 @@ def _power(base: float, exponent: float) -> float:
     """The power of a natural base; infinity if it exceeds 64 bits."""
     if base <= 1:
         return 1
-    return base**exponent if 0 <= exponent * math.log2(base) <= 64 else math.inf
+    return base**exponent if 0 <= exponent * math.log2(base) <= 64 else math.inf  # rule: power-bound

@@ -65,7 +65,7 @@ class Ranges:
                 self.names[parameter.name] = Interval(least, parameter.constexpr.most, {(parameter.name,): 1})
             elif parameter.type == ir.PY_INT and parameter.name not in self.names:
                 self.names[parameter.name] = Interval(bound={(parameter.name,): 1})
-            elif parameter.name not in self.names and not isinstance(parameter.type, ir.ArrayType):
+            elif parameter.name not in self.names and not isinstance(parameter.type, ir.ArrayType):  # rule: range-known
                 self.names[parameter.name] = range_of_type(parameter.type)
         self._base_ranges = dict(self.names)  # without the increments of counters in loops
         self._increments: dict[str, Interval] = {}
@@ -128,7 +128,7 @@ class Ranges:
                 and known.union(values) != known
                 and stmt.value.type == ir.PY_INT
                 and any(each is stmt for each in statements(body))
-                and [*assigned_names(body)].count(stmt.name) == 1
+                and [*assigned_names(body)].count(stmt.name) == 1  # rule: range-assigned-once
             ):
                 self.names[stmt.name] = self._narrow_by_test(test, stmt.name, known)
                 values = self.of(stmt.value)
@@ -205,7 +205,7 @@ class Ranges:
             return Interval(start.low, high, bound)
         low, high = min(start.low, stop.low + 1), max(start.high, stop.high)
         is_far = low + step.low < -FAR or high + max(step.high, 0) > FAR  # the final value in C
-        return Interval(low, math.inf if is_far else high, bound)
+        return Interval(low, math.inf if is_far else high, bound)  # rule: range-of-loop
 
     def of(self, expr: ir.Expr) -> Interval:
         """The range of `expr`."""
@@ -223,6 +223,7 @@ class Ranges:
             return limit  # it wraps
         low = values.low if values.low > -_ENDLESS else -math.inf
         high = values.high if values.high < _ENDLESS else math.inf
+        # rule: range-cut
         return values if (low, high) == (values.low, values.high) else Interval(low, high, values.bound)
 
     def before_wrap(self, expr: ir.Expr) -> Interval:
@@ -305,14 +306,14 @@ def _with_loops(
         around = (*loops, stmt) if isinstance(stmt, ir.For | ir.While) else loops
         for inner in blocks(stmt):
             is_else = isinstance(stmt, ir.For | ir.While) and inner is stmt.orelse
-            yield from _with_loops(inner, loops if is_else else around)
+            yield from _with_loops(inner, loops if is_else else around)  # rule: range-in-else
 
 
 def _narrow(known: Interval, op: str, other: Interval) -> Interval:
     """The integers of `known` that may be in the relation `op` to a value of `other`."""
     match op:
         case "<" | "<=":
-            bound = other.bound if known.is_natural and other.bound is not None else known.bound
+            bound = other.bound if known.is_natural and other.bound is not None else known.bound  # rule: range-narrowed
             return Interval(known.low, other.high - (op == "<"), bound)
         case ">" | ">=":
             return Interval(max(known.low, other.low + (op == ">")), known.high, known.bound)

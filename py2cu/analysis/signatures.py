@@ -58,7 +58,7 @@ def _signature(kernel: ir.Kernel) -> Signature:
         predicated=kernel.predicated,
         bounds=_python_bounds(kernel) if kernel.all_integers_bounded else None,
         vector_widths=tuple(sorted(kernel.vector_widths.items())),
-        aligned=arrays_of_row_pointers(kernel),
+        aligned=arrays_of_row_pointers(kernel),  # rule: row-in-signature
         asserts=bool(assertions(kernel)),
         tuples=kernel.tuples,
     )

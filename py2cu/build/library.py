@@ -167,7 +167,7 @@ def _plan(artifacts: Artifacts, fma: bool) -> _BuildPlan:
     if artifacts.target is TargetName.CUDA:
         machine = toolchain.gencode_flags(toolchain.gpu_architectures())
         cxx = (standard, *_COMMON_FLAGS, "-DUSE_CUDA")  # for the binding alone
-        nvcc = (standard, *_NVCC_FLAGS, *machine, *(() if fma else ("--fmad=false",)))
+        nvcc = (standard, *_NVCC_FLAGS, *machine, *(() if fma else ("--fmad=false",)))  # rule: no-contraction
     else:
         machine = (toolchain.cpu_identity(),)
         cxx, nvcc = (standard, *_COMMON_FLAGS, *cpu_flags()), ()

@@ -90,7 +90,7 @@ def _one(text: str, *names: str) -> Formula:
 
 def _steps(text: str, *names: str, parameters: tuple[str, ...] = ("a",), **options: str) -> Formula:
     """A formula of several steps."""
-    return Formula(names, parameters, text, in_float32=True, options=options)
+    return Formula(names, parameters, text, in_float32=True, options=options)  # rule: float32-formula
 
 
 def _activation(name: str, parameters: str, text: str, *others: str, in_float32: bool = False) -> Formula:
@@ -120,7 +120,7 @@ _ACTIVATIONS: Final = (
     ),
     _activation("logsigmoid", "a", "minimum(a, 0) - math.log1p(math.exp(-math.fabs(a)))", in_float32=True),
     _activation("relu6", "a", "minimum(maximum(a, 0), 6)"),
-    _activation("elu", "a", "a if a >= 0 else math.expm1(a)", in_float32=True),
+    _activation("elu", "a", "a if a >= 0 else math.expm1(a)", in_float32=True),  # rule: zero-of-elu
     _activation("elu", "a, alpha", "a if a >= 0 else alpha * math.expm1(a)", in_float32=True),
     _activation("leaky_relu", "a", "a if a > 0 else 0.01 * a", in_float32=True),
     _activation("leaky_relu", "a, negative_slope", "a if a > 0 else negative_slope * a", in_float32=True),
@@ -225,6 +225,7 @@ ROWS: Final = (
         parameters=("a", "b", "weight"),
     ),
     _steps("math.log(a / (1 - a))", "torch.logit", "torch.special.logit"),
+    # rule: zero-of-xlogy
     _steps("0 if a == 0 and b == b else a * math.log(b)", "torch.xlogy", "torch.special.xlogy", parameters=("a", "b")),
     _steps("0 if a == 0 and b == b else a * math.log1p(b)", "torch.special.xlog1py", parameters=("a", "b")),
     *_ACTIVATIONS,

@@ -39,7 +39,7 @@ def _names(name: str) -> tuple[str, ...]:
 
 def _row(name: str, c: str | None = None, arity: int = 1, **fields: Any) -> Builtin:
     c = c or name
-    return Builtin(_names(name), Rule.FLOAT, (arity, arity), {"float": f"{c}f", "double": c}, **fields)
+    return Builtin(_names(name), Rule.FLOAT, (arity, arity), {"float": f"{c}f", "double": c}, **fields)  # rule: float32
 
 
 def _analytic(name: str, **fields: Any) -> tuple[Builtin, ...]:
@@ -155,7 +155,7 @@ ROWS: Final = (
     Builtin(("part.fraction",), Rule.FLOAT, helper="fraction", reference="typed.fraction(a)"),
     Builtin(("part.whole",), Rule.FLOAT, (1, 1), {"float": "truncf", "double": "trunc"}, reference="typed.whole(a)"),
     Builtin(("part.mantissa",), Rule.FLOAT, helper="mantissa", reference="typed.mantissa(a)"),
-    Builtin(
+    Builtin(  # rule: exponent-range
         ("part.exponent",), Rule.INTEGRAL, helper="exponent", reference="typed.exponent(a)", range=(-1073.0, 1024.0)
     ),
     Builtin((ARGUMENT,), Rule.ARGUMENT, (2, 3)),

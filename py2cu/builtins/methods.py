@@ -28,7 +28,7 @@ def function_behind(method: str) -> str | None:
     qualified = _LIBRARY + method
     row = lookup(qualified)
     is_function = row.rule is not Rule.CAST if row is not None else bool(formulas.ways_to_call(qualified))
-    return qualified if is_function and method not in _NO_METHODS else None
+    return qualified if is_function and method not in _NO_METHODS else None  # rule: method-none
 
 
 def way_to_call(function: str, element: str) -> str:

@@ -35,5 +35,5 @@ ROWS: Final = (
         (1, 1),
         {C64.c: "conj", C128.c: "conj"},
     ),
-    Builtin(("builtins.round",), Rule.INTEGRAL, (1, 2), {"float": "rintf", "double": "rint"}),
+    Builtin(("builtins.round",), Rule.INTEGRAL, (1, 2), {"float": "rintf", "double": "rint"}),  # rule: round-half-even
 )

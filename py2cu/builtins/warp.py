@@ -28,6 +28,7 @@ def shfl_up_sync(mask: int, value: Any, delta: int, width: int = WARP_SIZE) -> A
     """The `value` of the lane `delta` below; the lowest lanes get their own `value`."""
 
 
+# rule: shuffle-lane
 @builtin(Rule.SHUFFLE, effects=_WAITS, reference="lane + at if lane + at <= (lane | width - 1) else lane")
 def shfl_down_sync(mask: int, value: Any, delta: int, width: int = WARP_SIZE) -> Any:
     """The `value` of the lane `delta` above; the highest lanes get their own `value`."""

@@ -92,14 +92,14 @@ def _ordered(signature: Signature, tensors: Tensors) -> list[Parameter]:
 def _check_storage(parameter: Parameter, tensor: torch.Tensor) -> None:
     """Refuse a tensor without dense storage, and one that must be written and cannot be written in place."""
     name = parameter.name
-    if tensor.is_nested or tensor.layout is not torch.strided:
+    if tensor.is_nested or tensor.layout is not torch.strided:  # rule: tensor-layout
         layout = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
         raise _Misfit(f"`{name}` must be a dense tensor, got a {layout} one; pass `{name}.to_dense()`")
     if tensor.is_quantized:
         raise _Misfit(f"`{name}` must not be quantized; pass `{name}.dequantize()`")
     if parameter.role is Role.INPUT:
         return
-    if tensor.is_conj() or tensor.is_neg():
+    if tensor.is_conj() or tensor.is_neg():  # rule: tensor-conjugate
         raise _Misfit(f"`{name}` is written, and is a conjugate or negative view; pass a tensor of its own")
     if needs_grad(tensor):
         raise _Misfit(leaf_message(name))
@@ -187,7 +187,7 @@ def _check_number(parameter: Parameter, value: Any) -> None:
             is_fit = I64.holds(int(value)) and dtype.holds(int(value))
             limit = dtype.c if I64.holds(int(value)) else I64.c
         case PythonType(kind=Kind.INT):
-            is_fit, limit = I64.holds(int(value)), I64.c
+            is_fit, limit = I64.holds(int(value)), I64.c  # rule: number-fits
         case ElementType(dtype=DType(kind=Kind.FLOAT | Kind.COMPLEX)) | PythonType(kind=Kind.FLOAT | Kind.COMPLEX):
             is_fit, limit = _is_double(value), "double"
         case _:
@@ -255,7 +255,7 @@ def _check_leading(signature: Signature, name: str, tensors: Tensors) -> None:
         return
     leading, _ = type_.split(tensors[name].shape)
     expected, _ = signature.array_type(source).split(tensors[source].shape)
-    if leading != expected:
+    if leading != expected:  # rule: leading-agrees
         what = f"the dimensions `{type_.leading}` of `{name}` are {[*leading]}, but those of `{source}` are"
         raise _Misfit(f"{what} {[*expected]}")
 
@@ -287,7 +287,7 @@ def _check_memory(signature: Signature, tensors: Tensors, on_grid: bool) -> None
     """
     ordered = _ordered(signature, tensors)
     for name in (p.name for p in ordered if p.role is not Role.INPUT):
-        if overlaps_itself(tensors[name]):
+        if overlaps_itself(tensors[name]):  # rule: strides-overlap
             raise _Misfit(f"`{name}` is written, and its elements overlap in memory; pass a tensor of its own")
     widths = dict(signature.vector_widths)
     for name in (p.name for p in ordered if p.name in signature.aligned):
@@ -295,7 +295,7 @@ def _check_memory(signature: Signature, tensors: Tensors, on_grid: bool) -> None
         if tensors[name].data_ptr() % size:
             raise _Misfit(f"`{name}` must begin at a multiple of {size} bytes; pass `{name}.clone()`")
     inputs = [p for p in ordered if p.role is not Role.OUTPUT]
-    in_place = () if on_grid else signature.in_place
+    in_place = () if on_grid else signature.in_place  # rule: in-place-on-grid
     _check_overlaps(inputs, inputs, tensors, in_place)
     _check_overlaps([p for p in ordered if p.role is Role.OUTPUT], ordered, tensors, in_place)
 
@@ -307,5 +307,5 @@ def _check_overlaps(
     for written in (p.name for p in arrays if p.role is not Role.INPUT):
         for other in (p.name for p in others if p.name != written):
             a, b = tensors[written], tensors[other]
-            if overlap(a, b) and not ((written, other) in in_place and are_same(a, b)):
+            if overlap(a, b) and not ((written, other) in in_place and are_same(a, b)):  # rule: memory-overlaps
                 raise _Misfit(f"`{written}` is written and overlaps `{other}` in memory")

@@ -156,7 +156,7 @@ class _Batch(NamedTuple):
             first = extents[0]
             if first is not None and all(each == first for each in extents):
                 extent = math.prod(first)
-                if self._fits_grid(dim, extent * self.size):
+                if self._fits_grid(dim, extent * self.size):  # rule: vmap-grid
                     return _Merged(extent, places)
         return None
 
@@ -182,7 +182,7 @@ class _Batch(NamedTuple):
                     updated.append((place, separate, values[key]))
         results = _as_tuple(self.op(**values))
         for place, separate, copy in updated:
-            separate.copy_(place.split(copy, self.size, merged.extent))
+            separate.copy_(place.split(copy, self.size, merged.extent))  # rule: vmap-separate
         places = [merged.places[p.name] for p in self.signature.outputs][: len(results)]
         return [
             (place.split(result, self.size, merged.extent), place.batch_axis(result.ndim - place.is_leading))
@@ -205,14 +205,14 @@ class _Batch(NamedTuple):
         results = _as_tuple(self.op(**values))
         for key in written:
             if self._is_recorded or not slices[key].is_contiguous():
-                slices[key].copy_(values[key])
+                slices[key].copy_(values[key])  # rule: vmap-written
         return results
 
     @property
     def _is_recorded(self) -> bool:
         """Whether autograd records the calls: then they update copies, since views may not be among several results."""
         tensors = (each.value for each in self.arguments.values() if isinstance(each.value, torch.Tensor))
-        return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+        return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)  # rule: vmap-recorded
 
 
 def _contiguous(value: Any) -> Any:

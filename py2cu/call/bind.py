@@ -60,12 +60,12 @@ class ArgumentBinder:
 
     def __init__(self, signature: Signature) -> None:
         self.signature = signature
-        positional = [p for p in signature.parameters if not p.by_keyword]
+        positional = [p for p in signature.parameters if not p.by_keyword]  # rule: default-by-keyword
         not_derived = tuple(p for p in positional if not signature.is_derived(p))
         self._inputs = _among(positional, signature.inputs)
         self._all: Reading = tuple(positional)
         self._required = _among(positional, signature.required)
-        self._readings = (self._inputs, self._required, self._all, not_derived)
+        self._readings = (self._inputs, self._required, self._all, not_derived)  # rule: output-readings
         has_tuples = any(isinstance(p, TupleParameter) for p in signature.parameters)
         # The binder of calls that pass tuples.
         self.of_tuples = ArgumentBinder(signature.with_tuples()) if signature.tuples and not has_tuples else self
@@ -94,7 +94,7 @@ class ArgumentBinder:
         """
         if self.may_pass_tuples(args, kwargs):
             args, kwargs = (), self.flatten(args, kwargs, in_order=True)
-        return self._bound((self._all,), args, kwargs)
+        return self._bound((self._all,), args, kwargs)  # rule: default-binder
 
     def may_pass_tuples(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
         """Whether some of these arguments may be tuples; false for calls that `flatten` has changed."""
@@ -107,7 +107,7 @@ class ArgumentBinder:
         Raises:
             TypeError: as `bind`, or as `bind_in_order`.
         """
-        key = in_order, *map(type, args), *kwargs, *map(type, kwargs.values())
+        key = in_order, *map(type, args), *kwargs, *map(type, kwargs.values())  # rule: tuple-by-types
         if (names := self._positional.get(key)) is None:
             types = {name: type(value) for name, value in kwargs.items()}
             names = self._positional[key] = self.of_tuples.positional([*map(type, args)], types, in_order=in_order)
@@ -231,7 +231,7 @@ class ArgumentBinder:
                 complete[name] = self._number(name, complete[name])
             is_symbol = isinstance(complete.get(name), torch.SymInt)
             if name in complete and not parameter.is_array and _kind(parameter) is Kind.INT and not is_symbol:
-                complete[name] = int(complete[name])  # NumPy's integers become Python's
+                complete[name] = int(complete[name])  # NumPy's integers become Python's  # rule: number-of-numpy
         return complete
 
     def source(self, name: str, values: Container[str]) -> Dim | None:
@@ -244,7 +244,7 @@ class ArgumentBinder:
         derived = (dim for dim in dims if dim.name == parameter.name and dim.array in values)
         dim = next(derived, None) or self.source(parameter.name, values)
         if dim is None:
-            return parameter.default.value if parameter.default is not None else None
+            return parameter.default.value if parameter.default is not None else None  # rule: default-omitted
         return dim.measure(self.signature.array_type(str(dim.array)), values[str(dim.array)].shape, values)
 
     def _number(self, name: str, value: Any) -> Any:
@@ -288,7 +288,7 @@ def _type_name(kind: type) -> str:
 
 def _kinds_of(parameter: Parameter) -> tuple[type, ...]:
     if isinstance(parameter, TupleParameter):
-        return (tuple, list)
+        return (tuple, list)  # rule: tuple-or-list
     return (torch.Tensor,) if parameter.is_array else (numbers.Number, *_SYMBOLS, torch.SymBool)
 
 

@@ -110,7 +110,7 @@ class OperatorSource:
         """The op; it lives until another one replaces it here."""
         calls = [each._prepare() for each in self._backwards]
         operators = tuple(call.operator for call in calls)
-        if self._operator is None or operators != self._operators:
+        if self._operator is None or operators != self._operators:  # rule: operator-renewed
             self._operator, self._operators = operator_of(self._native, calls), operators
         return self._operator
 
@@ -191,7 +191,7 @@ class _Overload:
     def fake(self, *args: Any, **kwargs: Any) -> Any:
         """The outputs without their elements; checks all arguments but their memory."""
         values, _ = self.read(args, kwargs)
-        check_traced_arguments(self.signature, values)
+        check_traced_arguments(self.signature, values)  # rule: traced-arguments
         missing = [p.name for p in self.signature.outputs if p.name not in values]
         complete = allocate_outputs(self.signature, values)
         outputs = tuple(complete[name] for name in missing)
@@ -219,19 +219,19 @@ class _Overload:
                 return self.op().redispatch(keyset & keyset_below, *args, **kwargs)
 
         values, launch = self.read(args, kwargs)
-        if forward_ad._current_level >= 0:
+        if forward_ad._current_level >= 0:  # rule: gradient-forward
             self._refuse_tangents(values)
         requires_grad = any(isinstance(value, torch.Tensor) and value.requires_grad for value in values.values())
         if not (requires_grad and torch.is_grad_enabled()):
             return run(torch._C._after_autograd_keyset)
         if self.is_launch:
-            check_launch_gradients(self.signature, values)
+            check_launch_gradients(self.signature, values)  # rule: autograd-launch
         written = self._written_arrays(values, launch)
         for name, tensor in written.items():
             if needs_grad(tensor):
                 raise RuntimeError(f"{self.signature.name}: {leaf_message(name)}")
         require_writable(self.signature.name, written)
-        check_recorded(self.signature, values)
+        check_recorded(self.signature, values)  # rule: in-place-recorded
         # `mark_dirty` bumps the versions.
         return self._definition().gradients.record(
             lambda: run(torch._C._after_ADInplaceOrView_keyset), values, [*written]

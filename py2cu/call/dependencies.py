@@ -43,9 +43,9 @@ def _unchanged_test(function: FunctionType) -> Callable[[], bool]:
     code, defaults, by_keyword = function.__code__, function.__defaults__, function.__kwdefaults__
 
     def unchanged() -> bool:
-        return (
+        return (  # rule: redefined-code
             function.__code__ is code
-            and function.__defaults__ is defaults
+            and function.__defaults__ is defaults  # rule: redefined-defaults
             and function.__kwdefaults__ is by_keyword
         )  # fmt: skip
 
@@ -63,13 +63,13 @@ def _unchanged_test_of_all(
 
     def unchanged() -> bool:
         for get, names, values in lookups:
-            if not all(map(is_, map(get, names), values)):
+            if not all(map(is_, map(get, names), values)):  # rule: redefined-name
                 return False
         for test in tests:
             if not test():
                 return False
-        if lists and not all(repr(each) == text for each, text in lists):
+        if lists and not all(repr(each) == text for each, text in lists):  # rule: list-unchanged
             return False
-        return all(contents(cell) is value for cell, value in cells) if cells else True
+        return all(contents(cell) is value for cell, value in cells) if cells else True  # rule: redefined-cell
 
     return unchanged

@@ -69,6 +69,7 @@ class Gradients:
         if torch._C._are_functorch_transforms_active():
             # The dispatcher calls the op once for each transform, and each of these calls has a graph of its own.
             with enable_single_level_autograd_function():
+                # rule: gradient-level
                 outputs = self._function_of_level.apply(_with_gradients(run), values, written, *arguments)
         else:
             outputs = self._function.apply(run, values, written, *arguments)
@@ -187,7 +188,7 @@ def _is_asked_for(node: Any) -> bool:
     """Whether the running backward pass executes this node of the graph. A constant has no node: None."""
     try:
         return node is not None and torch._C._will_engine_execute_node(node)
-    except RuntimeError:  # a leaf that `torch.autograd.grad` was called for
+    except RuntimeError:  # a leaf that `torch.autograd.grad` was called for  # rule: gradient-of-leaf
         return True
 
 
@@ -214,8 +215,9 @@ class _Backward:
             gradient = incoming[output]
             if name in results:
                 plain = gradient.resolve_conj().resolve_neg()
-                arguments[name] = plain.clone(memory_format=torch.contiguous_format)
+                arguments[name] = plain.clone(memory_format=torch.contiguous_format)  # rule: gradient-copied
             else:
+                # rule: gradient-strides
                 arguments[name] = gradient if name in self.call.signature.strided else gradient.contiguous()
         for name in self.form.accumulated:
             if results[name] not in shapes:

@@ -39,7 +39,7 @@ def overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 def are_same(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether two tensors of one shape and dtype have the same elements."""
-    return a.data_ptr() == b.data_ptr() and _axes(a) == _axes(b)
+    return a.data_ptr() == b.data_ptr() and _axes(a) == _axes(b)  # rule: in-place-same
 
 
 def _axes(tensor: torch.Tensor) -> Axes:

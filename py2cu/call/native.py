@@ -70,7 +70,7 @@ class Native:
 
     def _adapted(self, op: Any, parameters: Sequence[Parameter]) -> Callable[..., Any]:
         positional = take_positional(op, parameters)
-        return raise_assertions(positional) if self.signature.asserts else positional
+        return raise_assertions(positional) if self.signature.asserts else positional  # rule: assert-raised
 
     def _packet(self, device: str) -> Any:
         if device not in self._packets:

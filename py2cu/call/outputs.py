@@ -37,7 +37,7 @@ def allocate_outputs(signature: Signature, values: Mapping[str, Any]) -> dict[st
         shape = [evaluate(dim, dims) for dim in parameter.type.dims]
         if (source := signature.leading_source(parameter.type)) is not None:
             leading, _ = signature.array_type(source).split(values[source].shape)
-            shape[:1] = leading
+            shape[:1] = leading  # rule: leading-shape
         array = torch.empty(shape, dtype=getattr(torch, parameter.type.dtype.name), device=device)
         complete[parameter.name] = array.fill_(inits[parameter.name]) if parameter.name in inits else array
     return complete

@@ -56,7 +56,7 @@ class CallPlan:
     def gather(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """The arguments of the op, for a call that does not pass all of them in order."""
         named = {**self.defaults, **kwargs} if self.defaults else kwargs
-        if self.measured:
+        if self.measured:  # rule: extent-measured
             named = {**named, **self.measure(args, kwargs)}
         if self.trailing is not None:
             return (*args, *map(named.get, self.trailing))
@@ -103,6 +103,7 @@ class KernelCall:
             TypeError, RuntimeError: an argument that the kernel does not accept.
         """
         # `argument_types`, inlined: calling it takes as long as its work.
+        # rule: plan-by-types
         key = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
         plan = self._launch_plans.get(key) if launch else self._plans.get(key)
         if plan is not None:
@@ -111,7 +112,7 @@ class KernelCall:
             if (
                 op is not None
                 and is_plain(values)
-                and (plan.pick_written is None or increment_versions(plan.pick_written(values)))
+                and (plan.pick_written is None or increment_versions(plan.pick_written(values)))  # rule: version-counts
             ):
                 try:
                     result = op(*values, *launch) if launch else op(*values)
@@ -145,7 +146,7 @@ class KernelCall:
             values = allocate_outputs(self.signature, values)
         written = {p.name: values[p.name] for p in self.signature.written if p.name in values}
         require_writable(self.signature.name, written)
-        increment_versions(written.values())
+        increment_versions(written.values())  # rule: version-written
         result = self.native.run(device, values, launch)
         return result if allocates or launch else self.result(values)
 

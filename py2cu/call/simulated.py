@@ -45,7 +45,7 @@ class Simulator:
 
     def __getitem__(self, launch: tuple[Extent, Extent]) -> Callable[..., Any]:
         grid, block = launch_shape(launch, self._function.__name__)
-        return lambda *args, **kwargs: self._run(args, kwargs, tuple(grid), tuple(block))
+        return lambda *args, **kwargs: self._run(args, kwargs, tuple(grid), tuple(block))  # rule: launch-mirrored
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Extent | None, block: Extent | None) -> Any:
         from py2cu.call.argument_checks import check_launch_gradients
@@ -59,13 +59,13 @@ class Simulator:
         options = {name: kwargs.pop(name) for name in names}
         bind = call.binder.bind if grid is None else call.binder.bind_in_order
         bound = bind(args, kwargs).values
-        call.binder.accept(bound, on_grid=grid is not None)
+        call.binder.accept(bound, on_grid=grid is not None)  # rule: plan-accepts
         require_writable(
             call.signature.name, {p.name: bound[p.name] for p in call.signature.written if p.name in bound}
         )
         if grid is not None:
             check_launch_gradients(call.signature, bound)
-        values = allocate_outputs(call.signature, bound)
+        values = allocate_outputs(call.signature, bound)  # rule: output-made
         signature = call.signature.instance(values)
         # Rounding that a translation may do differently is no finding here: `contracts` stays off.
         report = simulate(self._function, signature, values, grid=grid, block=block, contracts=False, **options)

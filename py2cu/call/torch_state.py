@@ -28,9 +28,9 @@ def is_plain(values: Iterable[Any]) -> bool:
     """Whether nothing but the compiled code has to see a call with these arguments."""
     if forward_ad._current_level >= 0:
         return False  # a tensor may have a tangent
-    if _dispatch_modes() or _function_modes() or _transforms() is not None or _tracer() is not None:
+    if _dispatch_modes() or _function_modes() or _transforms() is not None or _tracer() is not None:  # rule: plain-call
         return False
-    return not (_any_requires_grad(*values) and is_grad_enabled())
+    return not (_any_requires_grad(*values) and is_grad_enabled())  # rule: plan-plain
 
 
 def are_plain_types(types: Iterable[object]) -> bool:
@@ -54,6 +54,6 @@ def require_writable(kernel: str, written: Mapping[str, torch.Tensor]) -> None:
         RuntimeError: `written` has one; the message names the kernel and the argument.
     """
     for name, tensor in written.items():
-        if tensor.is_inference() and not is_inference_mode_enabled():
+        if tensor.is_inference() and not is_inference_mode_enabled():  # rule: inference-tensor
             what = f"{kernel}: `{name}` is written, and is an inference tensor outside of inference mode"
             raise RuntimeError(f"{what}; pass `{name}.clone()`, or call it under `torch.inference_mode()`")

@@ -123,6 +123,6 @@ def _call(kernel: Traced, args: tuple[Any, ...], kwargs: dict[str, Any], launch:
 def _identities(kernel: Traced) -> list[str]:
     """Those of the kernel, of its backwards, and of theirs."""
     identities = [kernel.identity]
-    for backward in kernel.backwards:
+    for backward in kernel.backwards:  # rule: gradient-identity
         identities += _identities(backward)
     return identities

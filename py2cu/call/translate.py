@@ -63,7 +63,7 @@ class Translator:
                 self._source, line, name, self._options, self._live, values, self._defaults
             )
             put_translation(key, translation)
-        if not self._has_warned:
+        if not self._has_warned:  # rule: narrow-warned
             self._has_warned = True
             _show_warnings(translation)
         return translation
@@ -105,13 +105,13 @@ def _require_texts(function: FunctionType, source: SourceFile) -> None:
     if not source.text:
         message = f"the source of `{function.__name__}` is not available"
         _refuse(function, source, message, "write the kernel in a file or a notebook cell")
-    if hasattr(function, "__wrapped__"):
+    if hasattr(function, "__wrapped__"):  # rule: text-wrapped
         message = f"a decorator below `@kernel` replaces `{function.__name__}` with another function"
         hint = "remove it; below `@kernel`, a decorator must return the function itself"
         _refuse(function, source, message, hint, code="P107")
     for each in reachable_functions(function):
         text = source_file(each)
-        if text.text and not is_text_of(text, each):
+        if text.text and not is_text_of(text, each):  # rule: text-is-run
             forget(each)
             message = f"the text of `{each.__name__}` in `{text.name}` is not what Python runs"
             _refuse(function, source, message, "the file was edited after its import: reload it")
@@ -138,7 +138,7 @@ def _fingerprint(file: SourceFile, function: FunctionType, options: KernelOption
         text = source_file(each)
         texts[text.text] = None
         place = each.__code__.co_firstlineno, each.__name__
-        parts += [text.name, *place, repr(defaults_of(each)), _constants(each)]
+        parts += [text.name, *place, repr(defaults_of(each)), _constants(each)]  # rule: default-renewed
         parts += [[functions[other] for other in callees(each)]]
     return hashlib.sha256("\0".join(map(str, [*parts, *texts])).encode()).hexdigest()
 
@@ -151,5 +151,5 @@ def _numbers_in_options(function: FunctionType, options: KernelOptions) -> dict[
 
 
 def _constants(function: FunctionType) -> str:
-    values = {**qualified_names(function), **constants(function)}
+    values = {**qualified_names(function), **constants(function)}  # rule: name-of-constant
     return repr(sorted((name, repr(value)) for name, value in values.items()))

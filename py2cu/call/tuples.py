@@ -24,7 +24,7 @@ def flatten(usage: str, tuples: Tuples, values: Mapping[str, Any]) -> dict[str, 
     for name, names in tuples:
         if name in numbers:
             items = numbers.pop(name)
-            if len(items) != len(names):
+            if len(items) != len(names):  # rule: tuple-length
                 raise TypeError(f"{usage} takes {tuple_of(len(names))} as `{name}`, got one of {len(items)}")
             numbers.update(zip(names, items, strict=True))
     return numbers

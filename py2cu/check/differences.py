@@ -21,7 +21,7 @@ from py2cu.dtypes import F64, DType, Kind
 from py2cu.simulator import Write
 from py2cu.simulator.values.integer_elements import truncation
 
-SLACK_ULPS: Final = 8  # rounding of Python floats and conversions that the tracked error leaves out
+SLACK_ULPS: Final = 8  # rounding of Python floats and conversions that the tracked error leaves out  # rule: slack-ulps
 
 
 class Fault(enum.StrEnum):
@@ -61,7 +61,7 @@ class Snapshot:
 
 def tolerance(dtype: DType, value: float, error: float = 0.0, slack: int = SLACK_ULPS) -> float:
     """How far an acceptable result may lie from `value`: the tracked error, plus `slack` ulps and subnormal steps."""
-    return error + slack * (dtype.epsilon * abs(value) + _smallest(dtype))
+    return error + slack * (dtype.epsilon * abs(value) + _smallest(dtype))  # rule: float32-tolerance
 
 
 @cache

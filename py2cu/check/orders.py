@@ -53,6 +53,7 @@ def accept_other_orders(
     for arguments, other in others:
         races = (finding for finding in other.findings if finding.is_bug or finding.keeps_value)
         findings += [finding for finding in races if finding not in findings]
+        # rule: order-of-writes
         tainted |= other.tainted | {name for name in writes if writes[name].keys() != other.writes[name].keys()}
         for name, of_array in writes.items():
             here, there = expected[name], arguments[name]
@@ -64,6 +65,7 @@ def accept_other_orders(
             lines = {known[at].line for known in (of_array, other.writes[name]) for at in differing if at in known}
             for at in differing | {at for at, write in of_array.items() if write.line in lines}:
                 of_array[at] = (of_array.get(at) or other.writes[name][at])._replace(error=math.inf)
+    # rule: orders-written
     report = replace(simulated, writes=writes, findings=tuple(findings), tainted=frozenset(tainted - permuted_names))
     permuted = {name for name in changed if _is_permuted((name,), outcome, others, signature)}
     return Ordered(report, groups, frozenset(permuted))
@@ -85,6 +87,6 @@ def _is_permuted(group: Group, outcome: Outcome, others: Sequence[Outcome], sign
             assert isinstance(here, torch.Tensor) and isinstance(there, torch.Tensor)
             snapshot = Snapshot(signature.dtype(name), here, here, there)
             columns.append(Column(snapshot, report.writes[name], slack=0))
-        if unmatched(columns):
+        if unmatched(columns):  # rule: check-unmatched
             return False
     return True

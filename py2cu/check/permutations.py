@@ -158,7 +158,7 @@ def _place(start: int, columns: Sequence[Column], near: _Near, placed: dict[int,
                 continue
             reached_from[at] = row
             if at in owner:
-                rows.append(owner[at])
+                rows.append(owner[at])  # rule: check-owner
                 continue
             while True:
                 row, previous = reached_from[at], placed.get(reached_from[at])

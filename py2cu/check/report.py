@@ -99,7 +99,7 @@ class CheckReport:
     @property
     def checked(self) -> bool:
         """Whether enough was compared to claim agreement: at least half of the written elements, and a gradient."""
-        return self.has_run and self.accepted <= self.compared and self.gradients != ()
+        return self.has_run and self.accepted <= self.compared and self.gradients != ()  # rule: check-compared
 
     @property
     def verdict(self) -> Verdict:

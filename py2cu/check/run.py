@@ -132,7 +132,7 @@ class _Check:
                 done += 1
                 if self.comparison.differs:
                     return
-                if self.timeouts >= MAX_TIMEOUTS:
+                if self.timeouts >= MAX_TIMEOUTS:  # rule: check-timeouts
                     self.skipped[f"{total - done} more cases, since {MAX_TIMEOUTS} did not end"] = None
                     return
 
@@ -145,6 +145,7 @@ class _Check:
         assert budget is not None
         allowance = budget.allowance(self.pending)
         signature = self.kernel.signature.instance(case.arguments)
+        # rule: check-budget
         return scale_down(signature, case, lambda work: work <= most and budget.expected(work) <= allowance)
 
     def _run(self, case: Case) -> None:

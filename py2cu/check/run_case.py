@@ -88,11 +88,11 @@ class Comparison:
             assert isinstance(before, torch.Tensor)
             assert isinstance(after_python, torch.Tensor)
             snapshots[name] = Snapshot(signature.dtype(name), before, after_python, actual[name])
-        for group in permuted:
+        for group in permuted:  # rule: check-permuted
             self._compare_group(case, group, snapshots, simulated)
         for name, redzone in redzones.items():
             accepted = undetermined_elements(simulated.writes[name])
-            self.accepted += accepted
+            self.accepted += accepted  # rule: check-accepted
             self.compared += len(simulated.writes[name]) - accepted
             if not any(name in group for group in permuted):
                 self._compare_array(case, name, snapshots[name], simulated)

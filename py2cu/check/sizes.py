@@ -81,6 +81,7 @@ def choose_block(signature: Signature, known: dict[str, int], index: int) -> dic
 def _can_launch(signature: Signature, sizes: dict[str, int]) -> bool:
     """Whether these sizes make a block that the device and the kernel's launch bounds admit."""
     shape = tuple(evaluate(extent, sizes) for extent in signature.block)
+    # rule: bounds-of-check
     return is_launchable(shape) and math.prod(shape) <= min((MAX_THREADS, *signature.launch_bounds[:1]))
 
 

@@ -25,8 +25,8 @@ class _Translate(click.Command):
     """A command whose `--dump-ir` takes a value only after `=`: click would read `--dump-ir FILE` as one."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        end = args.index("--") if "--" in args else len(args)
-        options = [f"{arg}=" if arg == "--dump-ir" else arg for arg in args[:end]]
+        end = args.index("--") if "--" in args else len(args)  # rule: dump-ir-end
+        options = [f"{arg}=" if arg == "--dump-ir" else arg for arg in args[:end]]  # rule: dump-ir-value
         return super().parse_args(ctx, options + args[end:])
 
 

@@ -117,7 +117,7 @@ def _all_in(value: object, kinds: object) -> bool:
 
 def _are_bounds(bounds: tuple[object, ...]) -> bool:
     limits = zip(bounds, (MAX_THREADS, MAX_BLOCKS), strict=False)  # the second may be left out
-    return 1 <= len(bounds) <= 2 and all(type(n) is int and 1 <= n <= most for n, most in limits)
+    return 1 <= len(bounds) <= 2 and all(type(n) is int and 1 <= n <= most for n, most in limits)  # rule: bounds-as-int
 
 
 def _is_block(block: object) -> bool:

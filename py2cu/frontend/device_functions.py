@@ -62,7 +62,7 @@ class FunctionReader:
         """The device function that `node` names."""
         if isinstance(node, cst.Name) and node.value in self.environment.functions:
             function = self.environment.functions[node.value]
-            home = self.environment.homes.get(node.value)
+            home = self.environment.homes.get(node.value)  # rule: closure-home
             return self._local_function(function, home or self._around_live(node.value))
         if isinstance(node, cst.Name) and node.value not in self.environment.binders:
             name = self.around.function_name(node.value)
@@ -80,12 +80,12 @@ class FunctionReader:
 
     def _around_live(self, function: str) -> Environment:
         """The environment around a function of the file, with the live values that the function itself sees."""
-        live = self.environment.live.get(function)
+        live = self.environment.live.get(function)  # rule: name-around
         if not isinstance(live, FunctionType):
             return self.around
         visible = visible_objects(live)
         around = replace(self.around, live={**self.around.live, **visible}, _values={})
-        if others := redefined(around, visible, self.module.is_here):
+        if others := redefined(around, visible, self.module.is_here):  # rule: redefined-around
             around = around.copy()
             around.ask_live(others)
         return around
@@ -127,7 +127,7 @@ class FunctionReader:
                 self.span_of(call), "move the common code into a plain function, and call that",
             )  # fmt: skip
             return None
-        if environment.binders and not environment.is_plain(node):
+        if environment.binders and not environment.is_plain(node):  # rule: name-plain
             what = f"`{node.name.value}` may be replaced by its decorator, and py2cu does not run the file"
             self.reporter.error("P105", what, self.span_of(call), remove_decorators(node))
             return None
@@ -175,7 +175,7 @@ class FunctionReader:
     def _read(
         self, function: cst.FunctionDef, kinds: Sequence[ArgumentKind], captured: ClosureCapture, key: str
     ) -> ir.Kernel:
-        if function.asynchronous is not None:
+        if function.asynchronous is not None:  # rule: refused-async
             what = f"`{function.name.value}` is `async`: its call returns a coroutine, not a value"
             self.reporter.error("P103", what, self.span_of(function.name), "leave `async` out")
         tuples = self._tuples(function, kinds, captured)
@@ -265,10 +265,10 @@ class FunctionReader:
     def _around(self, captured: ClosureCapture, span: Span, used: set[str]) -> tuple[Parameter, ...]:
         """The captured arrays; extents keep the names that this function does not use itself."""
         keepable = {dim.id for array in captured.arrays.values() for dim in array.dims if isinstance(dim, ir.Name)}
-        keepable -= used
+        keepable -= used  # rule: closure-unused
         parameters = []
         for name, array in captured.arrays.items():
-            others = unnamed_dims(name, len(array.dims), span, used | keepable)
+            others = unnamed_dims(name, len(array.dims), span, used | keepable)  # rule: closure-extents
             pairs = zip(array.dims, others, strict=True)
             dims = tuple(dim if isinstance(dim, ir.Name) and dim.id in keepable else other for dim, other in pairs)
             parameters.append(Parameter(name, ir.ArrayType(array.dtype, dims), span=span))

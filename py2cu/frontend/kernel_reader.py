@@ -137,7 +137,7 @@ class _KernelReader:
         arrays = [p.name for p in parameters.arguments if isinstance(p.type, ir.ArrayType)]
         names = strided_arrays(options, arrays)
         for name in dict.fromkeys(names):
-            if name not in (*arrays, *parameters.broken):
+            if name not in (*arrays, *parameters.broken):  # rule: strides-refused
                 what = f"`strided` names `{name}`, which is no array of the kernel"
                 hint = did_you_mean(name, arrays, f"its arrays are {', '.join(arrays)}" if arrays else "it has none")
                 self.reporter.error("P403", what, self._decorator_span(), hint)
@@ -199,7 +199,7 @@ class _KernelReader:
                     "P403", f"no block can be launched{choice}", self._decorator_span(),
                     f"a block has at least one thread, at most {MAX_THREADS}, and 64 in z",
                 )  # fmt: skip
-            elif math.prod(shape) > most:
+            elif math.prod(shape) > most:  # rule: bounds-of-block
                 message = f"a block has {math.prod(shape)} threads{choice}, and `launch_bounds` allows {most}"
                 hint = "give a smaller `block`, or let `launch_bounds` allow for it"
                 self.reporter.error("P403", message, self._decorator_span(), hint)
@@ -262,7 +262,7 @@ class _KernelReader:
                 )
             span = self.module.span(node.name)
             shared = ir.ArrayDecl(name, type_, ir.Space.SHARED, like=like, span=span, is_parameter=True)
-            declarations.check_size(type_.dims, dtype, ir.Space.SHARED, node.name)
+            declarations.check_size(type_.dims, dtype, ir.Space.SHARED, node.name)  # rule: shared-checked
             declarations.declared[name] = declarations.placed(shared, node)
 
 

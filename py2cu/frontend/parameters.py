@@ -153,9 +153,10 @@ class ParameterReader:
         function = self.source.function
         types = [*(p.type for p in parameters.arguments), *(p.type for p in parameters.block)]
         extents = [dim for type_ in types if isinstance(type_, ir.ArrayType) for dim in type_.dims]
+        # rule: tuple-dims
         taken = {name for dim in (*extents, *(i.extent for i in parameters.indices)) for name in names_in(dim)}
-        taken |= {param.name.value for param in all_parameters(function)}
-        taken |= {node.value for node in nodes_in(function.body) if isinstance(node, cst.Name)}
+        taken |= {param.name.value for param in all_parameters(function)}  # rule: tuple-parameters
+        taken |= {node.value for node in nodes_in(function.body) if isinstance(node, cst.Name)}  # rule: tuple-names
         count = Counter(p.name for p in parameters.arguments)
         parameters.tuples = {name: number_names(name, count[name], taken) for name in parameters.tuples}
         left = {name: iter(numbers) for name, numbers in parameters.tuples.items()}

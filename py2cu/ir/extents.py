@@ -44,7 +44,7 @@ def _addends(extent: DimExpr, naturals: Set[str]) -> list[Counter[str]]:
             return [Counter([name])]
         case Binary(op="*", left=left, right=right):
             return lower_bounds((left, right), naturals)
-        case Binary(op="+", left=Name(id=left), right=Name(id=right)) if {left, right} <= naturals:
+        case Binary(op="+", left=Name(id=left), right=Name(id=right)) if {left, right} <= naturals:  # rule: addends
             return [Counter([left]), Counter([right])]
         case Binary(op="+" | "-", left=left, right=Constant()) | Binary(op="+", left=Constant(), right=left):
             return _addends(left, naturals)

@@ -124,7 +124,7 @@ class ArrayDecl:
         A header may not declare that name, and instances of a template would declare it with different types.
         """
         is_one_type = self.type.dtype.variable is None and not self.is_constructed
-        return self.is_dynamic and not self.base and is_one_type and not is_declared(self.name)
+        return self.is_dynamic and not self.base and is_one_type and not is_declared(self.name)  # rule: header-array
 
     @property
     def is_constructed(self) -> bool:
@@ -361,7 +361,7 @@ class Kernel:
         sources += [dim for p in self.parameters if isinstance(p.type, ArrayType) for dim in p.type.dims]
         sources += self.size or ()
         constexprs = self.constexprs.keys()
-        sources += (extent for extent in self.block if not constexprs >= set(names_in(extent)))
+        sources += (extent for extent in self.block if not constexprs >= set(names_in(extent)))  # rule: block-dims
         names = (name for source in sources for name in names_in(source))
         return tuple(dict.fromkeys((*names, *(stride.name for stride in self.strides))))
 

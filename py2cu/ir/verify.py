@@ -75,6 +75,7 @@ def _is_typed(function: ir.Kernel, _: ir.Kernel) -> Broken:
     """Every value has a type; a call that is a statement has none."""
     unused = {id(stmt.call) for stmt in statements(function.body) if isinstance(stmt, ir.ExprStmt)}
     for node in all_expressions(function.body):
+        # rule: verified-type
         if node.type is ir.UNKNOWN and id(node) not in unused and not isinstance(node, ir.ArrayName):
             yield f"{type(node).__name__} has no type", node.span
         if isinstance(node, ir.Extent):
@@ -92,7 +93,7 @@ def _knows_locals(function: ir.Kernel, kernel: ir.Kernel) -> Broken:
             yield f"`{stmt.name}` has no type", stmt.span
     for node in all_expressions(function.body):
         if isinstance(node, ir.Name) and node.id not in known:
-            yield f"nothing defines `{node.id}`", node.span
+            yield f"nothing defines `{node.id}`", node.span  # rule: verified-local
 
 
 def _is_lowered(function: ir.Kernel, _: ir.Kernel) -> Broken:
@@ -150,7 +151,7 @@ def _declared_in(block: ir.Block, around: frozenset[str]) -> Broken:
         declared = _declares(stmt)
         for name in declared:
             if name in visible:
-                yield f"`{name}` is declared twice", stmt.span
+                yield f"`{name}` is declared twice", stmt.span  # rule: verified-twice
         visible.update(declared)
         if isinstance(stmt, ir.Assign) and stmt.name not in visible:
             yield f"`{stmt.name}` has no declaration", stmt.span

@@ -47,7 +47,7 @@ def _launched_axes(kernel: ir.Kernel) -> set[str]:
     """The indices, or the axes, along which a call launches more than one thread."""
     rank = len(kernel.size or ())
     further = zip(AXES[rank:], kernel.block[rank:], strict=False)
-    wide = [axis for axis, extent in further if extent != ir.constant_extent(1)]
+    wide = [axis for axis, extent in further if extent != ir.constant_extent(1)]  # rule: in-place-threads
     return {*([index.name for index in kernel.indices] or AXES[:rank]), *wide}
 
 
@@ -56,14 +56,14 @@ def _may_be_one(kernel: ir.Kernel, written: str, read: str, axes: Mapping[str, s
     if any(kernel.base_array(view.name) in (written, read) for view in kernel.array_decls):
         return False
     elements = {*_accesses(kernel, written, read)}
-    if len(elements) != 1 or (element := elements.pop()) is None:
+    if len(elements) != 1 or (element := elements.pop()) is None:  # rule: in-place-element
         return False
     names = {index.id for index in element if isinstance(index, ir.Name)}
     is_plain = all(
         isinstance(index, ir.Constant) or (isinstance(index, ir.Name) and index.id in axes) for index in element
     )
     is_whole = is_plain and len(element) == len(kernel.array_type(read).dims)
-    is_own = is_whole and {axes[name] for name in names} >= _launched_axes(kernel)
+    is_own = is_whole and {axes[name] for name in names} >= _launched_axes(kernel)  # rule: in-place-axes
     return is_own and _is_stored_behind(kernel.body, written, read, False) is not None
 
 
@@ -84,10 +84,10 @@ def _is_stored_behind(block: ir.Block, written: str, read: str, stored: bool) ->
     """Whether `written` may be stored once `block` is done; None if `read` may be loaded behind a store."""
     for stmt in block:
         is_loop = isinstance(stmt, ir.For | ir.While)
-        for _ in range(1 + is_loop):
+        for _ in range(1 + is_loop):  # rule: in-place-in-loop
             nodes = (node for expr in expressions(stmt) for node in walk(expr))
             if stored and any(isinstance(node, ir.Load) and node.array == read for node in nodes):
-                return None
+                return None  # rule: in-place-behind
             outcomes = [_is_stored_behind(inner, written, read, stored) for inner in blocks(stmt)]
             if None in outcomes:
                 return None

@@ -83,4 +83,4 @@ def _selects_own_elements(kernel: ir.Kernel, index: str, dim: str, axes: dict[st
                 pass
     accesses += (stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.Store))
     own = [each.indices[axes[each.array]] for each in accesses if each.array in axes]
-    return uses == len(own) and all(isinstance(each, ir.Name) and each.id == index for each in own)
+    return uses == len(own) and all(isinstance(each, ir.Name) and each.id == index for each in own)  # rule: vmap-own

@@ -32,7 +32,7 @@ def infer_roles(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         reporter.error("P407", f"`{kernel.name}` writes no array, so it has no effect", kernel.span, "store its result")
     inits = {name for name, _ in kernel.inits}
     for parameter in kernel.arrays:
-        if parameter.name in inits and parameter.name not in stored and not reporter.failed:
+        if parameter.name in inits and parameter.name not in stored and not reporter.failed:  # rule: refused-init
             what = f"`init` fills arrays that the kernel writes, and `{parameter.name}` is only read"
             reporter.error("P106", what, parameter.span, f"leave `{parameter.name}` out of `init`")
     optional = {p.name for p in kernel.optional_arrays}
@@ -77,6 +77,7 @@ def _with_roles(function: ir.Kernel, stored: set[str]) -> ir.Kernel:
 
 def _stored(caller: ir.Kernel) -> set[str]:
     updated = {caller.base_array(node.array) for node in all_expressions(caller.body) if isinstance(node, ir.Atomic)}
+    # rule: view-stored
     return updated | {caller.base_array(stmt.array) for stmt in statements(caller.body) if isinstance(stmt, ir.Store)}
 
 
@@ -102,6 +103,7 @@ def _accessed(kernel: ir.Kernel, accessed_by: Callable[[ir.Kernel], set[str]]) -
                 if isinstance(node, ir.DeviceCall):
                     pairs = zip(callers[node.function].parameters, node.args, strict=True)
                     inner = accessed[node.function]
+                    # rule: recursion-accesses
                     accessed[key] |= {arg.id for p, arg in pairs if isinstance(arg, ir.ArrayName) and p.name in inner}
         if before == {key: len(names) for key, names in accessed.items()}:
             return accessed

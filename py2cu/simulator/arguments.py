@@ -72,7 +72,7 @@ def bind_arguments(
         else:
             bound[name] = _PYTHON_NUMBERS[type_.kind](value)
     for name, numbers in signature.tuples:
-        bound[name] = tuple([bound.pop(number) for number in numbers])
+        bound[name] = tuple([bound.pop(number) for number in numbers])  # rule: tuple-order
     return bound
 
 

@@ -50,7 +50,7 @@ class ModuleSubstitute(SimpleNamespace):
     def __getattr__(self, name: str) -> object:
         value = getattr(self._module, name)
         if isinstance(value, ModuleType) and value.__name__ == f"{self._module.__name__}.{name}":
-            value = self._substitute_module(value)
+            value = self._substitute_module(value)  # rule: module-substitute
             setattr(self, name, value)
         return value
 
@@ -120,7 +120,7 @@ class InstrumentedKernel:
             return PyComplex(value)
         if value.__class__ in (tuple, list):
             return as_table(value)
-        if (in_class := substitute_class(value, self._substitute)) is not None:
+        if (in_class := substitute_class(value, self._substitute)) is not None:  # rule: class-substitute
             return in_class
         collective = substitute_for(value)
         if collective is not None:
@@ -129,7 +129,7 @@ class InstrumentedKernel:
             value = getattr(value, "python", value)
         if isinstance(value, FunctionType) and (value.__globals__ is self._home or value in self._callees):
             rebuilt = self._rebuild(value)
-            return skip_if_predicated(rebuilt) if self._predicated else rebuilt
+            return skip_if_predicated(rebuilt) if self._predicated else rebuilt  # rule: guard-simulated
         replacement = typed_substitute(value)
         return value if replacement is None else replacement
 
@@ -145,7 +145,7 @@ class InstrumentedKernel:
         launch = LAUNCH_OBJECTS if name in MODULES else ()
         if not replaced and not launch and name != "numba":
             return module
-        substitute = self._modules[name] = ModuleSubstitute(module, replaced, self._module)
+        substitute = self._modules[name] = ModuleSubstitute(module, replaced, self._module)  # rule: module-path
         for key in launch:
             self._slots[key].append(partial(setattr, substitute, key))
         if isinstance(cuda := vars(module).get("cuda"), ModuleType):
@@ -216,7 +216,7 @@ def _with_typed_literals(code: CodeType) -> CodeType:
 
 def _typed_literal(value: Any) -> Any:
     """The substitute for a literal. In `1j * x`, Python's complex number would not ask the float element `x`."""
-    if value.__class__ is int and THREAD.integer is not int:
+    if value.__class__ is int and THREAD.integer is not int:  # rule: literal-checked
         return THREAD.integer(value)
     if value.__class__ is bool:
         return truth(value)
@@ -225,7 +225,7 @@ def _typed_literal(value: Any) -> Any:
     if value.__class__ in (tuple, frozenset):
         items = [*map(_typed_literal, value)]
         return value if all(map(operator.is_, items, value)) else value.__class__(items)
-    return _with_typed_literals(value) if isinstance(value, CodeType) else value
+    return _with_typed_literals(value) if isinstance(value, CodeType) else value  # rule: closure-literals
 
 
 def _launch_name(value: object) -> str | None:

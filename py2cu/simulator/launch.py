@@ -54,23 +54,23 @@ def plan_launch(
     """
     default = tuple(evaluate(extent, dims) for extent in signature.block)
     shape = _triple(default if block is None else block)
-    if not is_launchable(shape):
+    if not is_launchable(shape):  # rule: block-launchable
         listed = " × ".join(map(str, default if block is None else shape))
         raise ValueError(f"`{signature.name}`: no GPU launches blocks of {listed} threads")
     threads = math.prod(shape)
-    if signature.launch_bounds and threads > signature.launch_bounds[0]:
+    if signature.launch_bounds and threads > signature.launch_bounds[0]:  # rule: bounds-simulated
         most = signature.launch_bounds[0]
         raise ValueError(f"`{signature.name}` is for blocks of at most {most} threads, got {threads}")
     if grid is not None:
         blocks = _triple(grid)
-        _refuse_unlaunchable(signature, blocks, least=1)
+        _refuse_unlaunchable(signature, blocks, least=1)  # rule: block-refused
         return Launch(blocks, shape)
     sizes = _sizes(signature, dims)
     if sizes is None:
         how = f"launch it as {signature.name}[grid, block](...)"
         raise ValueError(f"the number of threads of `{signature.name}` is unknown: {how}")
     x, y, z = (max(0, -(-size // extent)) for size, extent in zip(sizes, shape, strict=True))
-    _refuse_unlaunchable(signature, (x, y, z), least=0)
+    _refuse_unlaunchable(signature, (x, y, z), least=0)  # rule: grid-launchable
     return Launch((x, y, z), shape)
 
 

@@ -112,7 +112,7 @@ def simulate(
         while True:
             try:
                 return simulation.run(mode)
-            except Restart as restart:
+            except Restart as restart:  # rule: spin-restart
                 mode = replace(mode, **{restart.need: True})
 
 

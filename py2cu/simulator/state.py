@@ -176,6 +176,7 @@ def _span_at(code: CodeType, offset: int) -> Span | None:
         return None
     ends = zip((line, end_line), columns, strict=True)
     # Python counts bytes of UTF-8.
+    # rule: natural-span-at
     start, end = (len(linecache.getline(code.co_filename, at).encode()[:column].decode()) for at, column in ends)
     return Span(line, start, end_line, end)
 
@@ -204,7 +205,7 @@ def exclusive(*states: LaunchState) -> Iterator[None]:
     A simulation that begins inside this one, at a breakpoint, runs at once; every one of `states` is restored after it.
     """
     with _running, ExitStack() as stack:
-        for state in states:
+        for state in states:  # rule: simulation-state
             stack.enter_context(state.restored())
         yield
 
@@ -218,4 +219,4 @@ def _replace_lock() -> None:
         _running = threading.RLock()
 
 
-os.register_at_fork(after_in_child=_replace_lock)
+os.register_at_fork(after_in_child=_replace_lock)  # rule: simulation-fork

@@ -81,6 +81,7 @@ class Unpacker:
 
         def keep(bound: ir.Expr, what: str) -> ir.Expr:
             assigned = self.scope.named.union(assigned_names(self.following))
+            # rule: range-kept
             return as_index(bound) if is_fixed(bound, assigned) else self.scope.save(as_index(bound), f"{name}_{what}")
 
         value = self.statement.value
@@ -93,7 +94,7 @@ class Unpacker:
         name = target.value
         if not self.scope.is_assignable(target):
             return
-        if name not in self.scope.once:
+        if name not in self.scope.once:  # rule: range-once
             what = f"`{name}` is a range here, and is assigned elsewhere in this function, too"
             self.scope.error("P203", what, target, "use another name")
             return
@@ -229,7 +230,7 @@ class Unpacker:
         """A value for one target; if several targets share it and it has effects, it is computed once."""
         result = self.expressions.read(value)
         acts = any(isinstance(node, ir.DeviceCall | ir.Atomic) for node in walk(result))
-        return self._result(value, ()) if acts and len(self.statement.targets) > 1 else result
+        return self._result(value, ()) if acts and len(self.statement.targets) > 1 else result  # rule: atomic-targets
 
     def _result(self, node: cst.BaseExpression, targets: Sequence[cst.BaseExpression]) -> ir.Name:
         """The result of a device function, or a row of a view, in a local named after the targets."""
@@ -278,17 +279,17 @@ class Unpacker:
         read: set[str] = set()  # by these indices
         for at, (target, _) in enumerate(pairs):
             effect = effects[at]
-            if (effect.reads | effect.loads) & changed or effect.stores & (changed | read):
+            if (effect.reads | effect.loads) & changed or effect.stores & (changed | read):  # rule: taken-early
                 early.add(at)
             nodes = tuple(nodes_in(target))
             named = [self.scope.memory(node.value) for node in nodes if isinstance(node, cst.Name)]
-            changed |= {*named} if any(isinstance(node, cst.Call) for node in nodes) else {*named[:1]}
+            changed |= {*named} if any(isinstance(node, cst.Call) for node in nodes) else {*named[:1]}  # rule: reorders
             read |= {*named}
         later: list[Footprint] = []  # of values computed before the assignment, of pairs behind this one
         for at in reversed(range(len(pairs))):
             last_mark = self.marks[at + 1] if at + 1 < len(pairs) else len(self.saved)
             later += [self.scope.footprint((stmt,)) for stmt in self.saved[self.marks[at] : last_mark]]
-            if at in early or not all(commute(effects[at], other) for other in later):
+            if at in early or not all(commute(effects[at], other) for other in later):  # rule: taken-early-meets
                 early.add(at)
                 later.append(effects[at])
         return early

@@ -166,12 +166,12 @@ class CallReader:
         names: list[str] = []
         reached = reached_functions(function.node, function.environment)
         for node, home in reached:
-            if home is self.scope.environment and self.scope.span_of(node) > self.scope.span_of(call):
+            if home is self.scope.environment and self.scope.span_of(node) > self.scope.span_of(call):  # rule: late-def
                 what = f"`{node.name.value}` may be called here before it is defined"
                 self.scope.error("P204", what, call, "define it first")
                 return None
         for name, binder in free_variables(reached):
-            if self.scope.environment.binders[name] is not binder:
+            if self.scope.environment.binders[name] is not binder:  # rule: closure-binder
                 called = function.node.name.value
                 what = f"`{called}` reads `{name}` of its enclosing function, and here `{name}` is another variable"
                 self.scope.error("P105", what, call, "rename one of the two")

@@ -21,6 +21,7 @@ _PRAGMA: Final = re.compile(
 def comments_above(lines: Iterable[cst.EmptyLine]) -> tuple[str, ...]:
     """The comments and blank lines above a statement."""
     comments = (line.comment.value if line.comment else "#" for line in lines)
+    # rule: comment-comments-above
     return tuple(_clean(comment) for comment in comments if not _PRAGMA.fullmatch(comment))
 
 
@@ -35,4 +36,4 @@ def head_comment(suite: cst.BaseSuite) -> str:
 
 
 def _clean(comment: str) -> str:
-    return _PRAGMA.sub("", comment).removeprefix("#").strip()
+    return _PRAGMA.sub("", comment).removeprefix("#").strip()  # rule: comment-clean

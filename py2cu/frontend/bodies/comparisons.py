@@ -36,12 +36,12 @@ def read_comparison(node: cst.Comparison, scope: Scope, read: Read) -> ir.Expr:
     left = settle(open_tuple(read(node.left), node.left, scope), scope)
     result: ir.Expr | None = None
     for target in node.comparisons:
-        if result is not None and (named := named_in(target)):
+        if result is not None and (named := named_in(target)):  # rule: walrus-in-chain
             what = f"`:=` assigns `{source_text(named[0].target)}` only where the comparison before it holds"
             scope.error("P103", what, named[0], "write the comparisons with `and`, in an `if` each")
         with scope.hoisted.conditional(_LATER if result is not None else "", only_effects=True):
             link, left = _read_link(left, target, node, scope, read)
-        result = link if result is None else ir.BoolOp("and", result, link, scope.span_of(node))
+        result = link if result is None else ir.BoolOp("and", result, link, scope.span_of(node))  # rule: chain-link
     assert result is not None
     return result
 
@@ -79,31 +79,31 @@ def _compare(op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
         case ir.Tuple(items=some), ir.Tuple(items=others):
             return _equal(op, some, others, span) if op in ("==", "!=") else _ordered(op, some, others, span)
         case (ir.Tuple(), _) | (_, ir.Tuple()) if op in ("==", "!="):
-            return ir.Constant(op == "!=", span)
+            return ir.Constant(op == "!=", span)  # rule: tuples-unequal
         case _:
             return ir.Compare(op, left, right, span)
 
 
 def _equal(op: str, some: Sequence[ir.Expr], others: Sequence[ir.Expr], span: Span) -> ir.Expr:
     if len(some) != len(others) or not some:
-        return ir.Constant((len(some) == len(others)) is (op == "=="), span)
+        return ir.Constant((len(some) == len(others)) is (op == "=="), span)  # rule: tuples-of-lengths
     tests = [_compare_items(op, a, b, span) for a, b in zip(some, others, strict=True)]
-    return functools.reduce(lambda a, b: ir.BoolOp("and" if op == "==" else "or", a, b, span), tests)
+    return functools.reduce(lambda a, b: ir.BoolOp("and" if op == "==" else "or", a, b, span), tests)  # rule: tuples-op
 
 
 def _ordered(op: str, some: Sequence[ir.Expr], others: Sequence[ir.Expr], span: Span) -> ir.Expr:
     """Lexicographic order: the first items that differ decide, else the lengths."""
     if not some or not others:
-        return ir.Constant(COMPARISONS[op](len(some), len(others)), span)
+        return ir.Constant(COMPARISONS[op](len(some), len(others)), span)  # rule: tuples-order
     (a, *some_behind), (b, *others_behind) = some, others
     if not some_behind and not others_behind:
         return _compare_items(op, a, b, span)
     rest = _ordered(op, some_behind, others_behind, span)
-    is_less, is_equal = _compare_items(op[0], a, b, span), _compare_items("==", a, b, span)
+    is_less, is_equal = _compare_items(op[0], a, b, span), _compare_items("==", a, b, span)  # rule: tuples-strict
     return ir.BoolOp("or", is_less, ir.BoolOp("and", is_equal, rest, span), span)
 
 
 def _compare_items(op: str, a: ir.Expr, b: ir.Expr, span: Span) -> ir.Expr:
     """`a op b` of two items. In a tuple Python takes one object for equal to itself, even a NaN."""
-    is_one = isinstance(a, ir.Name) and isinstance(b, ir.Name) and a.id == b.id
+    is_one = isinstance(a, ir.Name) and isinstance(b, ir.Name) and a.id == b.id  # rule: tuples-same-name
     return ir.Constant(op in ("==", "<=", ">="), span) if is_one else _compare(op, a, b, span)

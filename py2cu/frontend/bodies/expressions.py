@@ -142,11 +142,11 @@ class ExpressionReader:
         """Why `name := assigned` cannot run before what the statement has read; None if nothing can observe it."""
         *before, _ = self.scope.hoisted.operands
         parts = [part for operand in before for part in walk(operand.value)]
-        if any(isinstance(part, ir.Name) and part.id == name for part in parts):
+        if any(isinstance(part, ir.Name) and part.id == name for part in parts):  # rule: walrus-read
             return f"`{name}` is read before `:=` changes it"
         calls = any(isinstance(part, ir.DeviceCall | ir.Atomic) for part in walk(assigned))
         observers = (ir.DeviceCall, ir.Atomic, *([ir.Load] if calls else ()))
-        if any(isinstance(part, observers) for part in parts):
+        if any(isinstance(part, observers) for part in parts):  # rule: walrus-observed
             return "a call and `:=` stand in one expression"
         return None
 
@@ -370,5 +370,6 @@ class ExpressionReader:
 
     def _refuse(self, node: cst.BaseExpression) -> ir.Expr:
         word = _WORDS.get(type(node), "this expression")
+        # rule: refused-value
         self.scope.error("P103", f"{word} is not supported in a kernel", node, _INSTEAD.get(type(node), _NUMBERS_ONLY))
         return ir.Constant(0, self.scope.span_of(node))

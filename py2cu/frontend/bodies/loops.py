@@ -125,8 +125,8 @@ def make_while(
     (before, test), *others = tests
     if not (before or others):
         return (ir.While(test, body, span, trivia, orelse),)
-    if before or orelse:
-        others, test = tests, ir.Constant(True, span)
+    if before or orelse:  # rule: walrus-else
+        others, test = tests, ir.Constant(True, span)  # rule: walrus-tests
     flag = ir.Name(scope.fresh("finished"), span) if orelse else None
     leave: ir.Block = (ir.Break(span),)
     if flag is not None:

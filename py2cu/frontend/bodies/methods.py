@@ -63,7 +63,7 @@ def read_len(node: cst.Call, scope: Scope, read: Read) -> ir.Expr:
     """`len(x)` of an array, a list or a tuple."""
     span = scope.span_of(node)
     match node.args[0].value:
-        case other if node.args[0].keyword is not None or node.args[0].star:
+        case other if node.args[0].keyword is not None or node.args[0].star:  # rule: refused-keyword
             scope.error("P105", "`len` takes one argument, by position", node, f"`len({source_text(other)})`")
         case other if is_array(other, scope):
             if extents := read_extents(other, scope, read):

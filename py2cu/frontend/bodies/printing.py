@@ -63,6 +63,7 @@ def read_assert(statement: cst.Assert, expressions: ExpressionReader) -> ir.Bloc
     if not values:
         return (*before, ir.Assert(test, texts, text, span))
     failure = ir.Assert(ir.Constant(False, span), texts, text, span, values=values, fields=fields)
+    # rule: assert-values
     return (*before, ir.If(ir.Unary("not", test, test.span), (*expressions.scope.hoisted.take(), failure), span=span))
 
 
@@ -156,7 +157,7 @@ class _PrintReader:
                 self.expressions.scope.error("P103", f"{error}", place, "Python would not print it either")
             return
         match = _SPEC.fullmatch(spec)
-        if match is None or (match["align"] and match["layout"].startswith("0")):
+        if match is None or (match["align"] and match["layout"].startswith("0")):  # rule: print-aligned
             self.expressions.scope.error(
                 "P103", f"the format `{spec}` has no equivalent in C", place,
                 f"width, precision, `<`, `>`, `+`, `0` and one of d, x, o, f, e, g: `{{{source_text(node)}:8}}`",

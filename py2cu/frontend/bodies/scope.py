@@ -124,7 +124,7 @@ class Scope:
             first, value = self.footprint((), operand.value), operand.value
             if commute(first, moved):
                 continue
-            if operand.is_held:
+            if operand.is_held:  # rule: hoisted-held
                 moved |= first
                 operand.value = self._saved(value, saved)
                 continue
@@ -225,7 +225,7 @@ class Scope:
         if name in self.environment.imports:
             return False
         extents = (extent for array in self.arrays.values() for dim in array.dims for extent in names_in(dim))
-        return not self.is_local(node) and name not in extents and self.table(node) is None
+        return not self.is_local(node) and name not in extents and self.table(node) is None  # rule: hidden-table
 
     def is_number(self, node: cst.BaseExpression) -> bool:
         """True for a local, a scalar parameter, a complex constant, and for expressions that are no names."""
@@ -259,7 +259,7 @@ class Scope:
         if name in self.views.views:
             name = self.views.views[name].array
         base = self.array_decls[name].base if name in self.array_decls else ""
-        return self.base_array(base) if base else name
+        return self.base_array(base) if base else name  # rule: view-base
 
     def takes_number(self, target: cst.Name) -> bool:
         """True if a number may be assigned to `target`; False after a diagnostic."""

@@ -86,8 +86,9 @@ class StatementReader:
                 return self._read_for(statement)
             case cst.While():
                 return self._read_while(statement)
+            # rule: function-again
             case cst.FunctionDef(name=name) if self.scope.environment.functions.get(name.value) is statement:
-                self._refuse_calls_of_def(statement)
+                self._refuse_calls_of_def(statement)  # rule: refused-def
                 return self._elide(statement, ir.Elision.DEFINITION)
             case _:
                 return self._refuse(statement)
@@ -154,7 +155,7 @@ class StatementReader:
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.meaning(call.func) == "builtins.print":
                 return (read_print(call, self.expressions),)
             case cst.Expr(value=cst.Call(func=callee, args=args)) if self._is_breakpoint(callee):
-                if args:  # the compiled kernel would leave their effects out
+                if args:  # the compiled kernel would leave their effects out  # rule: refused-breakpoint
                     self.scope.error("P105", "`breakpoint` takes no arguments in a kernel", args[0], "`breakpoint()`")
                 return self._elide(statement, ir.Elision.BREAKPOINT)
             case cst.Expr(value=cst.Call() as call):
@@ -171,8 +172,7 @@ class StatementReader:
                 return self._refuse(statement)
 
     def _refuse_idle(self, statement: cst.CSTNode) -> None:
-        what = "this line has no effect in a kernel"
-        self.scope.error("P103", what, statement, "store its value, or leave it out")
+        self.scope.error("P103", "this line has no effect in a kernel", statement, "store its value, or leave it out")
 
     def _declared_arrays(self, target: cst.BaseExpression) -> tuple[str, ...]:
         """The arrays that an assignment to `target` declares: all of its names, or none."""
@@ -214,7 +214,7 @@ class StatementReader:
                 self.expressions.calls.is_grid(group)
             ):
                 self.scope.grids.add(name)
-                return self._elide(statement, ir.Elision.GRID)
+                return self._elide(statement, ir.Elision.GRID)  # rule: dropped-grid
             case cst.Assign(targets=[cst.AssignTarget(cst.Name() as name)], value=cst.IfExp() as value) if (
                 self.expressions.calls.needs_statements(value.body)
                 or self.expressions.calls.needs_statements(value.orelse)
@@ -383,7 +383,7 @@ class StatementReader:
     def _refuse(self, statement: cst.CSTNode) -> ir.Block:
         word = _WORDS.get(type(statement), "this statement")
         hint = _INSTEAD.get(type(statement), "leave it out, or do it outside the kernel")
-        self.scope.error("P103", f"{word} is not supported in a kernel", statement, hint)
+        self.scope.error("P103", f"{word} is not supported in a kernel", statement, hint)  # rule: refused-statement
         self.scope.broken.update(name.value for part in bound_by_blocks(statement) for name in name_nodes(part))
         return tuple(stmt for suite in inner_suites(statement) for stmt in self.read_suite(suite))
 

@@ -117,7 +117,7 @@ def read_indices(
         value = read(index)
         if not isinstance(value, ir.Constant) and not names_in(value):
             constant = scope.environment.constant(index)
-            if isinstance(constant, int) and constant < 0:
+            if isinstance(constant, int) and constant < 0:  # rule: negative-in-table
                 value = ir.Constant(constant, value.span, ir.PY_INT)
         if is_negative(value):
             scope.negative_indices.append(NegativeIndex(scope.span_of(node).line, axis, int(value.value)))

@@ -115,7 +115,7 @@ class TargetReader:
         saved: list[ir.Assign] = []
 
         def once(index: ir.Expr) -> ir.Expr:
-            if not calls or isinstance(index, ir.Constant | ir.Name):
+            if not calls or isinstance(index, ir.Constant | ir.Name):  # rule: index-call-once
                 return index
             saved.append(ir.Assign(self.scope.fresh("index"), index, index.span))
             return ir.Name(saved[-1].name, index.span)

@@ -38,10 +38,10 @@ class View:
         if not indices:
             return self.prefix
         first, *others = indices
-        if not is_negative(first):
+        if not is_negative(first):  # rule: negative-part
             first = first if self.start is None else plus(self.start, first)
         elif self.stop is not None:  # else the view ends where the array does
-            first = count_back(self.stop, first)
+            first = count_back(self.stop, first)  # rule: negative-of-range
         return (*self.prefix, first, *others)
 
     def at(self, indices: tuple[ir.Expr, ...]) -> View:

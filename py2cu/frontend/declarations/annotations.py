@@ -206,7 +206,7 @@ class AnnotationReader:
     ) -> TupleAnnotation | None:
         """`tuple[float, int]`: each item is a number."""
         nodes = [item.value for item in items if isinstance(item, cst.Index)]
-        if not nodes or any(isinstance(each, cst.Ellipsis | cst.Tuple) for each in nodes):
+        if not nodes or any(isinstance(each, cst.Ellipsis | cst.Tuple) for each in nodes):  # rule: tuple-nested
             first = source_text(nodes[0]) if nodes and not isinstance(nodes[0], cst.Tuple) else "float"
             self.reporter.error(
                 "P301", f"the annotation does not say how many numbers the tuple `{parameter}` has", self.span_of(node),

@@ -103,7 +103,7 @@ class ArrayDeclarationReader:
             return array
         size = self._bytes(array)
         static = [b for b in self.declared.values() if b.space is ir.Space.SHARED and not b.is_dynamic and not b.base]
-        is_dynamic = size is None or size + sum(self._bytes(b) or 0 for b in static) > STATIC_BYTES
+        is_dynamic = size is None or size + sum(self._bytes(b) or 0 for b in static) > STATIC_BYTES  # rule: shared-size
         if is_dynamic and self.extents.is_device:
             message = "shared arrays of a device function need constant extents, and 48 KB at most"
             self._error(message, node, "declare it in the kernel, and pass it to the function")
@@ -114,17 +114,18 @@ class ArrayDeclarationReader:
         shapes = self.extents.instances(array.type.dims)
         if shapes is None:
             return None
+        # rule: shared-most
         return max((math.prod(shape) for _, shape in shapes), default=0) * _most_bytes(array.type.dtype)
 
     def check_size(self, shape: tuple[ir.Expr, ...], dtype: DType, space: ir.Space, node: cst.CSTNode) -> None:
         """Refuse an array that is empty, or exceeds the memory, in some instance."""
         numbers = tuple(int(extent.value) for extent in shape if isinstance(extent, ir.Constant))
         for choice, extents in self.extents.instances(shape) or [("", numbers)]:
-            if min(extents, default=1) < 1:
+            if min(extents, default=1) < 1:  # rule: shared-empty
                 hint = "an extent is a whole number above zero, for every value of the template arguments in it"
                 self._error(f"this array has no elements{choice}", node, hint)
                 return
-            if math.prod(extents) * dtype.bits // 8 > MAX_BYTES[space]:
+            if math.prod(extents) * dtype.bits // 8 > MAX_BYTES[space]:  # rule: shared-too-large
                 owner = "thread" if space is ir.Space.LOCAL else "block"
                 kilobytes = MAX_BYTES[space] // 1024
                 excess = f", and this one takes more{choice}" if choice else ""
@@ -182,7 +183,7 @@ class ArrayDeclarationReader:
 def _most_bytes(dtype: DType) -> int:
     """The size of an element, of the widest type that a type variable stands for."""
     admitted = (dtype,) if dtype.variable is None else dtype.variable.admits
-    return max(*(each.bits for each in admitted), 8) // 8
+    return max(*(each.bits for each in admitted), 8) // 8  # rule: shared-of-types
 
 
 def _in_blocks(body: Iterable[Statement]) -> Iterator[tuple[cst.Name, cst.BaseExpression, Sequence[Statement]]]:

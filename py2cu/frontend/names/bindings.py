@@ -62,7 +62,7 @@ class Bindings:
         self.stars.append(library)
         for name, ordered in self.by_name.items():
             qualified = f"{library}.{name}"
-            if name not in but and is_known(qualified):
+            if name not in but and is_known(qualified):  # rule: name-starred
                 ordered.append((when, replace(star, name=name, meaning=qualified)))
 
     def add_file_star(self, module: str, when: int, star: Binding, exported: Starred) -> None:
@@ -108,7 +108,7 @@ def find_bindings(body: Iterable[Statement], is_certain: bool = True) -> Iterato
     """Every binding of one scope."""
     for statement in body:
         yield from _bindings(statement, is_certain)
-        if any(isinstance(inner, cst.Return) for inner in flatten([statement])):
+        if any(isinstance(inner, cst.Return) for inner in flatten([statement])):  # rule: name-after-return
             is_certain = False
 
 
@@ -137,29 +137,29 @@ def _bindings(statement: Statement, is_certain: bool) -> Iterator[Binding]:
             yield Binding(target.value, value, target, is_certain)
         case cst.FunctionDef(name=name):
             yield Binding(name.value, statement, name, is_certain)
-        case cst.AugAssign(target=target) | cst.Del(target=target):
+        case cst.AugAssign(target=target) | cst.Del(target=target):  # rule: name-augmented
             yield from _targets(target, None, is_certain)
         case cst.ClassDef(name=name):
             yield Binding(name.value, statement, name, is_certain)
         case cst.TypeAlias(name=name):
             yield Binding(name.value, None, name, is_certain)
         case cst.If(test=test, body=block, orelse=orelse):
-            yield from find_bindings(block.body, False)
+            yield from find_bindings(block.body, False)  # rule: name-in-branch
             if orelse is not None:
-                is_taken = is_certain and _is_type_checking(test)
+                is_taken = is_certain and _is_type_checking(test)  # rule: name-type-checking
                 yield from find_bindings([orelse] if isinstance(orelse, cst.If) else orelse.body.body, is_taken)
         case cst.Try() | cst.TryStar():
             yield from _bindings_of_try(statement, is_certain)
         case _:
-            for head in _targets_of_head(statement):
+            for head in _targets_of_head(statement):  # rule: name-of-head
                 yield from _targets(head, None, is_certain)
             for suite in suites(statement):
-                yield from find_bindings(suite, False)
+                yield from find_bindings(suite, False)  # rule: name-in-suite
 
 
 def _bindings_of_try(statement: cst.Try | cst.TryStar, is_certain: bool) -> Iterator[Binding]:
     """The bindings of a `try`: handlers bind nothing if the body succeeds."""
-    succeeds = all(map(_succeeds, statement.body.body))
+    succeeds = all(map(_succeeds, statement.body.body))  # rule: name-after-try
     yield from find_bindings(statement.body.body, is_certain and succeeds)
     for handler in () if succeeds else statement.handlers:
         if handler.name is not None:
@@ -252,7 +252,7 @@ def _is_here(module: str, name: str | None = None) -> bool:
         return False
     loaded = sys.modules.get(module)
     if loaded is not None:
-        return name is None or hasattr(loaded, name) or f"{module}.{name}" in sys.modules
+        return name is None or hasattr(loaded, name) or f"{module}.{name}" in sys.modules  # rule: name-loaded
     try:
         return importlib.util.find_spec(module.partition(".")[0]) is not None
     except (ImportError, ValueError):

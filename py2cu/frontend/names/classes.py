@@ -98,7 +98,7 @@ def report_flag(
     if not isinstance(sign, (cst.BitInvert, *_SETTING)):
         return
     flag = next((operand for operand in operands if environment.is_flag(operand)), None)
-    if flag is None or (isinstance(sign, _SETTING) and all(map(environment.is_flag, operands))):
+    if flag is None or (isinstance(sign, _SETTING) and all(map(environment.is_flag, operands))):  # rule: class-flag
         return
     text = source_text(flag)
     what = f"this operator of the flag `{text}` differs from that of an integer, as flags are never negative"

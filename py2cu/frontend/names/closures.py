@@ -31,7 +31,7 @@ def environment_in(function: cst.FunctionDef, around: Environment) -> Environmen
         functions={**around.functions, **nested} if nested else around.functions,  # there may be thousands
         binders={**around.binders, **dict.fromkeys(bound, function)},
     )
-    outer = {name: home for name, home in around.homes.items() if name not in bound}
+    outer = {name: home for name, home in around.homes.items() if name not in bound}  # rule: closure-bound
     inside.homes = {**outer, **dict.fromkeys(nested, inside)}
     return inside
 
@@ -76,7 +76,7 @@ def _bound_names(function: cst.FunctionDef, around: Environment) -> frozenset[st
     deletions = (statement.target for statement in flatten(function.body.body) if isinstance(statement, cst.Del))
     deleted = chain.from_iterable(_names_read(target, around) for target in deletions)
     assigned = (*assigned_names(function.body.body), *around.named_in(function))
-    return frozenset((*nested, *parameters, *assigned, *deleted))
+    return frozenset((*nested, *parameters, *assigned, *deleted))  # rule: closure-deleted
 
 
 def _names_read(node: cst.CSTNode, home: Environment) -> Iterator[str]:

@@ -165,7 +165,7 @@ def _tried(function: Callable[..., Any], *operands: object) -> Any:
 
 def check_64_bits(value: Real, reporter: Reporter, span: Span) -> Real:
     """`value`; 0, after a diagnostic, if it is an integer of more than 64 bits."""
-    if not isinstance(value, int) or -(2**63) <= value < 2**64:
+    if not isinstance(value, int) or -(2**63) <= value < 2**64:  # rule: constant-in-64-bits
         return value
     hint = "kernels compute integers in 64 bits: use a float, or a smaller number"
     reporter.error("P305", "this constant does not fit 64 bits", span, hint)

@@ -112,7 +112,7 @@ class DefaultReader:
             self.reporter.error("P106", f"{what} that the source shows", self.span_of(node), "write the tuple out")
             return (None,) * len(types)
         return tuple(
-            self._read_number(each, f"{name}[{place}]", type_, value)
+            self._read_number(each, f"{name}[{place}]", type_, value)  # rule: tuple-default
             for place, (each, type_, value) in enumerate(zip(nodes, types, values, strict=True))
         )
 
@@ -120,7 +120,7 @@ class DefaultReader:
         self, node: cst.BaseExpression, name: str, type_: ir.PythonType | ir.ElementType, known: object
     ) -> Default | None:
         """The default `node`, whose value is `known` unless that is None, converted to `type_`."""
-        early = self.environment.as_defined()
+        early = self.environment.as_defined()  # rule: default-early
         if self.live is not None or known is not None:
             value = known
         elif report_ambiguous_name(node, early, self.reporter, self.span_of, f"write the default of `{name}` out"):
@@ -185,7 +185,7 @@ def _as_type(value: object, type_: ir.PythonType | ir.ElementType) -> bool | int
             case Kind.INT:
                 number = operator.index(value)  # type: ignore[arg-type]
                 fits = -(2**63) <= number < 2**63  # as torch's ops take them
-                fits &= not isinstance(type_, ir.ElementType) or type_.dtype.holds(number)
+                fits &= not isinstance(type_, ir.ElementType) or type_.dtype.holds(number)  # rule: default-fits
                 return int(number) if fits else None
             case Kind.FLOAT if isinstance(value, numbers.Real):
                 fits = not isinstance(type_, ir.ElementType) or type_.dtype.holds(float(value))

@@ -90,7 +90,7 @@ class Environment:
         gathered = gather_bindings(body, self.reexports)
         self.stars += gathered.stars
         bound = dict.fromkeys(parameters, 0) | {name: places[-1][0] for name, places in gathered.by_name.items()}
-        hidden = _BUILTIN_NAMES.union(parameters)
+        hidden = _BUILTIN_NAMES.union(parameters)  # rule: name-of-builtin
         # Names bound more than once, or that hide a parameter or a builtin, each with the place of its last binding.
         again = {name: bound[name] for name, places in gathered.by_name.items() if len(places) > 1 or name in hidden}
         for name, places in gathered.functions_last:
@@ -102,13 +102,13 @@ class Environment:
             if name in again:
                 self.rebound[name] = tuple(each for _, each in places)
         self._forget_changed_lists(body, gathered.by_name)
-        for name, node in self.bound_elsewhere.items():
+        for name, node in self.bound_elsewhere.items():  # rule: name-bound-elsewhere
             self._forget(name)
             self.ambiguous[name] = (
                 *(each for _, each in gathered.by_name.get(name, ())),
                 Binding(name, None, node, False),
             )
-        if self.ambiguous or again or parameters:
+        if self.ambiguous or again or parameters:  # rule: name-ambiguous
             self._spread({name: bound[name] for name in gathered.by_name}, bound, again)
 
     def _forget_changed_lists(self, body: Iterable[Statement], names: Iterable[str]) -> None:
@@ -127,10 +127,11 @@ class Environment:
         """The bindings that may reach a launch; None if only the last one does, and the source shows its value."""
         last = places[-1]
         certain = [at for at, place in enumerate(places) if place.is_certain]
-        rivals = places[certain[-1] :] if certain else places
+        rivals = places[certain[-1] :] if certain else places  # rule: name-rivals
         is_decorated = isinstance(last.meaning, cst.FunctionDef) and not self.is_plain(last.meaning)
         is_one = len(rivals) == 1 and (bool(certain) or not is_bound_before)
-        is_determined = is_one and last.meaning is not None and not is_decorated
+        is_determined = is_one and last.meaning is not None and not is_decorated  # rule: name-decorated
+        # rule: name-live
         return None if is_determined and not (len(places) > 1 and last.name in self.live) else tuple(rivals)
 
     def _enter(self, binding: Binding) -> None:
@@ -157,7 +158,7 @@ class Environment:
             definition = self.definitions.get(name) or self.classes.get(name)
             if definition is None:
                 continue
-            others, when = (again, order[name]) if name in order else (bound, 0)
+            others, when = (again, order[name]) if name in order else (bound, 0)  # rule: name-again
             names = self._names_in_definition(definition)
             changed = next((each for each in names if each in self.ambiguous or others.get(each, -1) >= when), None)
             if changed is not None:
@@ -174,7 +175,7 @@ class Environment:
             self._forget(name)
             self.ambiguous[name] = (Binding(name, None, node, True),)
             others = {**self.definitions, **self.classes}.items()
-            waiting += [other for other, value in others if name in self._names_in_definition(value)]
+            waiting += [other for other, value in others if name in self._names_in_definition(value)]  # rule: redefines
 
     def copy(self) -> Environment:
         """A copy whose names may be changed."""
@@ -264,7 +265,7 @@ class Environment:
             case cst.Name(value=name) if name not in self.functions:
                 if name in self.live:
                     return live_name(self.live[name])
-                if name in self.ambiguous or name in self.classes:
+                if name in self.ambiguous or name in self.classes:  # rule: name-qualified
                     return None
                 return self._starred(name) or (f"builtins.{name}" if name in _BUILTIN_NAMES else None)
             case _:
@@ -275,7 +276,7 @@ class Environment:
         if is_library(qualified) or "." not in qualified:
             return qualified
         if self.reexports is not None:
-            return self.reexports.library_name(qualified) or qualified
+            return self.reexports.library_name(qualified) or qualified  # rule: library-name
         value = self.live_value(node)
         name = live_name(value) if value is not None else None
         return name if name is not None and is_library(name) else qualified
@@ -372,5 +373,5 @@ class Environment:
 
 def _parts_run(node: cst.ClassDef) -> Iterator[cst.CSTNode]:
     """What Python runs to make a class: all but the bodies of its methods."""
-    yield from (*node.decorators, *node.bases)
+    yield from (*node.decorators, *node.bases)  # rule: class-parts
     yield from (statement for statement in node.body.body if not isinstance(statement, cst.FunctionDef))

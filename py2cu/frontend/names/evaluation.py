@@ -225,7 +225,7 @@ class Evaluator:
 
     def _is_kept_by(self, decorator: cst.Decorator) -> bool:
         """True for a decorator that keeps the attributes of a class."""
-        return self.qualify(decorator.decorator) in ("enum.unique", "dataclasses.dataclass")
+        return self.qualify(decorator.decorator) in ("enum.unique", "dataclasses.dataclass")  # rule: class-decorator
 
 
 def _as_value(value: object) -> Value | None:
@@ -234,7 +234,7 @@ def _as_value(value: object) -> Value | None:
     if isinstance(table, tuple):
         return as_constants(table)
     if isinstance(value, enum.Enum):
-        return value if is_integer_member(value) else None
+        return value if is_integer_member(value) else None  # rule: member-integer
     return value if isinstance(value, _LITERAL) and type(value).__module__ != "numpy" else None
 
 

@@ -111,11 +111,11 @@ class _Finder(cst.CSTVisitor):
         self.read |= {node.left, *(each.comparator for each in node.comparisons)}
 
     def _iterate(self, node: cst.BaseExpression) -> None:
-        self.read |= set() if self._has_rows(node) else {node}
+        self.read |= set() if self._has_rows(node) else {node}  # rule: list-rows
 
     def _has_rows(self, node: cst.BaseExpression) -> bool:
         return isinstance(node, cst.Name) and self.lists.get(node.value, False)
 
     def visit_Name(self, node: cst.Name) -> None:
-        if node.value in self.lists and node not in self.read:
+        if node.value in self.lists and node not in self.read:  # rule: list-changed
             self.changes.setdefault(node.value, []).append(node)

@@ -29,6 +29,7 @@ def redefined(environment: Environment, live: Mapping[str, object], is_here: IsH
     """The names whose value in `live` differs from that in the source of `environment`."""
     source_only = replace(environment, live={}, _values={})
     bound = {**source_only.functions, **source_only.definitions, **source_only.imports, **source_only.classes}
+    # rule: redefined-live
     return [name for name in bound if name in live and _differs_from_source(name, live[name], source_only, is_here)]
 
 
@@ -39,6 +40,7 @@ def _differs_from_source(name: str, value: object, source_only: Environment, is_
         node = source_only.functions[function]
         return not is_here(node, value) if isinstance(value, FunctionType) else not node.decorators
     if name in source_only.imports:
+        # rule: redefined-library
         return is_library(source_only.imports[name]) and _is_not_library_object(source_only.imports[name], value)
     mention = cst.Name(name)
     if name in source_only.classes:

@@ -147,13 +147,13 @@ class Reexports:
         file = self._file(path)
         if file is None or not file.is_public_determined:
             return None
-        if file.public is not None:
+        if file.public is not None:  # rule: library-public
             return Starred({name: self._meaning(path, name) is not None for name in file.public}, ())
         names: dict[str, None] = {}
         libraries: list[str] = []
         for event in file.events:
             if event.name != "*":
-                names |= {} if event.name.startswith("_") else {event.name: None}
+                names |= {} if event.name.startswith("_") else {event.name: None}  # rule: library-private
             elif is_library(event.meaning):
                 libraries.append(event.meaning)
             elif (there := self._find(event.meaning, path.parent)) is not None:

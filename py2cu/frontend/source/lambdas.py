@@ -21,7 +21,7 @@ def name_lambdas(tree: cst.Module, positions: Positions) -> None:
     """Replace each line of `tree` that only names a lambda, in place: positions are found by identity."""
     for block in _blocks(tree) if positions.has_lambdas else ():
         body = tuple(_as_function(statement, positions) for statement in block.body)
-        object.__setattr__(block, "body", body)
+        object.__setattr__(block, "body", body)  # rule: lambda-body
 
 
 def is_lambda(function: cst.FunctionDef, positions: Positions) -> bool:
@@ -32,7 +32,7 @@ def is_lambda(function: cst.FunctionDef, positions: Positions) -> bool:
 
 def lambda_line(function: cst.FunctionDef, positions: Positions) -> int:
     """The line on which the lambda of `function` starts, as in its code object."""
-    return positions.span(function.body.body[0]).line
+    return positions.span(function.body.body[0]).line  # rule: lambda-line
 
 
 def _blocks(node: cst.CSTNode) -> Iterator[cst.Module | cst.IndentedBlock]:

@@ -60,7 +60,7 @@ def _uses_of_lists(lines: list[str], tree: ast.Module) -> Iterator[tuple[str, as
     }
     for stmt in tree.body if lists else ():
         words = _words("".join(lines[_first_line(stmt) - 1 : stmt.end_lineno]))
-        yield from ((name, stmt) for name in sorted(lists & words))
+        yield from ((name, stmt) for name in sorted(lists & words))  # rule: list-used
 
 
 def _blank(lines: list[str], tree: ast.Module, kept: set[ast.stmt]) -> None:
@@ -136,11 +136,12 @@ def _bound(stmt: ast.stmt, has_globals: bool) -> Iterator[str]:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
             for node in ast.walk(stmt) if has_globals else ():
-                if isinstance(node, ast.Global):
+                if isinstance(node, ast.Global):  # rule: name-global
                     yield from node.names
         case _:
             for node in ast.walk(stmt):
                 match node:
+                    # rule: name-deleted
                     case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.ExceptHandler(name=str(name)):
                         yield name
                     case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):

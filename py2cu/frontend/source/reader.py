@@ -81,7 +81,7 @@ class Module:
 
 def python_name(node: cst.FunctionDef, positions: Positions) -> str:
     """What Python calls the function."""
-    return LAMBDA if is_lambda(node, positions) else node.name.value
+    return LAMBDA if is_lambda(node, positions) else node.name.value  # rule: lambda-name
 
 
 def stands_at(node: cst.FunctionDef, line: int, positions: Positions) -> bool:

@@ -112,11 +112,11 @@ class _Pair:
             written = (p for p in self.forward.arrays if p.role is not Role.INPUT)
             hint = f"name one of {_listed([f'{PREFIX}{p.name}' for p in written])}"
             yield self._misfit(first, f"`{name}` reads no incoming gradient of `{self.forward.name}`", hint)
-        elif self.backward.size is None:
+        elif self.backward.size is None:  # rule: gradient-size
             what = f"the number of threads of `{name}` is unknown, so that `{self.forward.name}` cannot call it"
             yield self._misfit(first, what, f"write `@{self.forward.name}.backward(size=…)`")
         for gradient, target in form.results:
-            if target in computed:
+            if target in computed:  # rule: gradient-twice
                 what = f"`{gradient}` is already computed by `{computed[target]}`: each gradient comes from one kernel"
                 yield self._misfit(self.backward.parameter(gradient), what, "compute it in one of the two kernels")
 
@@ -141,7 +141,7 @@ class _Pair:
         elif parameter.role is not Role.INPUT:
             what = f"`{name}` is a value of `{self.forward.name}`, and its backward may not write it"
             yield self._misfit(parameter, what, f"write gradients: {_listed(self._results)}")
-        elif own.may_be_none and not self.backward.is_optional(parameter):
+        elif own.may_be_none and not self.backward.is_optional(parameter):  # rule: gradient-optional
             yield self._never_none(parameter, own)
         elif own.role is not Role.OUTPUT and name in self.forward.strided and name not in self.backward.strided:
             what = f"`{name}` of `{self.forward.name}` may have any strides, and must be contiguous here"
@@ -149,7 +149,7 @@ class _Pair:
 
     def _misfits_of_gradient(self, target: Parameter, parameter: Parameter) -> Iterator[Misfit]:
         name, forward = parameter.name, self.forward.name
-        if not self._is_differentiable(target):
+        if not self._is_differentiable(target):  # rule: gradient-type
             kind = "integers have" if target.is_array else "a number has"
             yield self._misfit(parameter, f"`{target.name}` of `{forward}`: {kind} no gradient", f"remove `{name}`")
         elif not parameter.is_array:

@@ -91,7 +91,7 @@ def _schema(
         items.append([_scalar(scalar, *each) for each in zip(names, values, strict=True)])
     place = _first_by_keyword((*has_default, *(False for _ in more)))
     words = [*items, *([text] for text in more)]
-    words[place:] = [["*"], *words[place:]] if place < len(words) else []
+    words[place:] = [["*"], *words[place:]] if place < len(words) else []  # rule: default-star
     return f"{name}({', '.join(chain.from_iterable(words))}) -> {returns}"
 
 

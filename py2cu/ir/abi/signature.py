@@ -157,7 +157,7 @@ class Signature:
     @property
     def keywords(self) -> set[str]:
         """The names under which a call may pass arguments."""
-        return {name for name, _ in self.tuples}.union(p.name for p in self.parameters)
+        return {name for name, _ in self.tuples}.union(p.name for p in self.parameters)  # rule: tuple-keyword
 
     @property
     def arrays(self) -> tuple[Parameter, ...]:

@@ -72,7 +72,7 @@ class _Lifting:
         may_move = all(
             call.function in self.asserting and isinstance(call.type, ir.ElementType | ir.PythonType) for call in calls
         )
-        if every != found.keys() or not may_move:
+        if every != found.keys() or not may_move:  # rule: lifted-calls
             return []
         return calls[:-1] if root is not None and self.has_effects(root) else calls
 

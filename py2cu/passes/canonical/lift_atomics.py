@@ -112,7 +112,7 @@ class _Lifting:
     def augmented(self, stmt: ir.Store) -> ir.Stmt:
         """`x[i] += v`: Python looks `x[i]` up, index first, before it evaluates `v`."""
         assert isinstance(stmt.value, ir.Binary) and isinstance(stmt.value.left, ir.Load), stmt
-        places = tuple(self.snapshot(index) for index in stmt.indices)
+        places = tuple(self.snapshot(index) for index in stmt.indices)  # rule: atomic-places
         old = with_fields(stmt.value.left, indices=places)
         left, right = self.operands((old, stmt.value.right))
         return with_fields(
@@ -128,7 +128,7 @@ class _Lifting:
         match expr:
             case _ if not _has_atomic(expr):
                 return expr
-            case ir.Atomic(span=span) if span in self.lifted_by_span:
+            case ir.Atomic(span=span) if span in self.lifted_by_span:  # rule: atomic-lifted
                 return self.lifted_by_span[span]
             case ir.Atomic(span=span):
                 self.lifted_by_span[span] = result = self.saved(self.with_operands(expr), "old")
@@ -157,7 +157,7 @@ class _Lifting:
     def operands(self, operands: Sequence[ir.Expr]) -> tuple[ir.Expr, ...]:
         """The operands, lifted; those that Python evaluates before an operation are saved in locals."""
         last = max((place for place, operand in enumerate(operands) if _has_atomic(operand)), default=-1)
-        return tuple(
+        return tuple(  # rule: atomic-operands
             self.snapshot(operand) if place < last else self.lifted(operand) for place, operand in enumerate(operands)
         )
 
@@ -169,7 +169,7 @@ class _Lifting:
     def may_change(self, node: ir.Expr) -> bool:
         """True for a node whose value may differ if it is evaluated later."""
         if isinstance(node, ir.Load):
-            return node.array not in self.only_read
+            return node.array not in self.only_read  # rule: atomic-only-read
         return isinstance(node, ir.DeviceCall) or is_wait(node)
 
     def saved(self, value: ir.Expr, name: str) -> ir.Name:

@@ -29,6 +29,7 @@ def name_strides(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
             for call in (node for node in all_expressions(caller.body) if isinstance(node, ir.DeviceCall)):
                 pairs = zip(functions[call.function].parameters, call.args, strict=True)
                 arrays = ((p.name, arg.id) for p, arg in pairs if isinstance(arg, ir.ArrayName))
+                # rule: strides-of-call
                 strided[call.function] |= {name for name, array in arrays if array in strided[caller.key]}
         if before == {key: len(names) for key, names in strided.items()}:
             break

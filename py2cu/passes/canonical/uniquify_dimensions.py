@@ -96,5 +96,5 @@ def _rename_dims(kernel: ir.Kernel, renamed: dict[str, str]) -> ir.Kernel:
         parameters=tuple(map(change_parameter, kernel.parameters)),
         indices=tuple(replace(index, extent=change(index.extent)) for index in kernel.indices),
         size=None if kernel.size is None else tuple(map(change, kernel.size)),
-        block=tuple(map(change, kernel.block)),
+        block=tuple(map(change, kernel.block)),  # rule: block-renamed
     )

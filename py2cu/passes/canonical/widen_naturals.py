@@ -61,7 +61,7 @@ def _may_exceed_int64(bodies: Iterable[ir.Block]) -> bool:
             if dtype.high >= _LARGE and not dtype.signed:
                 return True
             is_bounded |= not dtype.signed
-    return is_bounded and multiplies
+    return is_bounded and multiplies  # rule: natural-multiplied
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class _Widening:
             case ir.If(test=test) | ir.While(test=test):
                 return map_blocks(with_fields(stmt, test=self.observed(test)), self.block)
             case ir.For(start=start, stop=stop, step=step):
-                for bound in filter(self.is_wide, (start, stop, step)):
+                for bound in filter(self.is_wide, (start, stop, step)):  # rule: natural-statement
                     self.refuse_wide(bound, "`range` counts")
                 start, stop, step = map(self.observed, (start, stop, step))
                 return map_blocks(with_fields(stmt, start=start, stop=stop, step=step), self.block)
@@ -108,7 +108,7 @@ class _Widening:
 
     def is_wide(self, expr: ir.Expr) -> bool:
         """True for a Python integer that an int64 may not hold, but a uint64 does."""
-        return self.exceeds(expr) and self.bounds.of(expr) is not Sign.MIXED
+        return self.exceeds(expr) and self.bounds.of(expr) is not Sign.MIXED  # rule: natural-wide
 
     def is_wide_constant(self, expr: ir.Expr) -> bool:
         return isinstance(expr, ir.Constant) and self.is_wide(expr)
@@ -123,7 +123,7 @@ class _Widening:
     def are_natural(self, expr: ir.Expr, operands: tuple[ir.Expr, ...]) -> bool:
         """False for an integer beyond an int64 and one that may be negative; `expr` is refused then."""
         for operand in operands:
-            if not is_natural(self.bounds.of(operand)):
+            if not is_natural(self.bounds.of(operand)):  # rule: natural-operand
                 wide = next(each for each in operands if self.is_wide(each))
                 quote = self.reporter.file.quote
                 self.reporter.error(
@@ -149,13 +149,14 @@ class _Widening:
         Expressions of several instances of a function have one place.
         """
         if isinstance(expr, ir.Binary | ir.Unary) and expr.type == ir.PY_INT:
+            # rule: natural-silence
             self.places[expr.span] = self.places.get(expr.span, True) and (masked or self.is_wide(expr))
 
     # --- expressions ---
 
     def observed(self, expr: ir.Expr) -> ir.Expr:
         """`expr` where more than its low 64 bits counts."""
-        return self.exact(expr) if self.is_masked(expr) else expr
+        return self.exact(expr) if self.is_masked(expr) else expr  # rule: natural-observed
 
     def exact(self, expr: ir.Expr) -> ir.Expr:
         """`expr` with its value; beyond an int64, with its low 64 bits in one."""
@@ -165,7 +166,7 @@ class _Widening:
         if not all([*map(self.is_masked, observed)]):
             return map_children(expr, self.exact)
         match expr:
-            case ir.Convert(value=value) if self.is_wide(value) and expr.type != ir.PY_INT:
+            case ir.Convert(value=value) if self.is_wide(value) and expr.type != ir.PY_INT:  # rule: natural-converted
                 return map_children(expr, self.modular)
             case _ if any(map(self.is_wide, observed)):
                 return self.in_uint64(expr, observed)
@@ -192,7 +193,7 @@ class _Widening:
             case ir.Compare():
                 if self.are_natural(expr, observed):
                     return map_children(expr, self.modular)
-            case ir.Binary(op=op, left=left, right=right) if op in _BY_SIGN:
+            case ir.Binary(op=op, left=left, right=right) if op in _BY_SIGN:  # rule: natural-by-sign
                 if self.are_natural(expr, observed):
                     by = self.exact(right) if op == ">>" else self.modular(right)
                     return _as_int(ir.Binary(op, self.modular(left), by, expr.span, _UINT64))
@@ -236,14 +237,15 @@ def _observes(expr: ir.Expr, operand: ir.Expr) -> bool:
     """True if more than the low 64 bits of an integer operand decide the result of `expr`."""
     match expr:
         case ir.Binary(op=op):
-            return op in _BY_SIGN or (op == "**" and operand is expr.right)
+            return op in _BY_SIGN or (op == "**" and operand is expr.right)  # rule: natural-observes-3
         case ir.Convert(type=ir.ElementType() | ir.PythonType() as type_):
             return ir.kind_of(type_) is not Kind.INT
         case ir.Select(test=test):
-            return operand is test
+            return operand is test  # rule: natural-observes
         case ir.Call(function=function):
-            return function in ROWS and ROWS[function].rule is not Rule.BITS
+            return function in ROWS and ROWS[function].rule is not Rule.BITS  # rule: natural-observes-4
         case _:
+            # rule: natural-observes-2
             return isinstance(expr, ir.Compare | ir.BoolOp) or (isinstance(expr, ir.Unary) and expr.op == "not")
 
 
@@ -274,7 +276,7 @@ def _is_whole_element(type_: ir.Type) -> bool:
 
 
 def _is_uint64_as_int(value: ir.Expr) -> bool:
-    return isinstance(value, ir.Convert) and value.type == ir.PY_INT and value.value.type == _UINT64
+    return isinstance(value, ir.Convert) and value.type == ir.PY_INT and value.value.type == _UINT64  # rule: as-natural
 
 
 def _is_uint64(value: ir.Expr) -> bool:

@@ -31,7 +31,7 @@ from py2cu.ir.abi.parameters import Role
 from py2cu.ir.visit import all_expressions, children, expressions, statements
 from py2cu.source import Span
 
-_LANE_CALLS: Final = (LANE, LANE_HELPER)
+_LANE_CALLS: Final = (LANE, LANE_HELPER)  # rule: reduction-lanes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +55,13 @@ class SyncScope:
 
 
 _BLOCK: Final = SyncScope(ThreadScope.BLOCK, "varies by thread", frozenset(["threadIdx"]))
+# rule: grid-barrier-varies
 _GRID: Final = SyncScope(ThreadScope.GRID, "varies by thread or block", frozenset(["threadIdx", "blockIdx"]))
 
 
 def check_barriers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report barriers under divergent control flow; the kernel is unchanged."""
-    for scope in (_BLOCK, _GRID):
+    for scope in (_BLOCK, _GRID):  # rule: grid-barrier
         _check_barriers_of(scope, kernel, reporter)
     return kernel
 
@@ -109,12 +110,12 @@ class DivergenceState:
                 return True
             case ir.Name(id=name) | ir.Load(array=name) | ir.ArrayName(id=name) if name in self.names:
                 return True
-            case ir.DeviceCall(function=key) if functions[key].result or functions[key].waits:
+            case ir.DeviceCall(function=key) if functions[key].result or functions[key].waits:  # rule: shared-of-result
                 return functions[key].result
-            case ir.DeviceCall(function=key) if functions[key].writes_parameters:
+            case ir.DeviceCall(function=key) if functions[key].writes_parameters:  # rule: shared-call-acts
                 return True
             case ir.Call() if is_block_vote(expr):
-                return self.scope is _GRID
+                return self.scope is _GRID  # rule: grid-barrier-scope
             case ir.Call(function=function) if function in _LANE_CALLS or is_collective(expr):
                 return True
             case _:
@@ -139,7 +140,7 @@ def _find_varying(scope: SyncScope, kernel: ir.Kernel) -> dict[str, DivergenceSt
     varying[""].names |= {p.name for p in kernel.arrays if p.role is not Role.INPUT}
     while True:
         before = sum(state.size for state in varying.values())
-        varying[""].names |= varying[""].written & {p.name for p in kernel.arrays}
+        varying[""].names |= varying[""].written & {p.name for p in kernel.arrays}  # rule: shared-written
         for key, caller in callers.items():
             _spread(caller, varying[key], varying)
         if before == sum(state.size for state in varying.values()):
@@ -148,7 +149,7 @@ def _find_varying(scope: SyncScope, kernel: ir.Kernel) -> dict[str, DivergenceSt
 
 def _private_arrays(scope: SyncScope, caller: ir.Kernel) -> set[str]:
     """The declared arrays that every thread has a copy of, or every block within the scope of the grid."""
-    spaces = {ir.Space.LOCAL} if scope is _BLOCK else {ir.Space.LOCAL, ir.Space.SHARED}
+    spaces = {ir.Space.LOCAL} if scope is _BLOCK else {ir.Space.LOCAL, ir.Space.SHARED}  # rule: shared-agreed
     return {decl.name for decl in caller.array_decls if decl.space in spaces}
 
 
@@ -166,7 +167,7 @@ def _spread(caller: ir.Kernel, state: DivergenceState, varying: Mapping[str, Div
     for call in (node for node in all_expressions(caller.body) if isinstance(node, ir.DeviceCall)):
         inside = varying[call.function]
         for parameter, arg in zip(inside.function.parameters, call.args, strict=True):
-            if state.of(arg, varying):
+            if state.of(arg, varying):  # rule: barrier-argument
                 inside.names.add(parameter.name)
             if isinstance(arg, ir.ArrayName) and parameter.name in inside.written:
                 state.written.add(caller.base_array(arg.id))
@@ -225,7 +226,7 @@ class _Threads:
                 if divergence or self.state.of(value, self.functions):
                     self.state.names.add(name)
             case ir.If(test=test, body=body, orelse=orelse):
-                inner = divergence or self.condition(test)
+                inner = divergence or self.condition(test)  # rule: barrier-divergence
                 return (*self.block(body, inner), *self.block(orelse, inner))
             case ir.For(var=var, start=start, stop=stop, step=step):
                 around = next(filter(None, map(self.condition, (start, stop, step))), None)
@@ -250,7 +251,7 @@ class _Threads:
         early = next((each for each in silent.block(loop.body, inside) if each.leaves is not ir.Continue), None)
         if early and isinstance(loop, ir.For):
             self.state.names.add(loop.var)
-        left = self.block(loop.body, inside or early)
+        left = self.block(loop.body, inside or early)  # rule: barrier-early-exit
         after = self.block(loop.orelse, outside or early)
         return (*(each for each in left if each.leaves is ir.Return), *after)
 
@@ -288,7 +289,7 @@ class _Threads:
         match expr:
             case ir.BoolOp(left=left, right=right):
                 self.check_expression(left, divergence)
-                self.check_expression(right, divergence or self.condition(left))
+                self.check_expression(right, divergence or self.condition(left))  # rule: barrier-right-operand
             case ir.Select(test=test, then=then, orelse=orelse):
                 self.check_expression(test, divergence)
                 for branch in (then, orelse):

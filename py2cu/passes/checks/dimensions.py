@@ -20,6 +20,7 @@ def check_dimensions(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report dimensions that are neither an integer parameter nor an extent of an array; the kernel is unchanged."""
     arrays = {dim.name: dim.array for dim in find_dims(kernel)}
     for parameter in kernel.parameters:
+        # rule: default-of-dimension
         if parameter.default is not None and parameter.constexpr is None and arrays.get(parameter.name) is not None:
             what = f"`{parameter.name}` is a dimension of `{arrays[parameter.name]}`: its default would never be used"
             reporter.error("P106", what, parameter.default.span, "leave the default out; a call need not pass it")

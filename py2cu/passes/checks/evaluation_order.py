@@ -41,7 +41,7 @@ def check_once(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         for stmt in statements(caller.body):
             seen: set[Span] = set()
             for node in (node for expr in expressions(stmt) for node in walk(expr)):
-                if isinstance(node, ir.DeviceCall) and node.function in effectful:
+                if isinstance(node, ir.DeviceCall) and node.function in effectful:  # rule: call-made-once
                     if node.span in seen:
                         message = "this call has effects, and C++ would evaluate it twice here, Python once"
                         call = inner.file.quote(node.span)

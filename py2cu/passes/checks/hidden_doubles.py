@@ -27,7 +27,7 @@ def narrow_precision(kernel: ir.Kernel) -> DType | None:
     dtypes = [p.type.dtype.part.plain for p in kernel.arrays if isinstance(p.type, ir.ArrayType)]
     floats = [dtype for dtype in dtypes if dtype.kind is Kind.FLOAT]
     widest = max(floats, key=lambda dtype: dtype.bits, default=F64)
-    return None if widest is F64 else widest
+    return None if widest is F64 else widest  # rule: slow-precision
 
 
 def note_doubles(function: ir.Kernel, precision: DType, ranges: Ranges, reporter: Reporter) -> None:
@@ -75,7 +75,7 @@ class _DoubleNoter:
 
     def look_at_array(self, stmt: ir.Alloc) -> None:
         array = self.function.array_decl(stmt.array)
-        if array is not None and array.is_python_dtype and array.type.dtype is F64:
+        if array is not None and array.is_python_dtype and array.type.dtype is F64:  # rule: slow-array
             message = f"the elements of `{array.name}` are doubles, though the arrays hold {self.precision}"
             cost = f"they take 8 bytes each, and are computed {_SPEED}"
             hint = "`float` is float64, as in NumPy: write `np.float32`, or `x.dtype` of an array"
@@ -84,15 +84,15 @@ class _DoubleNoter:
     def look_at(self, expr: ir.Expr) -> bool:
         """Report the outermost operations on Python floats; True if there is one."""
         quotient = integer_quotient(expr, self.ranges)
-        if quotient is not None:
+        if quotient is not None:  # rule: slow-quotient
             return self.look_at(quotient)
         if not isinstance(expr, ir.Binary | ir.Call) or expr.type != ir.PY_FLOAT:
             are_doubles = [self.look_at(operand) for operand in children(expr)]
             return any(are_doubles)
-        if _is_constant(expr, self.constants):
+        if _is_constant(expr, self.constants):  # rule: slow-constant
             return False
         names = set(names_in(expr))
-        if names.isdisjoint(self.causes):
+        if names.isdisjoint(self.causes):  # rule: slow-cause
             message = f"this is computed in double, {_SPEED}, though the arrays hold {self.precision}"
             self.reporter.note("P701", message, expr.span, self.hint(expr))
         doubles = {name for name, type_ in self.function.locals if type_ == ir.PY_FLOAT}

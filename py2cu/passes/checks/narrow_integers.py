@@ -50,7 +50,7 @@ class _Warner:
             for expr in expressions(stmt):
                 for operation, dtype in self.leaving(expr):
                     line = self.reporter.file.name, operation.span.line
-                    if line not in self.lines:
+                    if line not in self.lines:  # rule: narrow-once-a-line
                         self.lines.add(line)
                         self.warn(stmt, operation, dtype)
 
@@ -68,7 +68,7 @@ class _Warner:
         match expr:
             case ir.Binary(op="&", left=left, right=right):
                 mask = right if operand is left else left
-                return is_modular or self.ranges.of(mask).is_natural
+                return is_modular or self.ranges.of(mask).is_natural  # rule: narrow-mask
             case ir.Binary(op="<<" | "**", left=left):
                 return is_modular and operand is left
             case ir.Binary(op=op):

@@ -31,7 +31,7 @@ class Known:
     original: frozenset[str]
 
     def __and__(self, other: Known) -> Known:
-        return Known(self.given & other.given, self.original & other.original)
+        return Known(self.given & other.given, self.original & other.original)  # rule: optional-joined
 
     def where_given(self, names: Iterable[str]) -> Known:
         return replace(self, given=self.given.union(names))
@@ -52,6 +52,7 @@ def check_optional_parameters(kernel: ir.Kernel, reporter: Reporter) -> ir.Kerne
         assigned = [*assigned_names(kernel.body)]
         values = {s.name: s.value for s in statements(kernel.body) if isinstance(s, ir.Assign)}
         parameters = {p.name for p in kernel.parameters}
+        # rule: optional-once
         once = {name: value for name, value in values.items() if assigned.count(name) == 1 and name not in parameters}
         tested = frozenset(node.parameter for node in all_expressions(kernel.body) if isinstance(node, ir.IsGiven))
         flow = _Flow(kernel, optional, tested, once, reporter)
@@ -92,9 +93,9 @@ class _Flow:
                 where_false = self.block(orelse, known.where_given(self.implied(test, False)))
                 if where_true is None or where_false is None:
                     return where_false if where_true is None else where_true
-                return where_true & where_false
+                return where_true & where_false  # rule: optional-both
             case ir.Assign(name=name) if name in self.optional:
-                return known.where_given([name]).where_assigned([name])
+                return known.where_given([name]).where_assigned([name])  # rule: optional-tested
             case ir.Return() | ir.Break() | ir.Continue() | ir.Assert(test=ir.Constant(value=False)):
                 return None
             case ir.Assert(test=test):
@@ -115,7 +116,7 @@ class _Flow:
         if isinstance(stmt, ir.For):
             for expr in expressions(stmt):
                 self.check(expr, stmt.span, known)
-        known = known.where_assigned(assigned_names((stmt,)))
+        known = known.where_assigned(assigned_names((stmt,)))  # rule: optional-in-loop
         if isinstance(stmt, ir.For):
             self.block(stmt.body, known.where_given({stmt.var} & self.optional))
             self.block(stmt.orelse, known)
@@ -171,6 +172,6 @@ class _Flow:
                 if (op == "and") is outcome:  # both sides were evaluated and had the outcome
                     return self.implied(left, outcome) | self.implied(right, outcome)
                 behind = self.implied(left, not outcome) | self.implied(right, outcome)
-                return self.implied(left, outcome) & behind
+                return self.implied(left, outcome) & behind  # rule: optional-and
             case _:
                 return frozenset()

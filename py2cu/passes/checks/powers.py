@@ -31,7 +31,7 @@ def check_powers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         ranges = Ranges(with_fields(caller, functions=functions))
         for power in _powers(caller):
             exponent = ir.unconverted(power.right)
-            if not ranges.of(exponent).is_natural:
+            if not ranges.of(exponent).is_natural:  # rule: power-exponent
                 local = reporter.within(caller.origin)
                 base, bounded = local.file.quote(power.left.span), f"max({local.file.quote(exponent.span)}, 0)"
                 local.error(

@@ -16,7 +16,7 @@ MAX_BYTES: Final = 16
 def check_row_widths(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report views with such rows; the kernel is unchanged."""
     for decl in kernel.array_decls:
-        if decl.row_bytes > MAX_BYTES:
+        if decl.row_bytes > MAX_BYTES:  # rule: row-too-wide
             most = MAX_BYTES * decl.vector_width // decl.row_bytes
             what = f"a row of {decl.vector_width} {decl.type.dtype} has {decl.row_bytes} bytes"
             message = f"{what}, and one access has {MAX_BYTES} at most"

@@ -45,7 +45,7 @@ def add_guards(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     if not missing:
         return kernel
     if has_barrier(kernel):
-        return _predicate_each(kernel, accesses, missing, reporter)
+        return _predicate_each(kernel, accesses, missing, reporter)  # rule: guard-each
     place = max(_position(kernel.body, guard.index) for guard in missing)
     first = missing[0]
     effect = next(_effects(kernel, kernel.body[: place + 1]), None)
@@ -111,7 +111,7 @@ def _guard_indices(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         reporter.error("P106", message, kernel.indices[ir.MAX_AXES].span, hint)
         return kernel
     if has_barrier(kernel):
-        return _guard_elements(kernel, accesses, reporter)
+        return _guard_elements(kernel, accesses, reporter)  # rule: guard-elements
     guards = tuple(Guard(i.name, i.extent, i.axis) for i in kernel.indices if not is_guarded(i))
     return with_fields(kernel, guards=guards)
 
@@ -126,7 +126,7 @@ def _guard_elements(kernel: ir.Kernel, accesses: tuple[Access, ...], reporter: R
         limit = as_limit(index.name, index.extent)
         names = data_dependents(kernel.body, index.name)
         for access in accesses:
-            dependent = effects.get(access.span) or access.place.index or calls.get(access.span)
+            dependent = effects.get(access.span) or access.place.index or calls.get(access.span)  # rule: guard-effects
             if dependent is None or limit in access.limits or names.isdisjoint(names_in(dependent)):
                 continue
             if limit not in needed.get(access.span, ()):
@@ -231,6 +231,7 @@ def _missing_guards(
         axis = global_indices.axis(place.index)
         if axis and place.index and IndexLimit(place.index, None) not in access.limits:
             extent = _size_on(kernel, axis) or kernel.array_type(place.array).dims[place.dim]
+            # rule: guard-by-extent
             missing = missing_by_axis.setdefault((axis, extent), _MissingGuard(place.index, extent, axis, access.span))
             missing.spans.append(access.span)
     return list(missing_by_axis.values())
@@ -273,4 +274,5 @@ def _is_extent(kernel: ir.Kernel, expr: ir.Expr) -> bool:
 def _position(body: tuple[ir.Stmt, ...], index: ir.Expr) -> int:
     """The position in `body` of the last assignment to a name in `index`; -1 without one."""
     names = names_in(index)
+    # rule: guard-behind
     return max((at for at, stmt in enumerate(body) if isinstance(stmt, ir.Assign) and stmt.name in names), default=-1)

@@ -88,7 +88,7 @@ def _is_observable(function: ir.Kernel, stmt: ir.Stmt) -> bool:
     """True for a side effect outside the function; writes to arrays that it declares do not count."""
     match stmt:
         case ir.Store(array=array):
-            return not function.is_kernel_local(array)
+            return not function.is_kernel_local(array)  # rule: guard-observed
         case _:
             return isinstance(stmt, ir.Print | ir.Assert)
 
@@ -193,7 +193,7 @@ class _Predication:
         self, stmt: ir.Stmt, known: frozenset[IndexLimit], in_loop: bool = False
     ) -> Iterator[tuple[IndexLimit, ...]]:
         """The limits of each side effect of `stmt`; () for an effect without limits."""
-        if any(map(self.waits, expressions(stmt))):
+        if any(map(self.waits, expressions(stmt))):  # rule: guard-waits
             yield ()
         match stmt:
             case ir.Store(span=span) | ir.ExprStmt(call=ir.DeviceCall(span=span) | ir.Atomic(span=span)):
@@ -216,7 +216,7 @@ class _Predication:
     def is_closed(self, group: ir.Block) -> bool:
         """True if the names that the group assigns occur nowhere else."""
         counts = _mentions(group)
-        return all(counts[name] == self.mentions[name] for name in assigned_names(group))
+        return all(counts[name] == self.mentions[name] for name in assigned_names(group))  # rule: guard-group
 
     def guarded(self, group: ir.Block, known: frozenset[IndexLimit]) -> ir.If:
         """`group` in an `if` on the limits of its side effects."""

@@ -51,7 +51,7 @@ class CallLowering:
             self.helpers.require(helper)
             if row.rule is Rule.BITS:
                 return ir.Call(helper, (self.word(expr.args[0]),), expr.span, expr.type)
-            if row.rule is Rule.REDUCE:  # the targets recognise a collective by its name
+            if row.rule is Rule.REDUCE:  # the targets recognise a collective by its name  # rule: reduction-name
                 return expr
             return ir.Call(helper, tuple(map(to_signed, expr.args)), expr.span, expr.type)
         if row.rule is Rule.SCALED:
@@ -59,7 +59,7 @@ class CallLowering:
         if row.rule is Rule.INTEGRAL:
             source = expr.args[0].type
             return ir.Convert(replace(expr, type=source), expr.type, expr.span, explicit=True)
-        return self.magnitude(expr, expr.type) if row.rule is Rule.MAGNITUDE else expr
+        return self.magnitude(expr, expr.type) if row.rule is Rule.MAGNITUDE else expr  # rule: magnitude
 
     def word(self, value: ir.Expr) -> ir.Expr:
         """An integer whose C type has its width: a Python integer has 64 bits, or 32 where these hold it."""
@@ -73,7 +73,7 @@ class CallLowering:
         """C's `ldexp` takes an `int` exponent, Python's any integer."""
         value, power = expr.args
         range_ = self.ranges.of(power)
-        if I32.low <= range_.low and range_.high <= I32.high:
+        if I32.low <= range_.low and range_.high <= I32.high:  # rule: scaled-exponent
             return replace(expr, args=(value, ir.unconverted(power)))
         self.helpers.require("ldexp_by_any")
         return ir.Call("ldexp_by_any", expr.args, expr.span, expr.type)

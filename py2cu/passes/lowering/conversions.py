@@ -29,13 +29,13 @@ class ConversionLowering:
         source, target = expr.value.type, expr.type
         assert isinstance(source, ir.ElementType | ir.PythonType) and isinstance(target, ir.ElementType | ir.PythonType)
         if isinstance(expr.value, ir.Convert) and source == target:  # the widths may differ
-            return replace(expr.value, type=target)
+            return replace(expr.value, type=target)  # rule: widened-operand
         if isinstance(expr.value, ir.Convert) and expr.value.value.type == target and widens(target, source):
             return expr.value.value
         if ir.kind_of(target) is Kind.BOOL and ir.kind_of(source) is not Kind.BOOL:
             return nonzero(expr.value)
         if isinstance(target, ir.ElementType) and target.dtype.kind is Kind.INT and ir.kind_of(source) is Kind.FLOAT:
-            return self.truncate(expr, target)
+            return self.truncate(expr, target)  # rule: truncation
         return expr
 
     def truncate(self, expr: ir.Convert, target: ir.ElementType) -> ir.Expr:
@@ -106,7 +106,7 @@ def is_unsigned(expr: ir.Expr) -> bool:
         case ir.LaunchIndex():
             return True
         case ir.Unary(op="+", operand=operand):
-            return is_unsigned(operand)
+            return is_unsigned(operand)  # rule: index-operand
         case ir.Binary(op="+" | "*" | "/" | "%" | "&" | "|" | "^", left=left, right=right):
             return is_unsigned(left) or is_unsigned(right)
         case _:

@@ -91,6 +91,7 @@ class _Lifting:
             case ir.BoolOp(left=left) if _is_choice(expr):
                 left = self.lift(left)
                 value = ir.unconverted(left)
+                # rule: chain-left
                 return replace(expr, left=left if is_duplicable(value) else _with_core(left, self.local(value)))
             case ir.BoolOp():
                 return self.lift_test(expr)
@@ -113,7 +114,7 @@ class _Lifting:
         """`a < b < c`, which is `a < b and b < c` by now."""
         first = replace(first, left=self.lift(first.left), right=self.lift(first.right))
         middle = ir.unconverted(first.right)
-        if is_duplicable(middle) or _is_index_sum(middle):
+        if is_duplicable(middle) or _is_index_sum(middle):  # rule: chain-middle
             return replace(expr, left=first)
         local = self.local(middle)
         return replace(
@@ -124,10 +125,10 @@ class _Lifting:
 
     def as_select(self, expr: ir.Expr) -> ir.Expr:
         """`a or b` as `a if a else b`; the test is `a` before its conversion to the common type."""
-        if not (isinstance(expr, ir.BoolOp) and _is_choice(expr)):
+        if not (isinstance(expr, ir.BoolOp) and _is_choice(expr)):  # rule: choice
             return expr
-        then, orelse = (expr.right, expr.left) if expr.op == "and" else (expr.left, expr.right)
-        test = ir.unconverted(expr.left)
+        then, orelse = (expr.right, expr.left) if expr.op == "and" else (expr.left, expr.right)  # rule: choice-branches
+        test = ir.unconverted(expr.left)  # rule: choice-test
         if isinstance(test, ir.Constant):
             self.elided += elided_calls(walk(orelse if test.value else then), ir.Elision.UNREACHABLE)
             return then if test.value else orelse
@@ -145,7 +146,7 @@ class _Lifting:
 
 def _is_chain(first: ir.Compare, second: ir.Compare) -> bool:
     """True for the comparisons of `a < b < c`: one span (guards have none, hence the second test), one middle."""
-    return first.span == second.span and ir.unconverted(first.right) == ir.unconverted(second.left)
+    return first.span == second.span and ir.unconverted(first.right) == ir.unconverted(second.left)  # rule: chain-right
 
 
 def _is_choice(expr: ir.BoolOp) -> bool:

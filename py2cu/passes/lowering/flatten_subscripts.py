@@ -55,9 +55,9 @@ def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
             return array, tuple(map(arithmetic.from_start, indices, dims))
         if kernel.vector_width(array) and len(indices) == 1:
             return array, (arithmetic.from_start(indices[0], dims[0]),)
-        if strides := kernel.strides_of(array):
+        if strides := kernel.strides_of(array):  # rule: strides-named
             return array, (arithmetic.offset(indices, dims, strides),)
-        return kernel.base_array(array) if kernel.vector_width(array) else array, (
+        return kernel.base_array(array) if kernel.vector_width(array) else array, (  # rule: row-of-array
             arithmetic.flat_index(indices, dims),
         )
 
@@ -85,6 +85,7 @@ def _with_rows(kernel: ir.Kernel) -> ir.Kernel:
     accessed |= {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, ir.Store)}
 
     def keep(stmt: ir.Stmt) -> ir.Block:
+        # rule: row-accessed
         if isinstance(stmt, ir.Alloc) and kernel.vector_width(stmt.array) and stmt.array not in accessed:
             return (ir.Comment(stmt.span, stmt.trivia),)
         return (stmt,)
@@ -128,7 +129,7 @@ class _IndexArithmetic:
     def from_start(self, index: ir.Expr, dim: ir.Expr) -> ir.Expr:
         """`index` counted from the start: a negative constant counts from the end."""
         if isinstance(index, ir.Constant) and index.value < 0:
-            return add(dim, index)
+            return add(dim, index)  # rule: negative-index
         return index
 
     def in_list(self, index: ir.Expr, dim: ir.Expr) -> ir.Expr:
@@ -145,8 +146,8 @@ class _IndexArithmetic:
         """
         known = math.prod(dim.value for dim in dims if isinstance(dim, ir.Constant))
         if self._kernel.key:
-            known = max(known, self._constant_size(dims))
-        if known - 1 > INT_MAX:
+            known = max(known, self._constant_size(dims))  # rule: width-constant-size
+        if known - 1 > INT_MAX:  # rule: width-of-constant
             return ir.Width.LONG
         return ir.Width.INT if all(isinstance(dim, ir.Constant) for dim in dims) else ir.Width.INDEX
 
@@ -170,9 +171,9 @@ class _IndexArithmetic:
         """`expr` in the width `most`, unless its own width holds all its values."""
         match expr:
             case ir.Binary(type=ir.PythonType(width=width)) if width < most:
-                if width is ir.Width.INT and self.ranges.of(expr).high <= INT_MAX:
+                if width is ir.Width.INT and self.ranges.of(expr).high <= INT_MAX:  # rule: width-of-index
                     return expr
-                return widen_operands(with_fields(expr, type=ir.PythonType(Kind.INT, most)))
+                return widen_operands(with_fields(expr, type=ir.PythonType(Kind.INT, most)))  # rule: width-widened
             case _:
                 return expr
 

@@ -57,7 +57,7 @@ RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN} {LAUNCHER_NAMES} {RUNTIME_NAM
 def spell_identifier(name: str) -> str:
     """`name` itself if it is valid in C++; else a similar ASCII name that is not reserved."""
     text = ascii_identifier(name)
-    return f"{text}_" if text in RESERVED or is_macro(text) else text
+    return f"{text}_" if text in RESERVED or is_macro(text) else text  # rule: header-macro
 
 
 def ascii_identifier(name: str) -> str:
@@ -71,7 +71,7 @@ def ascii_identifier(name: str) -> str:
 
 def _ascii(char: str) -> str:
     if char.isascii():
-        return char if char.isalnum() else "_"  # NFKC may expand a letter into "(1)"
+        return char if char.isalnum() else "_"  # NFKC may expand a letter into "(1)"  # rule: identifier-ascii
     plain = unicodedata.normalize("NFKD", char)[0]
     if plain.isascii() and plain.isalnum():
         return plain

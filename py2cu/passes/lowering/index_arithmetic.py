@@ -35,7 +35,7 @@ def add_index_arithmetic(kernel: ir.Kernel) -> ir.Kernel:
     if not kernel.indices:
         return kernel
     lead: ir.Block = tuple(_index_assignment(index) for index in kernel.indices)
-    if kernel.guards and not has_barrier(kernel):
+    if kernel.guards and not has_barrier(kernel):  # rule: guard-at-barrier
         lead += rebuild_block((guard_statement(kernel.guards),), _as_c)
     return with_fields(kernel, body=lead + kernel.body)
 
@@ -75,7 +75,7 @@ def flatten_indices(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     taken = names_in_scope(kernel)
     flat = free_name("flat", taken)
     rest = free_name("rest", taken | {flat})
-    slowest, *others = kernel.indices
+    slowest, *others = kernel.indices  # rule: flat-index-order
     body: list[ir.Stmt] = [*_return_if_negative(kernel.indices)]
     left = ir.Name(flat, type=ir.INDEX)
     for place, index in enumerate(reversed(others)):
@@ -102,7 +102,7 @@ def _return_if_negative(indices: tuple[IndexParameter, ...]) -> Iterator[ir.Stmt
     """An early return where extents are negative, whose product may pass the guard; differences may be."""
     differences = [rebuild(index.extent, _as_c) for index in indices if _is_difference(index.extent)]
     tests: list[ir.Expr] = [ir.Compare("<", extent, ir.Constant(0, type=ir.INDEX)) for extent in differences]
-    if len(tests) > 1:
+    if len(tests) > 1:  # rule: flat-index-tests
         yield ir.If(functools.reduce(lambda a, b: ir.BoolOp("or", a, b, type=ir.PY_BOOL), tests), (ir.Return(),))
 
 

@@ -79,7 +79,7 @@ class _Chooser:
         for index in kernel.indices:
             axis = index.axis
             self.bounds.append({(f"blockDim.{axis}", f"gridDim.{axis}"): 1})
-            self.bounds += self._steps(index.extent)  # the guard computes it for any grid
+            self.bounds += self._steps(index.extent)  # the guard computes it for any grid  # rule: grid-guard-bounds
         if kernel.has_flat_launch:
             self.bounds += [bound for extent in kernel.size or () for bound in self._steps(extent)]
         if not kernel.key:
@@ -121,7 +121,7 @@ class _Chooser:
                 size = times(size, self.ranges.of(dim).bound)
             for dim, stride in zip(array.type.dims, self.kernel.strides_of(array.name), strict=False):
                 farthest = plus(farthest, times(self.ranges.of(dim).bound, {(stride.id,): 1}))
-            self.bounds += [bound for bound in (size, farthest) if bound]
+            self.bounds += [bound for bound in (size, farthest) if bound]  # rule: strides-bound
 
     def size_bounds(self) -> tuple[ir.IndexBound, ...]:
         """The bounds of all intermediate results in the extents of the launch."""
@@ -137,17 +137,18 @@ class _Chooser:
     def width(self, range_: Interval) -> ir.Width:
         """The narrowest type for values of this range; a bound that only the launch can judge is recorded."""
         width = self._width(range_)
-        self.is_bounded &= width is not ir.Width.LONG
+        self.is_bounded &= width is not ir.Width.LONG  # rule: integer-bounded
         return width
 
     def _width(self, range_: Interval) -> ir.Width:
         if range_.bound is None:
-            return ir.Width.LONG
+            return ir.Width.LONG  # rule: width-unbounded
         if range_.low >= -FAR and range_.high <= FAR:
             return ir.Width.INT
         names = {name for term in range_.bound for name in term}
         if names <= self.constexprs.keys():
             most = {name: self.constexprs[name].most for name in names}
+            # rule: width-within-int
             if sum(n * math.prod(most[name] for name in term) for term, n in range_.bound.items()) <= INT_MAX:
                 return ir.Width.INT
             # The launcher checks values that are not known yet: they may fit.
@@ -155,7 +156,7 @@ class _Chooser:
                 return ir.Width.LONG
         if any(abs(factor) > INT_MAX for factor in range_.bound.values()):
             return ir.Width.LONG
-        self.bounds.append(range_.bound)
+        self.bounds.append(range_.bound)  # rule: width-bound
         return ir.Width.INDEX
 
     def of_name(self, name: str, type_: ir.ScalarType) -> ir.ScalarType:
@@ -176,10 +177,11 @@ class _Chooser:
         # Never narrower than the operands: C computes in their type.
         operands = map(_width, () if _has_own_width(expr) else children(expr))
         width = max(self.width(self.ranges.of(expr)), *operands, ir.Width.INT)
+        # rule: width-of-count
         if isinstance(expr, ir.Binary) and expr.op in ("<<", ">>") and self.ranges.of(expr.right).high >= I32.bits:
             width = ir.Width.LONG  # C leaves such a shift of an `int` undefined
             if not isinstance(expr.right, ir.Constant):
-                self.is_bounded = False  # the count may exceed 64 bits as well
+                self.is_bounded = False  # the count may exceed 64 bits as well  # rule: count-bounded
         typed = with_fields(expr, type=_INTEGERS[width])
         return widen_operands(typed)
 
@@ -201,7 +203,7 @@ def extent_type(kernel: ir.Kernel, name: str) -> ir.PythonType:
     The launcher checks extents of arrays against 2³¹, but not constants that callers pass to a device function.
     """
     bound = dict(kernel.argument_ranges)[name].bound if name in dict(kernel.argument_ranges) else None
-    return ir.LONG if bound is not None and bound.get((), 0) > INT_MAX else ir.INDEX
+    return ir.LONG if bound is not None and bound.get((), 0) > INT_MAX else ir.INDEX  # rule: width-of-extent
 
 
 def typed_extent(kernel: ir.Kernel, extent: ir.Expr, ranges: Callable[[], Ranges]) -> ir.Expr:
@@ -230,7 +232,7 @@ def widen_operands(expr: ir.Expr) -> ir.Expr:
     """C computes in the operands' type, so one of them must have the result's width."""
     match expr:
         case ir.Binary(left=left, right=right, type=ir.PythonType(width=width)) if width is not ir.Width.INT:
-            if max(_least_width(left), _least_width(right)) < width and expr.op != "//":
+            if max(_least_width(left), _least_width(right)) < width and expr.op != "//":  # rule: width-of-operands
                 if isinstance(right, ir.LaunchIndex):
                     return with_fields(expr, right=ir.Convert(right, expr.type, right.span))
                 return with_fields(expr, left=ir.Convert(left, expr.type, left.span))

@@ -75,17 +75,17 @@ class _Lowering:
         if before:
             before[0] = replace(before[0], trivia=replace(loop.trivia, beside=""))
             loop = replace(loop, trivia=replace(loop.trivia, above=()))
-        if loop.var in self.used_elsewhere or loop.type != ir.PY_INT:
+        if loop.var in self.used_elsewhere or loop.type != ir.PY_INT:  # rule: range-variable
             counter = ir.Name(self.fresh(f"{loop.var}_count", ir.PY_INT), loop.span, ir.PY_INT)
             copy = ir.Assign(loop.var, _as_type(counter, loop.type), loop.span)
-            loop = replace(loop, var=counter.id, type=ir.PY_INT, body=(copy, *loop.body))
+            loop = replace(loop, var=counter.id, type=ir.PY_INT, body=(copy, *loop.body))  # rule: range-counter-type
         return tuple(before), loop
 
     def once(self, loop: ir.For, what: str, before: list[ir.Stmt]) -> ir.Expr:
         """The `stop` or `step` of the loop; saved in a local before the loop if C may not compute it in every round."""
         value = loop.stop if what == "stop" else loop.step
         bound, rounds = self.footprint((), value), self.footprint((replace(loop, stop=value, step=value, orelse=()),))
-        if not bound.acts and commute(bound, rounds):
+        if not bound.acts and commute(bound, rounds):  # rule: range-bound-commutes
             return value
         name = self.fresh(f"{loop.var}_{what}", ir.PY_INT)
         before.append(ir.Assign(name, value, loop.span))
@@ -99,9 +99,9 @@ class _Lowering:
         """The loop, followed by the statements of its `else`."""
         orelse, bare = loop.orelse, replace(loop, orelse=())
         if isinstance(loop, ir.While) and isinstance(loop.test, ir.Constant) and loop.test.value:
-            self.elided += elided_in(orelse, ir.Elision.UNREACHABLE)
-            return (bare,)
-        if not (orelse and _breaks(loop.body)):
+            self.elided += elided_in(orelse, ir.Elision.UNREACHABLE)  # rule: dropped-else
+            return (bare,)  # rule: else-unreachable
+        if not (orelse and _breaks(loop.body)):  # rule: else-breaks
             return (*before, bare, *orelse)
         name = self.fresh("stopped", ir.PY_BOOL)
         first, *rest = (*before, replace(bare, body=_flag_breaks(loop.body, name)))
@@ -142,7 +142,7 @@ def _flag_breaks(body: ir.Block, name: str) -> ir.Block:
         match stmt:
             case ir.Break():
                 flag = ir.Assign(name, ir.Constant(True, type=ir.PY_BOOL), stmt.span, stmt.trivia)
-                flagged += [flag, replace(stmt, trivia=ir.Trivia())]
+                flagged += [flag, replace(stmt, trivia=ir.Trivia())]  # rule: else-flag
             case ir.If():
                 flagged.append(
                     replace(stmt, body=_flag_breaks(stmt.body, name), orelse=_flag_breaks(stmt.orelse, name))
@@ -159,10 +159,11 @@ def _variables_used_elsewhere(body: ir.Block) -> set[str]:
         if isinstance(stmt, ir.For):
             loops.setdefault(stmt.var, []).append(stmt)
     assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, ir.Assign)}
-    shared = set(loops) & assigned
+    shared = set(loops) & assigned  # rule: range-shared-variable
     for var, loops_of_var in loops.items():
         inside = sum(_reads(loop.body, var) for loop in _outermost(loops_of_var))
         bounds = sum(var in names_in(e) for loop in loops_of_var for e in (loop.start, loop.stop, loop.step))
+        # rule: range-read-after
         if _reads(body, var) > inside or bounds or any(_rebinds(loop.body, var) for loop in loops_of_var):
             shared.add(var)
     return shared

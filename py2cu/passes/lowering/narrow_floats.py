@@ -143,5 +143,6 @@ def _only_types(kernel: ir.Kernel) -> dict[str, ir.ElementType]:
     return {
         name: targets[0]
         for name, targets in types.items()
+        # rule: float-uses-agree
         if len(targets) == uses[name] and len(set(targets)) == 1 and isinstance(targets[0], ir.ElementType)
     }

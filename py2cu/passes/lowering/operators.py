@@ -81,10 +81,10 @@ class _Lowering:
 
     def loop(self, stmt: ir.For) -> ir.For:
         step = self.ranges.of(stmt.step)
-        direction = 1 if step.low > 0 else -1 if step.high < 0 else 0
-        if direction == 1 and self.ranges.of(stmt.start).is_natural:
+        direction = 1 if step.low > 0 else -1 if step.high < 0 else 0  # rule: range-direction
+        if direction == 1 and self.ranges.of(stmt.start).is_natural:  # rule: index-natural
             return with_fields(stmt, direction=direction)
-        return with_fields(stmt, direction=direction, stop=to_signed(stmt.stop))
+        return with_fields(stmt, direction=direction, stop=to_signed(stmt.stop))  # rule: index-stop
 
     def expression(self, expr: ir.Expr) -> ir.Expr:
         match expr:
@@ -122,7 +122,7 @@ class _Lowering:
         a, b = self.ranges.of(expr.left), self.ranges.of(expr.right)
         match expr.op:
             case "//" | "%":
-                if a.is_natural and b.is_natural and not is_generic(type_):
+                if a.is_natural and b.is_natural and not is_generic(type_):  # rule: floor-signed
                     return replace(expr, op=OPERATORS[expr.op].c)
                 return self.helper(OPERATORS[expr.op].helper, expr)
             case "**":
@@ -133,8 +133,9 @@ class _Lowering:
                 return self.shift(replace(expr, left=to_signed(expr.left)), a, b)
             case "-":
                 expr = replace(expr, left=to_signed(expr.left), right=to_signed(expr.right))
-            case "+" | "*" | "&" | "|" | "^" if not (a.is_natural and b.is_natural):
+            case "+" | "*" | "&" | "|" | "^" if not (a.is_natural and b.is_natural):  # rule: index-mixed
                 expr = replace(expr, left=to_signed(expr.left), right=to_signed(expr.right))
+        # rule: wrapping
         if isinstance(type_, ir.ElementType) and type_.dtype.kind is Kind.INT and OPERATORS[expr.op].wrapping:
             return self.wrap(expr, type_)
         return expr
@@ -152,7 +153,7 @@ class _Lowering:
         if dtype.bits < 32 and not dtype.signed:
             return wrapping(expr)
         fits = a.is_natural and b.high < dtype.bits and a.high * 2.0**b.high <= dtype.high
-        return expr if fits else self.helper("wrapping_shift", expr)
+        return expr if fits else self.helper("wrapping_shift", expr)  # rule: wrap-shift
 
     def wrap(self, expr: ir.Binary[ir.Expr], type_: ir.ElementType) -> ir.Expr:
         """Element arithmetic wraps at its dtype. A cast wraps narrow types, which C computes in `int`; a helper wraps
@@ -163,7 +164,7 @@ class _Lowering:
             return self.helper(operator.elementwise if dtype.variable.is_mixed else operator.wrapping, expr)
         if is_wide_unsigned(dtype):
             return expr
-        if not self.may_overflow(expr, dtype):
+        if not self.may_overflow(expr, dtype):  # rule: wrap-overflow
             return expr
         if dtype.bits == 64 or self.may_overflow(expr, I32) or (dtype is I16 and expr.op in "+-"):
             return self.helper(operator.wrapping, expr)
@@ -221,7 +222,7 @@ class _Lowering:
         is_square = isinstance(expr.right, ir.Constant) and expr.right.value == 2
         if is_square and _may_repeat(expr.left):
             return self.binary(ir.Binary("*", expr.left, expr.left, expr.span, expr.type))
-        return self.helper("int_pow", expr)
+        return self.helper("int_pow", expr)  # rule: power-of-integers
 
     def negate(self, expr: ir.Unary) -> ir.Expr:
         type_ = expr.type
@@ -232,7 +233,7 @@ class _Lowering:
             if stays_in_range or is_wide_unsigned(type_.dtype):
                 return expr
             if type_.dtype.bits == 8 or not type_.dtype.signed:
-                return wrapping(expr)
+                return wrapping(expr)  # rule: wrap-negation
         zero = ir.Constant(0, expr.span, type_)
         return self.helper("wrapping_sub", ir.Binary("-", zero, expr.operand, expr.span, type_))
 
@@ -242,6 +243,7 @@ class _Lowering:
         match expr.type:
             case ir.ElementType(dtype=dtype) if dtype.kind is Kind.BOOL:
                 return ir.Unary("not", expr.operand, expr.span, ir.PY_BOOL)
+            # rule: wrap-inversion
             case ir.ElementType(dtype=dtype) if dtype.variable or (dtype.bits < 32 and not dtype.signed):
                 return wrapping(expr)
             case _:

@@ -50,6 +50,7 @@ def _with_used_parameters(function: ir.Kernel, with_calls: set[str], all_of_them
     used |= {node.array for node in nodes if isinstance(node, ir.Load | ir.Atomic)}
     used |= {stmt.array for stmt in statements(function.body) if isinstance(stmt, ir.Store)}
     used |= set(assigned_names(function.body))
+    # rule: unused-parameter
     used_parameters = tuple(p for p in function.parameters if all_of_them or p.name in used | with_calls)
     extents = tuple(
         Parameter(name, extent_type(function, name)) for name in function.dims if all_of_them or name in used

@@ -17,12 +17,15 @@ from py2cu.ir.visit import statements
 
 def lay_out_shared_memory(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with its dynamic arrays one after another, all reserved at the place of the first."""
+    # rule: shared-aligned
     dynamic = sorted((b for b in kernel.array_decls if b.is_dynamic), key=lambda decl: -decl.type.dtype.bits)
     if len(dynamic) < 2:
         return kernel
     placed = {b.name: replace(b, base=before.name) for before, b in itertools.pairwise(dynamic)}
+    # rule: shared-apart
     starts = {dynamic[0].name: None} | {b.name: size_of(before) for before, b in itertools.pairwise(dynamic)}
     allocations = {stmt.array: stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.Alloc)}
+    # rule: comment-of-alloc
     waiting = [replace(allocations[name], start=start) for name, start in starts.items()]  # each keeps its comments
 
     def move(stmt: ir.Stmt) -> ir.Block:

@@ -123,6 +123,7 @@ class _Splitter:
         match [stmt for stmt in statements(body) if isinstance(stmt, ir.Assign) and stmt.name == name]:
             case [ir.Assign(value=ir.DeviceCall() | ir.Load() | ir.Select() as value) as only] if value.type == type_:
                 block = next(block for block in _all_blocks(body) if any(stmt is only for stmt in block))
+                # rule: split-tuple-waits
                 is_visible = _reads(block, name) == _reads(body, name) and not self.waits(_from_to(block, only, name))
                 return self.fields(value) if is_visible else ()
             case _:
@@ -203,7 +204,7 @@ class _Splitter:
             ):
                 return (stmt,)
             case ir.Store(value=value) if isinstance(value.type, ir.TupleType):
-                if self.fields(value) == row_fields(len(value.type.items)):
+                if self.fields(value) == row_fields(len(value.type.items)):  # rule: row-in-place
                     return (stmt,)
                 items = tuple(self.items(value, before))
                 split = [replace(stmt, value=ir.Tuple(items, value.span, value.type), trivia=ir.BARE)]

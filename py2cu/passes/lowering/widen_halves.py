@@ -48,11 +48,12 @@ def _widen(expr: ir.Expr) -> ir.Expr:
             wide = replace(expr, left=_wide(left), right=_wide(right), type=_wide_type(type_))
             return ir.Convert(wide, type_, wide.span)
         case ir.Call(args=args, type=type_) if _takes_halves(expr):
+            # rule: half-part
             call = replace(expr, args=tuple(_wide(arg) if _is_rounded(arg.type) else arg for arg in args))
             return ir.Convert(replace(call, type=_wide_type(type_)), type_, call.span) if _is_rounded(type_) else call
         case ir.Unary(op="+", operand=operand, type=type_) if _is_rounded(type_):
             return operand  # C++ would promote some half types to float
-        case ir.Convert(value=value, type=type_) if _is_half(type_) and may_be_half(value.type):
+        case ir.Convert(value=value, type=type_) if _is_half(type_) and may_be_half(value.type):  # rule: half-widened
             return replace(expr, value=ir.Convert(value, _SINGLE, value.span))
         case ir.Convert(value=value, type=type_) if may_be_half(type_) and not _is_half(value.type):
             return convert_generic(value, type_)
@@ -64,7 +65,7 @@ def _widen(expr: ir.Expr) -> ir.Expr:
 
 def convert_generic(value: ir.Expr, type_: ir.Type) -> ir.Expr:
     """`value` converted to a type variable; through float32 if that may be a half and `value` exceeds float32."""
-    loses = may_be_half(type_) and not _fits_float32(value.type)
+    loses = may_be_half(type_) and not _fits_float32(value.type)  # rule: half-converted
     return ir.Call(ROUND_TO, (value,), value.span, type_) if loses else ir.Convert(value, type_, value.span)
 
 
@@ -74,14 +75,14 @@ def _fits_float32(type_: ir.Type) -> bool:
         case ir.ElementType(dtype=dtype) if dtype.variable is not None:
             return False
         case ir.ElementType(dtype=dtype):
-            return dtype.bits <= 16 or (dtype.kind is Kind.FLOAT and dtype.bits == 32)
+            return dtype.bits <= 16 or (dtype.kind is Kind.FLOAT and dtype.bits == 32)  # rule: half-of-float32
         case _:
             return type_ == ir.PY_BOOL
 
 
 def _takes_halves(call: ir.Call) -> bool:
     row = ROWS.get(call.function)
-    computes = not is_collective(call) and (row is None or row.rule not in (Rule.CHOICE, Rule.VIEW))
+    computes = not is_collective(call) and (row is None or row.rule not in (Rule.CHOICE, Rule.VIEW))  # rule: half-bits
     return computes and any(_is_rounded(arg.type) for arg in call.args)
 
 

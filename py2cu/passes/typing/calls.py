@@ -81,7 +81,7 @@ class CallTyper(TypeJoiner):
         """A method of an element, or `x.dtype(…)`; Python numbers have no such methods."""
         value, *arrays = args
         self.check_reaching("call", value)
-        if row.rule is not Rule.LIKE and not isinstance(value.type, ir.ElementType):
+        if row.rule is not Rule.LIKE and not isinstance(value.type, ir.ElementType):  # rule: method-of-element
             what, text = f"a {value.type} has no methods of elements", self.quote(value)
             casts = f"cast it by a function: `np.float32({text})`"
             hint = casts if row.rule in (Rule.METHOD, Rule.VIEW) else f"pass `{text}` to torch's function of that name"
@@ -116,8 +116,8 @@ class CallTyper(TypeJoiner):
         if not isinstance(value.type, ir.ElementType) or any(ir.is_complex(arg.type) for arg in others):
             return value
         type_ = self.float_type(others)
-        element = self.cast_element(value, type_)
-        return self.cast_element(element, ir.ElementType(F32)) if _is_half(type_) else element
+        element = self.cast_element(value, type_)  # rule: float32-step
+        return self.cast_element(element, ir.ElementType(F32)) if _is_half(type_) else element  # rule: float32-half
 
     def rounded_once(self, args: Sequence[ir.Expr]) -> ir.Expr:
         """The first argument, a formula's result, rounded to the float type of the formula's inputs, the others."""
@@ -135,14 +135,15 @@ class CallTyper(TypeJoiner):
 
     def to_integer(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
         """A rounding function: those of `math` return a Python integer, those of NumPy and torch keep the type."""
-        self.check_reaching("value", args[0])
+        self.check_reaching("value", args[0])  # rule: join-of-integer
         is_float = ir.kind_of(scalar(args[0])) is Kind.FLOAT
         if row.helper:
             return with_fields(expr, args=(self.convert(args[0], self.float_type(args)),), type=ir.PY_INT)
-        if len(args) == 2:
+        if len(args) == 2:  # rule: round-to-digits
             return self.rounded(expr, args[0], args[1])
         if row.rule is Rule.ROUNDED:
             return with_fields(expr, args=tuple(args), type=args[0].type) if is_float else args[0]
+        # rule: floor-to-integer
         return with_fields(expr, args=tuple(args), type=ir.PY_INT) if is_float else self.convert(args[0], ir.PY_INT)
 
     def of_bits(self, expr: ir.Call, row: Builtin, value: ir.Expr) -> ir.Expr:
@@ -167,7 +168,7 @@ class CallTyper(TypeJoiner):
         elif source not in _VIEWED:
             what = f"kernels cannot read the bits of {source}"
             hint = f"cast it first: `np.float32({text})`" if source is BOOL else f"view its parts: `{text}.real`"
-        elif target not in _VIEWED or target.bits != source.bits:
+        elif target not in _VIEWED or target.bits != source.bits:  # rule: bits-view
             what = f"`.view` keeps the bits: {source} has {source.bits}, {target} has {target.bits}"
             whole = next(dtype for dtype in _VIEWED if dtype.bits == source.bits and dtype is not source)
             hint = f"`{text}.view(torch.{whole})`; `{text}.to(torch.{target})` converts the value"
@@ -184,7 +185,7 @@ class CallTyper(TypeJoiner):
             or value.type.dtype.bits < 32
         ):
             value = self.integer(value, "an argument of `bit_count`")
-        magnitude = self.call(ir.Call("builtins.abs", (value,), expr.span), (value,))
+        magnitude = self.call(ir.Call("builtins.abs", (value,), expr.span), (value,))  # rule: bits-of-magnitude
         return self.call(ir.Call("py2cu.popc", (magnitude,), expr.span), (magnitude,))
 
     def same(self, expr: ir.Call, row: Builtin, args: Sequence[ir.Expr]) -> ir.Expr:
@@ -196,8 +197,8 @@ class CallTyper(TypeJoiner):
             return self.promote_bool(args[0])
         numbers = [self.promote_bool(arg) for arg in args]
         self.check_reaching("call", *numbers)
-        joined = self.join_all(numbers)
-        if row.rule is Rule.CHOICE:
+        joined = self.join_all(numbers)  # rule: choice-joined
+        if row.rule is Rule.CHOICE:  # rule: choice-rounds
             self.check_choice(expr, numbers, scalar(joined[0]))
         return with_fields(expr, args=tuple(joined), type=joined[0].type)
 
@@ -229,7 +230,7 @@ class CallTyper(TypeJoiner):
         if row.rule is Rule.REDUCE:
             return self.reduction(expr, self.mask(mask), value)
         value = self.promote_bool(value)
-        self.check_reaching("value", value)
+        self.check_reaching("value", value)  # rule: join-of-lanes
         if row.rule is Rule.SHUFFLE:
             at = (self.integer(lane, f"a lane of `{expr.function}`") for lane in lanes)
             return with_fields(expr, args=(self.mask(mask), value, *at), type=value.type)
@@ -257,7 +258,7 @@ class CallTyper(TypeJoiner):
 
     def reduction(self, expr: ir.Call, mask: ir.Expr, value: ir.Expr) -> ir.Expr:
         """A warp reduction, which CUDA has only for 32-bit integers."""
-        if value.type not in (ir.ElementType(I32), ir.ElementType(U32)):
+        if value.type not in (ir.ElementType(I32), ir.ElementType(U32)):  # rule: reduction-type
             what = f"`{expr.function.rpartition('.')[2]}` is for int32 and uint32, not for {value.type}"
             cast = f"np.int32({self.quote(value)})"
             hint = f"cast a number that fits, `{cast}`; reduce other types in five steps of `shfl_xor_sync`"
@@ -268,14 +269,14 @@ class CallTyper(TypeJoiner):
         """`.real` or `.imag`; a real number is its own real part."""
         if is_complex_constructor(value):
             part, other = value.args if expr.function == REAL else value.args[::-1]
-            self._check_no_call(other)
+            self._check_no_call(other)  # rule: call-in-other-part
             return part
         if ir.is_complex(value.type):
             return with_fields(expr, args=(value,), type=ir.part_of(scalar(value)))
         value = self.promote_bool(value)
         if expr.function == REAL:
             return value
-        self._check_no_call(value)
+        self._check_no_call(value)  # rule: call-in-real-number
         return self.convert(ir.Constant(0, expr.span, ir.PY_INT), scalar(value))
 
     def _check_no_call(self, expr: ir.Expr) -> None:

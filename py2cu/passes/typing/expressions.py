@@ -70,7 +70,7 @@ class ExpressionTyper(CallTyper):
                 if self.is_refused(expr, [a, b]):
                     return ir.Constant(False, expr.span, ir.PY_BOOL)
                 self.check_reaching("compare", a, b)
-                a, b = self.join(a, b)
+                a, b = self.join(a, b)  # rule: compare-joined
                 return with_fields(expr, left=a, right=b)
             case ir.BoolOp(left=left, right=right):
                 a, b = self.expr(left), self.expr(right)
@@ -80,8 +80,9 @@ class ExpressionTyper(CallTyper):
                 a, b = self.join(a, b)
                 return with_fields(expr, left=a, right=b, type=(a if known(a) else b).type)
             case ir.Select(test=test, then=then, orelse=orelse):
-                a, b = self.join(self.expr(then), self.expr(orelse))
+                a, b = self.join(self.expr(then), self.expr(orelse))  # rule: branches-joined
                 # The type of a recursive call is unknown until another branch determines it.
+                # rule: recursion-type
                 return with_fields(expr, test=self.test(test), then=a, orelse=b, type=(a if known(a) else b).type)
             case ir.Call(args=args):
                 return self.call(expr, [self.expr(arg) for arg in args])
@@ -146,13 +147,14 @@ class ExpressionTyper(CallTyper):
         typed = [self.integer(self.expr(index), "an index") for index in indices]
         values = [constant_value(index, Reporter(self.reporter.file)) for index in typed]
         for axis, (at, extent) in enumerate(zip(values, self.kernel.array_type(array).dims, strict=False)):
+            # rule: negative-constant
             if at is not None and isinstance(extent, ir.Constant) and not -extent.value <= at < extent.value:
                 size = extent.value
                 plural = "element" if size == 1 else "elements"
                 message = f"index {at} is outside `{array}`, whose dimension {axis} has {size} {plural}"
                 self.error("P404", message, typed[axis].span, f"the constants that fit are {-size} to {size - 1}")
         return tuple(
-            index if at is None or at >= 0 else ir.Constant(at, index.span, ir.PY_INT)
+            index if at is None or at >= 0 else ir.Constant(at, index.span, ir.PY_INT)  # rule: negative-computed
             for index, at in zip(typed, values, strict=True)
         )
 
@@ -161,7 +163,7 @@ class ExpressionTyper(CallTyper):
         if not all(known(arg) or isinstance(arg, ir.ArrayName) for arg in args):
             return expr
         for arg in args:
-            self.check_reaching("pass", arg)
+            self.check_reaching("pass", arg)  # rule: two-types-passed
         key, result = self.called(expr.function, [arg.type for arg in args])
         if result is None:
             return ir.DeviceCall(key, args, expr.span)
@@ -193,7 +195,7 @@ class ExpressionTyper(CallTyper):
             message = f"`~` works on whole numbers, not on {operand.type}"
             hint = f"truncate it first: `~int({self.quote(operand)})`"
             self.error("P307", message, expr.span, hint, self.origins(operand))
-        if expr.op == "-" and operand.type == ir.ElementType(BOOL):
+        if expr.op == "-" and operand.type == ir.ElementType(BOOL):  # rule: bool-negated
             text = self.quote(operand)
             hint = f"`not {text}` is its opposite; cast it to compute with it: `int({text})`"
             self.error("P307", "a bool element has no sign", expr.span, hint, self.origins(operand))
@@ -211,7 +213,7 @@ class ExpressionTyper(CallTyper):
             return with_fields(expr, left=left, right=right, type=left.type)
         operator = OPERATORS[expr.op]
         logical = operator.family is Family.LOGICAL
-        if not (logical and kinds == {Kind.BOOL}):
+        if not (logical and kinds == {Kind.BOOL}):  # rule: bool-logical
             left, right = self.promote_bool(left), self.promote_bool(right)
         if (logical or operator.family is Family.SHIFT) and Kind.FLOAT in kinds:
             real = left if ir.kind_of(scalar(left)) is Kind.FLOAT else right
@@ -221,7 +223,7 @@ class ExpressionTyper(CallTyper):
             return with_fields(expr, left=left, right=right, type=ir.PY_INT)
         if expr.op == "**" and not self.exponent_keeps_type(expr, left, right):
             return with_fields(expr, left=left, right=right, type=ir.PY_INT)
-        if expr.op == "**" and _is_complex_in_python(left, right):
+        if expr.op == "**" and _is_complex_in_python(left, right):  # rule: power-complex
             message = "a negative number to a fractional power is complex in Python"
             power = f"cmath.exp(({self.quote(right)}) * cmath.log({self.quote(left)}))"
             hint = f"compute in complex numbers: `{power}`; or make the base positive: `abs({self.quote(left)})`"
@@ -238,10 +240,11 @@ class ExpressionTyper(CallTyper):
             and (integers or type_ == ir.PY_FLOAT)
             and constant_number(ir.unconverted(right)) == 0
         ):
-            self.error("P308", "division by zero", expr.span, "divide by something else")
-        if expr.op == "/" and integers:
+            self.error("P308", "division by zero", expr.span, "divide by something else")  # rule: zero-division
+        if expr.op == "/" and integers:  # rule: true-division
+            # rule: true-division-type
             type_ = ir.ElementType(DEFAULT_FLOAT) if isinstance(type_, ir.ElementType) else ir.PY_FLOAT
-            left, right = self.convert_exactly(left, type_), self.convert_exactly(right, type_)
+            left, right = self.convert_exactly(left, type_), self.convert_exactly(right, type_)  # rule: float-division
         self.check_shift(expr, left, right, type_)
         return with_fields(expr, left=left, right=right, type=type_)
 
@@ -262,7 +265,7 @@ class ExpressionTyper(CallTyper):
         """Refuse a constant negative exponent of an integer, a float in Python; `check_powers` checks others."""
         if Kind.FLOAT in (ir.kind_of(scalar(left)), ir.kind_of(scalar(right))):
             return True
-        if not isinstance(right, ir.Constant) or right.value >= 0:
+        if not isinstance(right, ir.Constant) or right.value >= 0:  # rule: power-negative
             return True
         self.error(
             "P307", "a whole number to a negative power is a float in Python", expr.span,
@@ -274,7 +277,7 @@ class ExpressionTyper(CallTyper):
         """`value`, a number or a tuple, as `type_`."""
         match type_:
             case ir.ElementType() | ir.PythonType():
-                return self.convert_exactly(value, type_)
+                return self.convert_exactly(value, type_)  # rule: float-converted
             case ir.TupleType(items=types) if isinstance(value, ir.Tuple) and len(value.items) == len(types):
                 return with_fields(value, items=tuple(map(self.convert_exactly, value.items, types)), type=type_)
             case ir.TupleType():

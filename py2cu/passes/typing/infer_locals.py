@@ -104,7 +104,7 @@ def infer_locals(
                     inferred.add(RETURN, typer.type_value(value), stmt.span)
         if before == inferred.types and reaching == inferred.reaching:
             mixed = inferred.mixed_integers() - declared.keys()
-            if mixed <= integers and (has_forgotten or not inferred.has_python_floats):
+            if mixed <= integers and (has_forgotten or not inferred.has_python_floats):  # rule: two-types-mixed
                 break
             # A local that depends on itself keeps the paths of an earlier round, in which it was a Python float.
             forgets = mixed <= integers
@@ -224,7 +224,7 @@ def _is_whole(reached: ir.ScalarType | Number) -> bool:
     """True for whole numbers that Python's integers of 64 bits hold, and that are no bools."""
     match reached:
         case ir.ElementType(dtype=dtype):
-            return dtype.kind is Kind.INT and dtype.variable is None and holds(I64, dtype)
+            return dtype.kind is Kind.INT and dtype.variable is None and holds(I64, dtype)  # rule: join-whole
         case ir.PythonType(kind=kind):
             return kind is Kind.INT
         case _:
@@ -254,7 +254,7 @@ def _join_into(local: _Local, name: str, value: ir.Expr, type_: ir.ScalarType, s
             local.constants += [part for part in value.args if isinstance(part, ir.Constant)]
         elif is_parameter or not (isinstance(value, ir.Name) and value.id == name):
             local.computed = True
-    joined = join(local.type, type_)
+    joined = join(local.type, type_)  # rule: join-types
     if joined is None:
         local.clash = type_
     else:
@@ -265,7 +265,7 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
     """The error for a join that changes a value, such as a Python number rounded too early; None without one."""
     is_result = _is_result(name)
     what = "this function returns" if is_result else f"`{name}` is"
-    if local.clash is not None:
+    if local.clash is not None:  # rule: join-clash
         message = f"{what} {local.type} on one path and {local.clash} on another, which have no common type"
         return "P309", message, local.span, f"cast one of them: `np.{local.type}(…)`", ()
     if not isinstance(local.type, ir.ElementType):
@@ -274,7 +274,7 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
     types = [each for each in known_types(local.reaching) if each != local.type]
     elements = [each for each in types if isinstance(each, ir.ElementType)]
     rounded = [each for each in elements if not holds(dtype, each.dtype)]
-    inexact = [c for c in local.constants if not represents(dtype, c.value)]
+    inexact = [c for c in local.constants if not represents(dtype, c.value)]  # rule: join-inexact
     if inexact and (is_result or not all(is_rounded(c.value, dtype) for c in inexact)):
         rounds = dtype.kind >= Kind.FLOAT
         message = f"`{name}` starts as the Python number {inexact[0].value} and becomes {dtype}, "
@@ -283,7 +283,7 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
         other = f"use another local for the {dtype} values"
         return "P306", message, inexact[0].span, cast if rounds else other, _others(local, inexact[0].span)
     others = _others(local, local.span)
-    if rounded:
+    if rounded:  # rule: join-rounded
         message = f"{what} {rounded[0]} on one path and {dtype} on another, which rounds it"
         return "P306", message, local.span, f"round it explicitly: `np.{dtype}(…)`", others
     if name == RETURN:
@@ -291,7 +291,8 @@ def _refusal(name: str, local: _Local) -> Refusal | None:
     if is_result and elements:
         message = f"{what} {elements[0]} on one path and {dtype} on another"
         return "P306", message, local.span, f"cast on each: `np.{dtype}(…)`", others
-    rounds_at_use = dtype in (F32, F64) and not is_result  # as Python does, or the use is refused
+    rounds_at_use = dtype in (F32, F64) and not is_result  # as Python does, or the use is refused  # rule: round-at-use
+    # rule: join-computed
     if (local.computed and not rounds_at_use) or (is_result and any(isinstance(each, ir.PythonType) for each in types)):
         message = f"{what} a Python number on one path and {dtype} on another"
         return "P306", message, local.span, f"cast where it is a Python number: `np.{dtype}(…)`", others

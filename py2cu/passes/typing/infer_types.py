@@ -138,7 +138,7 @@ class Instances:
             self._infer_result(name, key, types)
         elif name not in self._results:
             self._iterate_results(name, key, types)
-        return name, self._results.get(name)
+        return name, self._results.get(name)  # rule: recursion-result
 
     def _iterate_results(self, name: str, key: str, types: Sequence[ir.Type]) -> None:
         """Infer the result of the function and its callees until none changes: they may be recursive."""
@@ -173,7 +173,7 @@ class Instances:
 
 
 def _instance(key: str, types: Sequence[ir.Type]) -> str:
-    return f"{key}: {', '.join(str(type_) for type_ in types)}"
+    return f"{key}: {', '.join(str(type_) for type_ in types)}"  # rule: instance-by-types
 
 
 def _instantiate(template: ir.Kernel, types: Sequence[ir.Type], key: str) -> ir.Kernel:

@@ -73,7 +73,7 @@ class TypeJoiner:
                 message = f"{type_} and {value.type} have no common type in torch"
                 casts = [f"`np.{t}(…)`" for t in (value.type, type_) if isinstance(t, ir.ElementType)]
                 widen = f"widen it first: `np.float32({self.quote(first)})`"
-                self.error(
+                self.error(  # rule: unsigned-clash
                     "P309", message, value.span, f"cast one of them: {' or '.join(casts)}" if casts[1:] else widen
                 )
                 return type_
@@ -87,7 +87,7 @@ class TypeJoiner:
         def fits(number: Number) -> bool:
             if is_float:
                 return not (math.isfinite(number) and math.isinf(as_float(dtype, number)))
-            return represents(dtype, number)
+            return represents(dtype, number)  # rule: constant-met
 
         if (text := self.unfit_constant(value, fits)) is not None:
             element = next(value for value in values if isinstance(value.type, ir.ElementType))
@@ -105,6 +105,7 @@ class TypeJoiner:
             return None if fits(number) else str(number)
         match value:
             case ir.Load(array=array) if (table := self.table(array)) is not None:
+                # rule: constant-of-table
                 return next((f"{item} of `{array}`" for item in items_of_table(value, table) if not fits(item)), None)
             case _:
                 return None
@@ -119,7 +120,7 @@ class TypeJoiner:
         if (
             isinstance(value, ir.Constant)
             and type_ in (ir.PY_FLOAT, ir.PY_COMPLEX)
-            and not represents(F64, value.value)
+            and not represents(F64, value.value)  # rule: float-holds
         ):
             self.error(
                 "P305", f"{value.value} is converted to a float here, which does not represent it", value.span,
@@ -136,6 +137,7 @@ class TypeJoiner:
         narrow = value.type
         if isinstance(value, ir.Constant) or not isinstance(narrow, ir.ElementType) or narrow == type_:
             return value
+        # rule: two-types-branch
         if not any(is_lossy(each, narrow, type_) for each in possible_types(value, self.reaching)):
             return value
         match value:
@@ -158,7 +160,7 @@ class TypeJoiner:
         """Refuse an operation whose result depends on the path that gave an operand its type."""
         for at, operand in enumerate(operands):
             reached = ambiguous_operand(op, operand, operands[:at] + operands[at + 1 :], self.reaching)
-            if reached is None:
+            if reached is None:  # rule: join-path
                 continue
             name = operand.id if isinstance(operand, ir.Name) else ""
             if name in self.ambiguous:
@@ -181,7 +183,7 @@ class TypeJoiner:
             return value
         if element.dtype.kind < Kind.FLOAT:
             low, high = element.dtype.low, element.dtype.high
-            text = self.unfit_constant(value, lambda number: low <= number <= high)
+            text = self.unfit_constant(value, lambda number: low <= number <= high)  # rule: constant-stored
             if text is not None:
                 self.error("P305", f"{text} does not fit {element}", value.span, f"{element} holds {low} to {high}")
                 return value
@@ -198,11 +200,11 @@ class TypeJoiner:
                 self.origins(value),
             )
             return ir.Constant(0, value.span, ir.PY_INT)
-        return self.convert(value, ir.PY_INT)
+        return self.convert(value, ir.PY_INT)  # rule: range-bound-converted
 
     def promote_bool(self, operand: ir.Expr) -> ir.Expr:
         """Arithmetic counts a Python bool, such as a comparison's result, as a Python integer."""
-        return self.convert(operand, ir.PY_INT) if operand.type == ir.PY_BOOL else operand
+        return self.convert(operand, ir.PY_INT) if operand.type == ir.PY_BOOL else operand  # rule: bool-promoted
 
     def is_refused(
         self, expr: ir.Binary[ir.Expr] | ir.Compare | ir.Unary | ir.Call, operands: Sequence[ir.Expr]
@@ -260,7 +262,7 @@ def _cast(type_: ir.Type) -> str:
 
 def constant_number(value: ir.Expr) -> Number | None:
     """The value of a constant or of a constant integer expression; None for anything else."""
-    return value.value if isinstance(value, ir.Constant) else constant_value(value)
+    return value.value if isinstance(value, ir.Constant) else constant_value(value)  # rule: constant-composed
 
 
 def known(expr: ir.Expr) -> bool:

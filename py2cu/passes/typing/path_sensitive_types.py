@@ -40,6 +40,7 @@ def known_types(reaching: ir.ReachingTypes) -> frozenset[ir.ScalarType | Number]
 
 def from_call(reaching: ir.ReachingTypes, args: Mapping[str, ir.ReachingTypes]) -> ir.ReachingTypes:
     """The reaching types of a call's result; `args` holds those of its arguments by parameter."""
+    # rule: two-types-parameter
     types = (args[each.name] if isinstance(each, ir.ParameterPath) else frozenset([each]) for each in reaching)
     return frozenset(chain.from_iterable(types))
 
@@ -68,7 +69,7 @@ def reaching_types(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> ir.R
         case ir.Binary() | ir.Unary() | ir.Call() if expr.type == _FLOAT64 and _has_python_floats(names):
             types = [_types(operand, names) for operand in children(expr)]
             results = {joined for first in types[0] for joined in joins(first, types[1:])}
-            return by_type | ({ir.PY_FLOAT} & results)
+            return by_type | ({ir.PY_FLOAT} & results)  # rule: two-types-result
         case ir.Constant(value=value, cast=cast):
             number = value if cast is None else cast
             return frozenset([number if number == number else math.nan])  # one NaN object, so that sets recognise it
@@ -117,18 +118,19 @@ def ambiguous_operand(
     for reached in sorted(reaching, key=str):
         if is_rounded(reached, type_.dtype) and op != "truth":
             plain = {_plain(each) for each in joins(ir.PY_FLOAT, types)}
-            if plain != {_plain(joined_type)}:  # Python does not round it here, or to another type
+            if plain != {_plain(joined_type)}:  # Python does not round it here, or to another type  # rule: join-plain
                 return reached
         elif op == "value":
             if isinstance(reached, ir.PythonType) and not _is_exact(type_):
                 return reached
+        # rule: two-types-float64
         elif op == "pass" and reached == ir.PY_FLOAT:  # in Python the function would compute in another type
             return reached
         elif not isinstance(reached, ir.ElementType | ir.PythonType):
             if _constant_differs(op, reached, type_, others):
                 return reached
         elif op == "truth":
-            if is_lossy(reached, type_, ir.PY_BOOL):
+            if is_lossy(reached, type_, ir.PY_BOOL):  # rule: two-types-lossy
                 return reached
         elif (op == "compare" and _fit(others, reached, type_)) or _is_bool_in_wide_type(reached, type_):
             continue
@@ -148,6 +150,7 @@ def _ambiguous_integer(
     numbers = joins(ir.PY_INT, types)
     for reached in sorted(elements, key=str):
         joined = joins(reached, types)
+        # rule: join-integers
         if not (joined == numbers or (op == "compare" and joined == {reached} and numbers <= {ir.PY_INT, reached})):
             return reached
     return None
@@ -157,7 +160,7 @@ def is_rounded(value: ir.ScalarType | Number, dtype: DType) -> bool:
     """True for a constant that a float32 local holds rounded: each use must round it in Python, too."""
     return (
         isinstance(value, float)
-        and dtype == F32
+        and dtype == F32  # rule: join-rounded-f32
         and not represents(dtype, value)
         and math.isfinite(as_float(F32, value))
     )
@@ -171,7 +174,7 @@ def is_lossy(reached: ir.ScalarType | Number, narrow: ir.ElementType, type_: ir.
         case ir.PythonType(kind=Kind.BOOL):
             return False
         case ir.PythonType(kind=kind) if ir.kind_of(type_) is Kind.BOOL:
-            return not _is_exact(narrow) and (kind >= Kind.FLOAT or ir.kind_of(narrow) is Kind.INT)
+            return not _is_exact(narrow) and (kind >= Kind.FLOAT or ir.kind_of(narrow) is Kind.INT)  # rule: lossy-exact
         case ir.PythonType():
             return type_ != narrow and not _is_exact(narrow) and not _wraps(narrow, type_)
         case _:
@@ -198,13 +201,13 @@ def joins(first: ir.ScalarType, others: Iterable[Iterable[ir.ScalarType]]) -> se
     """The common types of `first` with every choice of one type from each of `others`."""
     joined: set[ir.ScalarType | None] = {first}
     for types in others:
-        joined = {None if a is None else join(a, b) for a in joined for b in types}
+        joined = {None if a is None else join(a, b) for a in joined for b in types}  # rule: two-types-joined
     return joined
 
 
 def _is_same(computed: ir.ScalarType | None, joined_type: ir.ScalarType | None) -> bool:
     """True if Python's arithmetic in `computed` and C++'s in `joined_type` give the same result."""
-    return _plain(computed) == _plain(joined_type) or (
+    return _plain(computed) == _plain(joined_type) or (  # rule: two-types-same
         isinstance(computed, ir.PythonType) and isinstance(joined_type, ir.ElementType) and _is_exact(joined_type)
     )
 

@@ -48,12 +48,13 @@ class StatementTyper(ExpressionTyper):
                     stmt, test=self.test(test), body=self.block(stmt.body), orelse=self.block(stmt.orelse)
                 )
             case ir.For(start=start, stop=stop, step=step, body=body, var=var):
+                # rule: range-bound-integer
                 bounds = [self.integer(self.expr(bound), "a bound of `range`") for bound in (start, stop, step)]
                 start, stop, step = bounds
                 if constant_number(step) == 0:
                     message = "the step of `range` must not be zero"
                     self.error("P104", message, step.span, "use a positive or a negative step")
-                elif _counter_overflows(*map(constant_number, bounds)):
+                elif _counter_overflows(*map(constant_number, bounds)):  # rule: range-overflows
                     hint = "Python integers are exact to 64 bits: stop one step earlier"
                     self.error("P305", "this loop counts beyond 64 bits", stop.span, hint)
                 loop = with_fields(stmt, start=start, stop=stop, step=step, type=self.counter(var))
@@ -85,7 +86,7 @@ class StatementTyper(ExpressionTyper):
         element = ir.ElementType(self.kernel.array_type(stmt.array).dtype)
         if isinstance(value, ir.Tuple) and len(value.items) == count:
             return with_fields(value, items=tuple(self.stored(item, element) for item in value.items), type=row)
-        if value.type not in (row, ir.UNKNOWN) and len(self.reporter.diagnostics) == before:
+        if value.type not in (row, ir.UNKNOWN) and len(self.reporter.diagnostics) == before:  # rule: row-of-type
             message = f"a row of `{stmt.array}` is {count} elements of {element}, and this is {value.type}"
             hint = f"`{stmt.array}[i] = {', '.join('abcdefghijklmnop'[:count])}`, each of them a number"
             self.error("P410", message, stmt.value.span, hint)
@@ -100,7 +101,7 @@ class StatementTyper(ExpressionTyper):
         """The value converted for `printf`, and its format with the letter that its type needs."""
         if not known(value):
             return value, field
-        self.check_reaching("print", value)
+        self.check_reaching("print", value)  # rule: two-types-printed
         type_, letter = scalar(value), field.letter
         if ir.is_complex(type_):
             text = self.quote(value)
@@ -119,12 +120,12 @@ class StatementTyper(ExpressionTyper):
                 )
             elif not letter and "." in field.layout:
                 self.error("P307", "this format needs a letter", field.span, "write `g`, which Python uses by default")
-            elif _pads_with_zeros(field):
+            elif _pads_with_zeros(field):  # rule: print-zeros
                 message = "C pads infinity and NaN with blanks, Python with zeros"
                 layout = re.sub(r"^([-+ ]*)0+", r"\1", field.layout) + letter
                 hint = f"pad with blanks, by a width without `0`: `{{{self.quote(value)}:{layout}}}`"
                 self.error("P307", message, field.span, hint)
-            return self.convert(value, _printed_float(type_)), replace(field, letter=letter or "g")
+            return self.convert(value, _printed_float(type_)), replace(field, letter=letter or "g")  # rule: print-float
         if letter in ("f", "e", "E", "g", "G"):
             return self.convert(value, ir.PY_FLOAT), field
         if "." in field.layout:
@@ -137,7 +138,7 @@ class StatementTyper(ExpressionTyper):
         if letter in ("x", "X", "o") and not (isinstance(type_, ir.ElementType) and not type_.dtype.signed):
             hint = f"cast it to an unsigned type: `np.uint32({self.quote(value)})`"
             self.error("P307", f"`{letter}` prints a negative number differently in C", field.span, hint)
-        elif not {"+", " "}.isdisjoint(field.layout) and _is_unsigned(type_):
+        elif not {"+", " "}.isdisjoint(field.layout) and _is_unsigned(type_):  # rule: print-sign
             self.error("P307", "C writes no sign before an unsigned number", field.span, "leave it out")
         return (self.convert(value, ir.PY_INT) if ir.kind_of(type_) is Kind.BOOL else value), replace(
             field, letter=letter or "d"
@@ -155,7 +156,7 @@ def _counter_overflows(start: complex | None, stop: complex | None, step: comple
     """True if the final counter in C++, one step past the last number, exceeds 64 bits."""
     if not (isinstance(start, int) and isinstance(stop, int) and isinstance(step, int)) or abs(step) == 1:
         return False
-    return any(not I64.low <= last + step <= I64.high for last in range(start, stop, step)[-1:])
+    return any(not I64.low <= last + step <= I64.high for last in range(start, stop, step)[-1:])  # rule: range-last
 
 
 def _is_unsigned(type_: ir.ScalarType) -> bool:
@@ -164,4 +165,4 @@ def _is_unsigned(type_: ir.ScalarType) -> bool:
 
 def _pads_with_zeros(field: ir.Field) -> bool:
     """True for `05.1f`, and not for `0.1f`, which has no width to pad."""
-    return re.match(r"[-+ ]*0\d*[1-9]", field.layout) is not None
+    return re.match(r"[-+ ]*0\d*[1-9]", field.layout) is not None  # rule: print-zero-width

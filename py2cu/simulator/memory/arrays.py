@@ -165,6 +165,7 @@ class ArrayView(Shaped):
 
     def add(self, position: int, value: Any, frame: FrameType) -> Any:
         """Add to an element atomically. The error of the sum allows for every order of the additions."""
+        # rule: order-of-zero
         operation = "add" if value.value != 0 else None  # a comparison of elements could taint the thread
         if self._is_integral:
             return self.update(position, lambda old: old + value, frame, operation)
@@ -177,10 +178,10 @@ class ArrayView(Shaped):
             before.error + error,
             before.is_nan or _is_surely_nan(value),
         )
-        bound = total.error + total.terms * self._dtype.epsilon * total.magnitude
-        if total.is_nan:
+        bound = total.error + total.terms * self._dtype.epsilon * total.magnitude  # rule: sum-rounding
+        if total.is_nan:  # rule: sum-of-nan
             bound = 0.0
-        elif total.magnitude > self._dtype.high:
+        elif total.magnitude > self._dtype.high:  # rule: sum-too-large
             bound = math.inf  # in some order the sum overflows on the way
         return self.update(position, lambda old: self._cls.with_error(float(old + value), bound), frame, operation)
 
@@ -208,7 +209,7 @@ class ArrayView(Shaped):
         try:
             return self._cls.from_operand(value)
         except ElementRangeError:
-            THREAD.report(f"a Python integer wraps in `{self.name}` of {self._dtype}", f"{value}")
+            THREAD.report(f"a Python integer wraps in `{self.name}` of {self._dtype}", f"{value}")  # rule: wraps-stored
             return self._cls.convert(value)
 
     def _position(self, index: Any) -> int:
@@ -242,7 +243,7 @@ def _size(value: Any) -> tuple[float, float]:
     """Magnitude and error of a float element. Both are 0 for a certain infinity or NaN: a sum keeps it in any order."""
     if math.isfinite(value):
         return abs(float(value)), value.error
-    return 0.0, 0.0 if value.error < math.inf else math.inf
+    return 0.0, 0.0 if value.error < math.inf else math.inf  # rule: sum-in-doubt
 
 
 def _is_surely_nan(value: Any) -> bool:

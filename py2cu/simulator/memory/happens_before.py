@@ -105,7 +105,7 @@ class ThreadClock:
         """`threadfence` or `threadfence_block`: atomics release the accesses before it."""
         self.fenced_in_block = self._past()
         self.clock += 1
-        if not in_block:
+        if not in_block:  # rule: fence-of-block
             self.fenced = self.fenced_in_block
             self.has_unfenced_writes = False
 
@@ -113,7 +113,7 @@ class ThreadClock:
         """Acquire and release by an atomic: `published` holds for all threads, `in_block` for those of its block."""
         _join(self.known, published)
         _join(self.known, in_block)
-        _join(published, self.fenced)
+        _join(published, self.fenced)  # rule: released-past
         _join(in_block, self.fenced_in_block)
         if self.block.fenced_epoch:
             _join(published, self.block.known)
@@ -141,7 +141,7 @@ def is_ordered(access: Access, now: ThreadClock) -> bool:
     if by is now:
         return True
     block = by.block
-    if access.epoch < block.grid_epoch or (block is now.block and access.epoch < block.epoch):
+    if access.epoch < block.grid_epoch or (block is now.block and access.epoch < block.epoch):  # rule: order-by-waiting
         return True
     return _covers(now.known, access, by) or _covers(now.block.known, access, by)
 

@@ -56,7 +56,7 @@ class PredicationTable:
         """The active predicates of the thread with this global index."""
         past = frozenset(guard for guard, axis, stop in self._guard_limits if index[axis] >= stop)
         if past not in self._by_guards:
-            items = (item for item in self._items if not past.isdisjoint(item.guards))
+            items = (item for item in self._items if not past.isdisjoint(item.guards))  # rule: guard-items
             self._by_guards[past] = {(item.line, item.column): item.result for item in items}
         return self._by_guards[past]
 
@@ -102,7 +102,7 @@ class PredicatedArray:
 
     def view(self, rows: int, row: int) -> PredicatedRows:
         assert isinstance(self._array, ArrayView)
-        return PredicatedRows(self._array.view(rows, row))
+        return PredicatedRows(self._array.view(rows, row))  # rule: view-predicated
 
 
 class PredicatedPart(Part):
@@ -178,7 +178,7 @@ def skip_if_predicated(function: Callable[..., Any]) -> Callable[..., Any]:
 def is_predicated_off(frame: FrameType) -> bool:
     """Whether the expression that `frame` evaluates is predicated off for the running thread."""
     active = PREDICATION.active
-    return bool(active) and frame.f_code.co_filename == THREAD.kernel_file and _end(frame) in active
+    return bool(active) and frame.f_code.co_filename == THREAD.kernel_file and _end(frame) in active  # rule: predicated
 
 
 def _end(frame: FrameType) -> End:

@@ -85,6 +85,7 @@ class RaceCheckedArray(ArrayView):
         if last is not None and not is_ordered(last, access.by):
             changer = self._changers.get(position) if last.kind is KEPT else None
             is_changed = changer is not None and not is_ordered(changer, access.by)
+            # rule: race-changer
             self._report_race(position, changer if changer is not None and is_changed else last, access)
         if position in self._atomics:
             self._check_against(position, self._atomics[position], access)
@@ -92,6 +93,7 @@ class RaceCheckedArray(ArrayView):
         return value
 
     def store(self, position: int, value: Any, frame: FrameType, /) -> None:
+        # rule: race-unwritten
         old = None if self.starts_unwritten and position not in self.writes else self._values[position]
         super().store(position, value, frame)
         new = self._values[position]
@@ -101,10 +103,10 @@ class RaceCheckedArray(ArrayView):
         last = self._writers.get(position)
         earlier = self._since_change(position, last, access)
         if last is not None and not is_ordered(last, access.by):
-            if not _is_same_value(last.value, access.value):
+            if not _is_same_value(last.value, access.value):  # rule: same-value-stored
                 self._report_race(position, last, access)
             # The accesses before `last` may race with this write, too: nothing orders the two writes.
-            earlier = earlier or self._before_write.get(position, ())
+            earlier = earlier or self._before_write.get(position, ())  # rule: order-earlier
         self._check_against(position, earlier, access)
         self._writers[position] = access
         self._before_write[position] = earlier
@@ -114,7 +116,7 @@ class RaceCheckedArray(ArrayView):
 
         If `now` keeps the value, they are kept, because a later write that changes the value may race with them, too.
         """
-        if now.kind is KEPT:
+        if now.kind is KEPT:  # rule: race-kept
             if last is not None and last.kind is WRITE:
                 self._changers[position] = last
             return *self._readers.get(position, ()), *self._atomics.get(position, ())
@@ -127,7 +129,7 @@ class RaceCheckedArray(ArrayView):
         if last is not None and not is_ordered(last, access.by):
             self._report_race(position, last, access)
         self._check_against(position, self._readers.get(position, ()), access)
-        if _is_result_used(frame.f_code, frame.f_lasti):
+        if _is_result_used(frame.f_code, frame.f_lasti):  # rule: result-used
             self._atomics[position] = access, None
         else:
             _remember(self._atomics, position, access)
@@ -148,11 +150,11 @@ class RaceCheckedArray(ArrayView):
         self._last_operations[position] = access, *others[:1]
         if all(is_ordered(other, access.by) for other in earlier):
             self._order_dependent.discard(position)
-        elif not all(is_ordered(other, access.by) for other in others):
+        elif not all(is_ordered(other, access.by) for other in others):  # rule: order-of-others
             self._order_dependent.add(position)
         if isinstance(operation, str) or self._values[position] is operation:
             self._changed_atomically.add(position)
-        if position in self._order_dependent and position in self._changed_atomically:
+        if position in self._order_dependent and position in self._changed_atomically:  # rule: order-atomic
             self.writes[position] = self.writes[position]._replace(error=math.inf)
 
     def _check_against(self, position: int, earlier: tuple[Access | None, ...], access: Access) -> None:
@@ -167,7 +169,7 @@ class RaceCheckedArray(ArrayView):
         other = f"thread {thread}" if same_block else f"block {block}, thread {thread}"
         missing = "no barrier orders them" if same_block else "no synchronization orders the blocks"
         kinds = {before.kind, now.kind}
-        keeps_value = kinds == {READ, KEPT}
+        keeps_value = kinds == {READ, KEPT}  # rule: race-keeps-value
         missing = "only one of the accesses is atomic" if ATOMIC in kinds and len(kinds) > 1 else missing
         verbs = [WRITE if access.kind is KEPT else access.kind for access in (now, before)]
         detail = (
@@ -190,7 +192,7 @@ class RaceCheckedUnwritten(RaceCheckedArray, UnwrittenArray):
 def _access(frame: FrameType, value: object, kind: str) -> Access:
     THREAD.operations += 1
     if THREAD.operations > THREAD.operation_limit:
-        raise TooManyOperations(THREAD.operation_limit)
+        raise TooManyOperations(THREAD.operation_limit)  # rule: check-operations
     me = RACES.current
     return Access(me, me.block.epoch, me.clock, frame.f_code, frame.f_lasti, value, kind)
 
@@ -219,7 +221,7 @@ def _keeps(old: Any, new: Any) -> bool:
     if before != after:
         return bool(before != before and after != after)
     is_same_zero = before or math.copysign(1.0, before) == math.copysign(1.0, after)
-    return bool(is_same_zero and new.error <= old.error)
+    return bool(is_same_zero and new.error <= old.error)  # rule: race-zero-error
 
 
 def _is_same_value(one: Any, other: Any) -> bool:

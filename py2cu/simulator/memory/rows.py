@@ -37,7 +37,7 @@ class Rows(Shaped):
 
     def __init__(self, array: Elements, width: int) -> None:
         length = len(array)
-        if length % width:
+        if length % width:  # rule: view-length
             raise RuntimeError(f"shape '[-1, {width}]' is invalid for input of size {length}")  # torch's message
         self.name = f"{array.name}.view(-1, {width})"
         self._array, self._extents = array, (length // width, width)

@@ -75,7 +75,7 @@ class SharedArray(FastReads, UnwrittenArray):
         write = self.writes.get(position)
         if write is None:
             self._report_unwritten(position)
-        elif write.error == math.inf:
+        elif write.error == math.inf:  # rule: load-in-doubt
             THREAD.tainted = True
         return self._values[position]
 
@@ -87,10 +87,10 @@ class SharedArray(FastReads, UnwrittenArray):
             value = self.convert(value)
             is_exact = not self._is_integral or not error or self._is_exact_integer(real, error)
         # A float element with an infinite error need not taint its readers: it carries the error with it.
-        is_certain = is_exact and (error < math.inf or not self._is_integral) and not THREAD.tainted
+        is_certain = is_exact and (error < math.inf or not self._is_integral) and not THREAD.tainted  # rule: sure-store
         self._values[position] = value
-        self._cells_by_position[position][0] = value if is_certain else None
-        self.writes[position] = EXACT_WRITE if is_certain else TAINTED_WRITE
+        self._cells_by_position[position][0] = value if is_certain else None  # rule: doubt-value
+        self.writes[position] = EXACT_WRITE if is_certain else TAINTED_WRITE  # rule: doubt-kind
 
     def update(self, position: int, change: Callable[[Any], Any], frame: FrameType, operation: object = None) -> Any:
         old = super().update(position, change, frame, operation)

@@ -103,6 +103,7 @@ class Part(Shaped):
     def _count(self, axis: int, index: Any) -> int:
         """An index of this part, from its start where it is negative."""
         at = operator.index(index)
+        # rule: negative-in-view
         return at if at >= 0 else count_from_end(f"a part of {self.name}", axis, at, self._extents[axis])
 
 

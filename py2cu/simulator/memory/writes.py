@@ -48,5 +48,6 @@ def count_from_end(array: str, axis: int, index: int, extent: int) -> int:
     if not -extent <= index < 0:
         raise OutOfRange(array, axis, index, extent)
     if not THREAD.is_constant_negative_index(axis, index):
+        # rule: negative-report
         THREAD.report(f"a negative index of `{array}`", f"{index} on axis {axis}", is_open=True)
     return index + extent

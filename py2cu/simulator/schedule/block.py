@@ -232,7 +232,7 @@ class Block:
         if len(awaited) > 1 or len(here) < len(self._fibers):
             self._report_divergent_barrier(here[0])
         functions = {waiting.function for waiting in awaited}
-        if functions == {_GRID_BARRIER}:
+        if functions == {_GRID_BARRIER}:  # rule: meeting-of-blocks
             self.state = BlockState.AT_GRID_BARRIER
             return []
         if not functions.isdisjoint(_VOTES):

@@ -34,15 +34,15 @@ def run_blocks(execution: Execution, *, record_returns: bool) -> int:
                 done = [blocks.pop()]
         while blocks:
             if all(block.state is BlockState.AT_GRID_BARRIER for block in blocks):
-                blocks[0].report_missing_blocks((*blocks, *done))
+                blocks[0].report_missing_blocks((*blocks, *done))  # rule: blocks-missing
                 for block in blocks:
                     block.pass_grid_barrier()
-            for block in execution.in_launch_order(blocks):
+            for block in execution.in_launch_order(blocks):  # rule: blocks-in-order
                 if block.state is BlockState.RUNNABLE and block.advance() is BlockState.FINISHED:
                     done = [block]
             blocks = [block for block in blocks if block.state is not BlockState.FINISHED]
             spinning = [block for block in blocks if block.state is BlockState.RUNNABLE]
-            if spinning and livelock.is_livelocked(blocks):
+            if spinning and livelock.is_livelocked(blocks):  # rule: spin-livelock
                 spinning[0].report_livelock()
                 break
         return ran

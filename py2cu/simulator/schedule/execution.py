@@ -111,7 +111,7 @@ class Execution:
         self.race_checked = race_checked
         self.tainted_threads: set[ThreadId] = set()
         self._random = None if seed is None else Random(seed)
-        self._eager_yields = 0 if seed is None else _EAGER_YIELDS  # remaining
+        self._eager_yields = 0 if seed is None else _EAGER_YIELDS  # remaining  # rule: order-yields
         self._backwards = backwards
         self._focus, self.has_focus, self._stops = focus, focus is not None, stops
         self._debugger = Debugger(kernel.codes)
@@ -142,7 +142,7 @@ class Execution:
     def in_launch_order(self, items: Iterable[T]) -> Iterable[T]:
         """`items` in order, reversed, or permuted by the seed."""
         if self._random is None:
-            return reversed([*items]) if self._backwards else items
+            return reversed([*items]) if self._backwards else items  # rule: order-reversed
         permuted = [*items]
         self._random.shuffle(permuted)
         return permuted
@@ -205,7 +205,7 @@ class Execution:
         except Restart:
             raise
         except Exception as error:
-            if isinstance(error, ZeroDivisionError) and THREAD.integer is int:
+            if isinstance(error, ZeroDivisionError) and THREAD.integer is int:  # rule: zero-of-integers
                 raise Restart("checked_ints") from error
             message = str(error) if isinstance(error, IndexError) else f"{type(error).__name__}: {error}"
             line = _kernel_line(error.__traceback__, self.kernel.code)

@@ -49,6 +49,7 @@ class LivelockDetector:
             return False
         arrays = [*self._arrays, *(array for block in blocks for array in block.memory.arrays)]
         is_checkpoint = self._turns.bit_count() == 1
+        # rule: spin-arrays
         is_unchanged = len(arrays) == len(self._elements) and all(map(_has_elements, arrays, self._elements))
         self._unchanged = self._unchanged + 1 if is_unchanged else 0
         if self._unchanged > _MAX_UNCHANGED:
@@ -62,7 +63,7 @@ class LivelockDetector:
             self._elements = [list(array.elements) for array in arrays]
             return False
         return len(threads) == len(self._thread_states) and not any(
-            list(_thread_state(thread, compared)) != before or _counts(thread)
+            list(_thread_state(thread, compared)) != before or _counts(thread)  # rule: spin-state
             for thread, before in zip(threads, self._thread_states, strict=True)
         )
 
@@ -96,6 +97,7 @@ def _counted_loops(code: CodeType) -> tuple[range, ...]:
 
 def _as_text(value: object, compared: set[int]) -> str:
     """A value as text: comparing elements themselves could taint the thread."""
+    # rule: spin-locals
     return repr(value.elements if isinstance(value, ArrayView) and id(value) not in compared else value)
 
 

@@ -38,7 +38,7 @@ def _width(cls: Any) -> int:
 
 
 def _bits_of_float(element: FloatElement) -> int:
-    if element.error or math.isnan(element.value):
+    if element.error or math.isnan(element.value):  # rule: bits-of-nan
         THREAD.tainted = True
     width, dropped = (32, _DROPPED) if element.dtype is BF16 else (element.dtype.bits, 0)
     bits: int = struct.unpack(_WORDS[width], struct.pack(_FLOATS[width], element.value))[0]

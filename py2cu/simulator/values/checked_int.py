@@ -58,7 +58,7 @@ _TRUTHS: Final[dict[Any, Any]] = {False: Truth(0), True: Truth(1), NotImplemente
 
 def truth(value: bool) -> bool | Truth:
     """The result of a comparison of elements."""
-    return value if THREAD.integer is int else _TRUTHS[value]
+    return value if THREAD.integer is int else _TRUTHS[value]  # rule: natural-truth
 
 
 def report_wide_shift(a: int, symbol: str, count: int, bits: int, what: str) -> None:
@@ -79,7 +79,7 @@ def division_by_zero(a: object, symbol: str, b: object) -> ZeroDivisionError:
 
 def check_64_bits(value: int, *operation: object) -> CheckedInt:
     """`value` as a `CheckedInt`, reported if 64 bits do not hold it."""
-    if not LONG_LOW <= value <= LONG_HIGH and not THREAD.takes_uint64:
+    if not LONG_LOW <= value <= LONG_HIGH and not THREAD.takes_uint64:  # rule: natural-takes-uint64
         spelled = " ".join(map(str, operation))
         THREAD.report(BEYOND_64_BITS, f"{spelled} is {value}", is_open=True)
     return CheckedInt(value)
@@ -87,13 +87,13 @@ def check_64_bits(value: int, *operation: object) -> CheckedInt:
 
 def _check_operand(value: object) -> None:
     """Report a result of Python's own operators that left 64 bits."""
-    if value.__class__ is int:
+    if value.__class__ is int:  # rule: natural-check-operand
         check_64_bits(value, "an operation on a truth value")
 
 
 def report_inexact_comparison(compare: Callable[[float, float], bool], a: float, integer: int, double: float) -> None:
     """Report a comparison whose result with `integer`, as in Python, differs from that with `double`, as in C++."""
-    if compare(a, integer) != compare(a, double):
+    if compare(a, integer) != compare(a, double):  # rule: comparison-inexact
         THREAD.report(_ROUNDED, f"{integer}, compared with {a!r}", is_open=True)
 
 
@@ -149,7 +149,7 @@ def _divide(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> 
         value = checked(a, b)
         if isinstance(b, int):
             dividend, divisor = (b, a) if swapped else (a, b)
-            if value != as_float(dividend) / as_float(divisor):
+            if value != as_float(dividend) / as_float(divisor):  # rule: quotient-inexact
                 THREAD.report(_ROUNDED, f"{dividend} {symbol} {divisor}", is_open=True)
         return value
 
@@ -164,7 +164,7 @@ def _unary(name: str) -> Callable[[Any], CheckedInt]:
 def _comparison(plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def compare(a: Any, b: Any) -> Any:
         _check_operand(b)
-        return _TRUTHS[plain(a, b)]
+        return _TRUTHS[plain(a, b)]  # rule: natural-compare
 
     return compare
 
@@ -196,6 +196,7 @@ _install_operators()
 def checked_range(*bounds: SupportsIndex) -> Iterable[int]:
     """`range`, reported if C++ would count beyond 64 bits: its counter ends one step after the last number."""
     numbers = range(*map(operator.index, bounds))
+    # rule: range-simulated
     if not LONG_LOW <= numbers.stop + numbers.step <= LONG_HIGH and numbers and abs(numbers.step) > 1:
         check_64_bits(numbers[-1] + numbers.step, f"the number after the last of {numbers}")
     return numbers if THREAD.integer is int else CheckedRange(numbers)

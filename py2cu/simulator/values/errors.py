@@ -24,7 +24,7 @@ def error_if_nonfinite(a: Inexact, b: Inexact, error: float) -> float:
     """Replaces an error that is not finite: 0 where an operand is surely NaN, or both are sure and one is infinite."""
     is_nan = any(operand.error < INF and math.isnan(operand) for operand in (a, b))
     is_sure = a.error < INF and b.error < INF and not (math.isfinite(a) and math.isfinite(b))
-    return 0.0 if is_nan or is_sure else INF
+    return 0.0 if is_nan or is_sure else INF  # rule: error-sure
 
 
 def propagate_error(

@@ -50,7 +50,7 @@ PyComplex: Final = define_complex(C128, "DoubleComplex", PyFloat)
 
 # A Python bool is a comparison's result, which counts as an integer.
 _WEAK: Final[dict[type, Kind]] = {
-    bool: Kind.INT, int: Kind.INT, CheckedInt: Kind.INT, float: Kind.FLOAT, PyFloat: Kind.FLOAT,
+    bool: Kind.INT, int: Kind.INT, CheckedInt: Kind.INT, float: Kind.FLOAT, PyFloat: Kind.FLOAT,  # rule: bool-as-int
     complex: Kind.COMPLEX, PyComplex: Kind.COMPLEX,
 }  # fmt: skip
 

@@ -211,7 +211,7 @@ def _install_operators(cls: type[FloatElement]) -> None:
         install_operator(cls, name, compute, handles_any_operand=True)
     for name, compute in _rare_operators(cls).items():
         install_operator(cls, name, compute)
-    for name in COMPARISONS:
+    for name in COMPARISONS:  # rule: compare-tainting
         install_operator(cls, name, _tainting_comparison(cls, name), handles_any_operand=True)
 
 
@@ -268,7 +268,7 @@ def _multiplication(cls: type[FloatElement]) -> Method:
         error = 0.0
         if THREAD.contracts or a.error or b.error:
             if THREAD.contracts:
-                error = abs(unit * value if is_double else product - value)
+                error = abs(unit * value if is_double else product - value)  # rule: multiply-add
             if a.error or b.error:
                 error += abs(a.value) * b.error + abs(b.value) * a.error + a.error * b.error + unit * abs(value)
             if not error < INF:
@@ -290,7 +290,7 @@ def _division(cls: type[FloatElement]) -> Method:
             if promotions[b.__class__] is not cls:
                 return apply_promoted(a, b)
             b = from_operand(b)
-        rounded[0] = a.value / b.value if b.value else _divide_by_zero(cls, a, "/", b)
+        rounded[0] = a.value / b.value if b.value else _divide_by_zero(cls, a, "/", b)  # rule: zero-divisor
         value = rounded[0]
         error = 0.0
         if a.error or b.error:
@@ -308,7 +308,7 @@ def _division(cls: type[FloatElement]) -> Method:
 
 def _divide_by_zero(cls: type[FloatElement], a: float, symbol: str, b: float) -> float:
     """IEEE's result for elements; Python's floats raise, as in Python."""
-    if cls.is_python:
+    if cls.is_python:  # rule: zero-raises
         raise division_by_zero(a, symbol, b)
     a = float(a) if symbol != "%" else math.nan
     return math.nan if a == 0 or math.isnan(a) else math.copysign(INF, a) * math.copysign(1.0, b)

@@ -28,4 +28,4 @@ def choose_int_class(signature: Signature, dims: Mapping[str, int], launch: Laun
     if any(name not in values for term, _ in terms for name in term):
         return CheckedInt
     bounds = (sum(n * math.prod(values[name] for name in term) for term, n in bound) for bound in signature.bounds)
-    return int if max(bounds, default=0) <= SMALL else CheckedInt
+    return int if max(bounds, default=0) <= SMALL else CheckedInt  # rule: integer-class

@@ -52,7 +52,7 @@ class IntElement:
         return cls.convert(value)  # type: ignore[no-any-return]
 
     def __index__(self) -> int:
-        if self.value > LONG_HIGH:  # a uint64, used as a Python integer
+        if self.value > LONG_HIGH:  # a uint64, used as a Python integer  # rule: index-checked
             THREAD.report(BEYOND_64_BITS, f"{self!r}", is_open=True)
         return self.value
 
@@ -135,7 +135,7 @@ def truncation(dtype: DType) -> Callable[[float], tuple[int, bool]]:
         return lambda value: (int(value != 0), True)
     wrap, low, high = wrapper(dtype), int(dtype.low), int(dtype.high)
     limit, unspecified = 1 << max(dtype.bits, LONG_BITS - 1), (wrapper(dtype)(LONG_LOW), False)
-    trunc, wraps = float.__trunc__, not dtype.signed
+    trunc, wraps = float.__trunc__, not dtype.signed  # rule: truncation-simulated
 
     def truncate(value: float) -> tuple[int, bool]:
         if not LONG_LOW <= float(value) < limit:  # NaN too

@@ -98,13 +98,14 @@ def _in_float32(function: Function) -> Function:
         if common is None or issubclass(common, ComplexElement):
             return function(*args, **named)
         narrow = float_class(common)
-        wide = element_class(F32) if narrow.dtype.is_half else narrow
+        wide = element_class(F32) if narrow.dtype.is_half else narrow  # rule: formula-wide
 
         def widened(value: Any) -> Any:
+            # rule: formula-widened
             return wide.from_operand(narrow.from_operand(value)) if isinstance(value, Element) else value
 
         result = function(*map(widened, args), **{name: widened(value) for name, value in named.items()})
-        return narrow.convert(result)
+        return narrow.convert(result)  # rule: formula-narrowed
 
     return call
 
@@ -155,7 +156,7 @@ def _typed(row: Builtin) -> Function | None:
         case Rule.INTEGRAL:
             return step(row)
         case Rule.WHOLE:
-            return function_of_integers(row)
+            return function_of_integers(row)  # rule: function-checked
         case Rule.ROUNDED:
             return rounding(row)
         case Rule.BITS | Rule.WORD:

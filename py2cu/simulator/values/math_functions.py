@@ -100,7 +100,7 @@ def _rounding_error_of(row: Builtin) -> Callable[..., float]:
         error: float = cls.dtype.epsilon * units(value, *arguments)
         if math.isnan(value):
             return error if error == math.inf else 0.0
-        if error and math.isfinite(value) and abs(value) + error > cls.dtype.high:
+        if error and math.isfinite(value) and abs(value) + error > cls.dtype.high:  # rule: float32-overflow
             return math.inf  # one more ulp overflows
         return error if error < math.inf else 0.0
 
@@ -203,7 +203,7 @@ def rounding(row: Builtin) -> Function:
     def call(value: Any) -> Any:
         if not isinstance(value, float) or not math.isfinite(value):
             return value
-        result = math.copysign(round_(float(value)), value)  # a zero keeps the sign
+        result = math.copysign(round_(float(value)), value)  # a zero keeps the sign  # rule: float32-signed-zero
         if not isinstance(value, FloatElement):
             return result
         moved = value.error and abs(round_(float(value) + value.error) - round_(float(value) - value.error))
@@ -299,7 +299,7 @@ def _integer_from(function: Function) -> Function:
 
     def call(*arguments: Any) -> Any:
         if len(arguments) == 1 and arguments[0].__class__ is float:
-            return THREAD.integer(integral(arguments[0], function))
+            return THREAD.integer(integral(arguments[0], function))  # rule: integer-of-float
         value = function(*arguments)
         return THREAD.integer(value) if value.__class__ is int else value
 

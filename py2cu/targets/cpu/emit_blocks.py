@@ -40,7 +40,7 @@ class BlockEmitter(Emitter):
     def __init__(self, kernel: ir.Kernel, dialect: Dialect, callees: Mapping[str, Callee]) -> None:
         super().__init__(kernel, dialect, callees)
         taken = {kernel.c_name(name) for name in (*self.locals, *kernel.dims, *(p.name for p in kernel.parameters))}
-        taken |= {callee.function.symbol for callee in callees.values()}
+        taken |= {callee.function.symbol for callee in callees.values()}  # rule: hidden-callee
         self.number = underscored_name("thread", taken)
         self.thread = FIRST_THREAD  # the thread whose element of a per-thread array `name` spells
 
@@ -50,7 +50,7 @@ class BlockEmitter(Emitter):
 
     def launch_object(self, name: str) -> str:
         """Outside a loop over the threads a call passes the first thread's index: its result is the same for all."""
-        return "Dim3{0, 0, 0}" if name == "threadIdx" and self.thread == FIRST_THREAD else name
+        return "Dim3{0, 0, 0}" if name == "threadIdx" and self.thread == FIRST_THREAD else name  # rule: block-thread
 
     def body(self) -> Iterator[Line]:
         """The declarations of the per-thread arrays, then the kernel's body."""

@@ -66,6 +66,7 @@ template <typename T>
 """
 
 
+# rule: reduction-lane
 _REDUCTION: Final = """\
 // {what} over the lanes of `mask`.
 template <typename T>

@@ -27,7 +27,7 @@ _Loop = ir.For | ir.While
 def hide_counters(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with a call of the opaque helper around each counter that such a search assigns."""
     found = {id(stmt) for loop in statements(kernel.body) if isinstance(loop, _Loop) for stmt in _searches(loop)}
-    if not found:
+    if not found:  # rule: search-counters
         return kernel
 
     def hide(stmt: ir.Stmt) -> ir.Block:
@@ -46,9 +46,9 @@ def _assigned(stmt: ir.Assign) -> tuple[str, ir.Expr]:
     """The branch of `new if c else old` that holds the new value, and that value; no branch for other assignments."""
     match stmt.value:
         case ir.Select(then=ir.Name(id=name), orelse=value) if name == stmt.name:
-            return "orelse", value
+            return "orelse", value  # rule: search-else
         case ir.Select(then=value, orelse=ir.Name(id=name)) if name == stmt.name:
-            return "then", value
+            return "then", value  # rule: search-then
         case value:
             return "", value
 
@@ -72,7 +72,7 @@ def _counters(loop: _Loop) -> set[str]:
     for stmt in loop.body:
         if _may_continue(stmt):
             break
-        if isinstance(stmt, ir.Assign) and _is_affine(stmt.value, counters):
+        if isinstance(stmt, ir.Assign) and _is_affine(stmt.value, counters):  # rule: search-copied
             counters.add(stmt.name)
     return counters
 
@@ -88,7 +88,7 @@ def _is_affine(value: ir.Expr, counters: Container[str]) -> bool:
             return name in counters
         case ir.Convert(value=inner, type=ir.ElementType() | ir.PythonType() as type_):
             return ir.kind_of(type_) is Kind.INT and _is_affine(inner, counters)
-        case ir.Binary(op="+" | "-", left=inner, right=ir.Constant()):
+        case ir.Binary(op="+" | "-", left=inner, right=ir.Constant()):  # rule: search-affine
             return _is_affine(inner, counters)
         case ir.Binary(op="+", left=ir.Constant(), right=inner):
             return _is_affine(inner, counters)
@@ -103,7 +103,7 @@ def _conditional(block: ir.Block, *, is_conditional: bool) -> Iterator[ir.Assign
             yield stmt
         for inner in blocks(stmt):
             yield from _conditional(inner, is_conditional=is_conditional or isinstance(stmt, ir.If))
-        is_conditional |= _may_continue(stmt)
+        is_conditional |= _may_continue(stmt)  # rule: search-skipped
 
 
 def _reads(loop: _Loop, search: ir.Assign) -> bool:
@@ -111,7 +111,7 @@ def _reads(loop: _Loop, search: ir.Assign) -> bool:
     read = [expr for stmt in statements(loop.body) if stmt is not search for expr in expressions(stmt)]
     read += expressions(loop)
     branch, value = _assigned(search)
-    if branch:
+    if branch:  # rule: search-branch
         assert isinstance(search.value, ir.Select)
         read += search.value.test, value
     return any(search.name in names_in(expr) for expr in read)

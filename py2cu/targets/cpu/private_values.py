@@ -29,7 +29,7 @@ def find_private(kernel: ir.Kernel) -> tuple[frozenset[str], Callable[[ir.Expr],
     from_printing = {
         stmt.name for stmt in statements(kernel.body) if isinstance(stmt, ir.Assign) and prints(stmt.value)
     }
-    return names | from_printing, lambda expr: varies(expr) or prints(expr)
+    return names | from_printing, lambda expr: varies(expr) or prints(expr)  # rule: block-printing
 
 
 def with_private_parameters(kernel: ir.Kernel) -> ir.Kernel:

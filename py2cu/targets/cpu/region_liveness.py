@@ -207,7 +207,7 @@ def place_computed(
     def is_mask(stmt: ir.Stmt) -> bool:
         match stmt:
             case ir.If(test=ir.Unary(op="not", operand=ir.Name(id=name)), body=(ir.Return(),), orelse=()):
-                return name not in computed
+                return name not in computed  # rule: guard-mask
             case _:
                 return False
 

@@ -124,7 +124,7 @@ class BarrierSplitter:
             if is_wait(stmt):
                 yield from self.region(piece, masks)
                 self.elided += elided_in((stmt,), ir.Elision.CUT)
-                if is_grid_barrier(stmt):
+                if is_grid_barrier(stmt):  # rule: blocks-cut
                     yield stmt
                 elif stmt.trivia != ir.BARE:
                     yield ir.Comment(stmt.span, stmt.trivia)
@@ -195,6 +195,7 @@ class BarrierSplitter:
         others = [*statements(tuple(piece))]
         used = {self.kernel.base_array(name) for name in mentioned_by(stmt)}
         changing = {self.kernel.base_array(name) for other in others for name in changed_by(other)}
+        # rule: shared-cut
         return bool(used & changing) or any(assigned_by(stmt) in set(mentioned_by(other)) for other in others)
 
     def region(self, piece: list[ir.Stmt], masks: tuple[ir.Name, ...]) -> Iterator[ir.Stmt]:
@@ -211,6 +212,7 @@ class BarrierSplitter:
         """The order in which threads run `block`: any, sequential (which `counts` asks for), or as fibers."""
         if contains_yield(block) or not self.waiting.isdisjoint(callees(block)):
             return ir.ThreadOrder.WAITING
+        # rule: assert-in-block
         counts = counts or any(isinstance(node, ir.Atomic) for node in all_expressions(block)) or self.asserts(block)
         return ir.ThreadOrder.IN_ORDER if counts else ir.ThreadOrder.ANY
 

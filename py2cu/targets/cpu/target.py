@@ -157,7 +157,7 @@ def _is_product(extent: ir.Expr) -> bool:
 
 def _used_launch_objects(kernel: ir.Kernel, runs_whole_blocks: bool) -> tuple[str, ...]:
     """The launch objects that the kernel takes; a kernel that runs whole blocks iterates over `threadIdx` itself."""
-    used = launch_objects_by_function(kernel)[""]
+    used = launch_objects_by_function(kernel)[""]  # rule: launch-used
     if runs_whole_blocks:
         used = used - {"threadIdx"} | {"blockDim"}
     return in_order(used)

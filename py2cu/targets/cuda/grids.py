@@ -23,7 +23,7 @@ def grid_texts(kernel: ir.Kernel) -> tuple[tuple[str, ...], bool]:
     texts, checks = [], False
     for axis, extent, block in zip("xyz", kernel.size or (), kernel.block, strict=False):
         text = extent_text(extent, kernel)
-        if _fits_dim3(kernel, extent, block):
+        if _fits_dim3(kernel, extent, block):  # rule: grid-fits-dim3
             texts.append(f"({text} + block.{axis} - 1) / block.{axis}")
         else:
             texts.append(f"covering_blocks({text}, block.{axis})")

@@ -29,6 +29,7 @@ def _atomic(name: str, what: str, next_: str, function: str = "", word: str = "u
     return text.replace("{function}", function).replace("{word}", word)
 
 
+# rule: reduction-active
 _REDUCTION: Final = """\
 // {what} over the lanes of a mask; sm_80 and later have an instruction for it.
 template <typename T>

@@ -29,7 +29,7 @@ _REPLACED = ("wrapping_sub", "wrapping_mul")
 def hide_negation(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel and its functions with hidden negations; all bodies count together, since compilers inline."""
     bodies = [kernel.body, *(function.body for function in kernel.functions)]
-    if not any(map(_has_extremum, bodies)) or not any(_negations(body) for body in bodies):
+    if not any(map(_has_extremum, bodies)) or not any(_negations(body) for body in bodies):  # rule: negation-hidden
         return kernel
     return with_fields(_with_hidden_negations(kernel), functions=tuple(map(_with_hidden_negations, kernel.functions)))
 
@@ -37,10 +37,10 @@ def hide_negation(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 def _has_extremum(body: ir.Block) -> bool:
     for expr in all_expressions(body):
         match expr:
-            case ir.Call(function=function, type=type_) if function in _EXTREMA and _is_integer(type_):
+            case ir.Call(function=function, type=type_) if function in _EXTREMA and _is_integer(type_):  # rule: extreme
                 return True
             case ir.Select(test=ir.Compare() as test, then=then, orelse=orelse):
-                if then in _compared(test) or orelse in _compared(test):
+                if then in _compared(test) or orelse in _compared(test):  # rule: negation-choice
                     return True
     return any(
         isinstance(stmt, ir.If)

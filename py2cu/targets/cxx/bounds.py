@@ -19,7 +19,7 @@ def overflows(kernel: ir.Kernel) -> tuple[str, ...]:
     A product that is no greater than some array's size needs no condition.
     """
     texts = (bound_text(bound, kernel) for bound in kernel.size_bounds)
-    return tuple(f"{text} > {_MOST_THREADS}" for text, fits_int64 in texts if not fits_int64)
+    return tuple(f"{text} > {_MOST_THREADS}" for text, fits_int64 in texts if not fits_int64)  # rule: grid-threads
 
 
 def bound_text(bound: ir.IndexBound, kernel: ir.Kernel) -> tuple[str, bool]:
@@ -58,7 +58,7 @@ def _symbol(name: str, kernel: ir.Kernel, naturals: Set[str]) -> str:
             return f"block.{axis}"
     parameter = kernel.parameter(name)
     value = ".value_or(0)" if parameter is not None and parameter.may_be_none else ""
-    return kernel.c_name(name) if name in naturals else f"{_MAGNITUDE}({kernel.c_name(name)}{value})"
+    return kernel.c_name(name) if name in naturals else f"{_MAGNITUDE}({kernel.c_name(name)}{value})"  # rule: bound-abs
 
 
 def _naturals(kernel: ir.Kernel) -> Set[str]:

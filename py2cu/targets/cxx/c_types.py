@@ -45,7 +45,7 @@ def common_type(a: str, b: str) -> str:
     """C's usual arithmetic conversions."""
     common = max(a, b, key=C_RANK.__getitem__)
     if C_RANK[common] == C_RANK["index_t"] and (is_unsigned(a) or is_unsigned(b)):
-        return UNSIGNED_INDEX
+        return UNSIGNED_INDEX  # rule: index-unsigned
     return arithmetic_type(common)
 
 

@@ -58,7 +58,7 @@ class CallEmitter(ExpressionEmitter):
             if self.kernel.type_parameters and argument in FLOATS:
                 is_overloaded, name = True, f"{self.dialect.overloads}{row.spelling['double']}"
             needs_no_cast = is_overloaded and argument != "double"  # a float would select another overload
-            args = [
+            args = [  # rule: scaled-cast
                 self.expr(arg).text
                 if needs_no_cast or (place and row.rule is Rule.SCALED)
                 else self.argument(arg, argument)
@@ -71,6 +71,7 @@ class CallEmitter(ExpressionEmitter):
 
     def bits_of(self, arg: ir.Expr) -> str:
         """The argument of a function of bits; an element keeps its width, which the literal `1` lacks."""
+        # rule: bits-width
         return self.as_type(arg, arg.type) if isinstance(arg.type, ir.ElementType) else self.expr(arg).text
 
     def function(self, name: str) -> str:
@@ -133,8 +134,8 @@ class CallEmitter(ExpressionEmitter):
             self.expr(arg).text if isinstance(arg, ir.ArrayName) else self.as_type(arg, parameter.type)
             for parameter, arg in zip(callee.function.parameters, expr.args, strict=True)
         ]
-        args += map(self.launch_object, callee.launch)
-        self.types.update(callee.template)
+        args += map(self.launch_object, callee.launch)  # rule: launch-passed
+        self.types.update(callee.template)  # rule: needed-template
         name = f"{callee.function.symbol}{callee.template_arguments}"
         return CxxText(f"{name}({', '.join(args)})", PRIMARY, "" if expr.type is ir.UNKNOWN else self.c_type(expr.type))
 

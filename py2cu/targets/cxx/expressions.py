@@ -37,7 +37,7 @@ from py2cu.targets.cxx.literals import (
     is_integer_literal,
 )
 
-_JUNCTION: Final = {"and": "&&", "or": "||"}
+_JUNCTION: Final = {"and": "&&", "or": "||"}  # rule: junction
 
 
 class ExpressionEmitter(ABC):
@@ -66,7 +66,7 @@ class ExpressionEmitter(ABC):
             case ir.PythonType(kind=Kind.INT, width=width):
                 return self.dialect.widths[width]
             case ir.PythonType(kind=kind):
-                return {Kind.BOOL: "bool", Kind.FLOAT: "double", Kind.COMPLEX: C128.c}[kind]
+                return {Kind.BOOL: "bool", Kind.FLOAT: "double", Kind.COMPLEX: C128.c}[kind]  # rule: python-double
             case ir.TupleType():
                 return ""  # nothing is computed with it
             case _:
@@ -89,7 +89,7 @@ class ExpressionEmitter(ABC):
 
     def chosen(self, spelled: CxxText) -> CxxText:
         """`spelled`, one of several candidates, with its type recorded: the text holds it."""
-        if spelled.casts_to:
+        if spelled.casts_to:  # rule: needed-cast
             self.types.add(spelled.casts_to)
         return spelled
 
@@ -244,7 +244,7 @@ class ExpressionEmitter(ABC):
         if expr.op == "not":
             return CxxText(f"!{inner.within(UNARY)}", UNARY, "bool")
         wanted = arithmetic_type(self.c_type(expr.type))
-        if C_RANK[arithmetic_type(inner.c_type)] < C_RANK[wanted] < C_RANK["__half"]:
+        if C_RANK[arithmetic_type(inner.c_type)] < C_RANK[wanted] < C_RANK["__half"]:  # rule: widened-unary
             inner = self.converted(inner, wanted)
         text = f"({inner.text})" if inner.begins_with_sign else inner.within(UNARY)
         return CxxText(f"{expr.op}{text}", UNARY, arithmetic_type(inner.c_type), begins_with_sign=expr.op in "+-")
@@ -289,7 +289,7 @@ class ExpressionEmitter(ABC):
         if arithmetic_type(plain.c_type) == arithmetic_type(wanted):
             return plain, by
         full = plain if isinstance(left, ir.Constant) else self.expr(left)
-        if C_RANK[arithmetic_type(full.c_type)] < C_RANK[wanted]:
+        if C_RANK[arithmetic_type(full.c_type)] < C_RANK[wanted]:  # rule: widened-shift
             full = self.converted(full, wanted)
         return full, by
 

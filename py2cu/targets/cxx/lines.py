@@ -38,9 +38,9 @@ def comment_text(text: str) -> str:
     A backslash at its end, or before C++17 the trigraph of one, would join the next line to the comment.
     """
     if not text.isprintable():
-        text = "".join(char if char.isprintable() else " " for char in text)
+        text = "".join(char if char.isprintable() else " " for char in text)  # rule: comment-printable
     text = text.rstrip()
-    return f"{text} (backslash)" if text.endswith(("\\", "??/")) else text
+    return f"{text} (backslash)" if text.endswith(("\\", "??/")) else text  # rule: comment-backslash
 
 
 def doc_lines(doc: str | None) -> tuple[str, ...]:

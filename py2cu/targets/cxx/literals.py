@@ -113,7 +113,7 @@ def string_literal(text: str) -> CxxText:
     """`text` in C's quotes; what does not print is escaped."""
     escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
     chars = [escapes.get(char) or (char if char.isprintable() else _octal(char)) for char in text]
-    return CxxText('"' + "".join(chars).replace("??", "?\\?") + '"', PRIMARY, "const char*")
+    return CxxText('"' + "".join(chars).replace("??", "?\\?") + '"', PRIMARY, "const char*")  # rule: string-trigraph
 
 
 def _octal(char: str) -> str:

@@ -43,7 +43,7 @@ _FUNCTIONS: Final = """
 # Helpers for collectives: functions of the user that have these names are renamed.
 _TOGETHER: Final = {"WarpLanes", LANE_HELPER, *(row.name for row in ROWS.values() if row.effects.together)}
 # C++ reserves `main` for the program's entry.
-_TAKEN_BY_FUNCTIONS: Final = frozenset(f"{_TYPES} {_FUNCTIONS} main".split()).union(
+_TAKEN_BY_FUNCTIONS: Final = frozenset(f"{_TYPES} {_FUNCTIONS} main".split()).union(  # rule: taken-functions
     _TOGETHER, *(row.spelling.values() for row in ROWS.values())
 )
 
@@ -69,7 +69,7 @@ def _rename(kernel: ir.Kernel, symbols: Mapping[str, str]) -> ir.Kernel:
     names += [*kernel.dims, *(name for name, _ in kernel.locals)]
     taken = set(names)
     called = _called_functions(kernel) | {variable.symbol for variable in kernel.variables}
-    functions = {_stem(symbols[key]) for key in callees(kernel.body)}
+    functions = {_stem(symbols[key]) for key in callees(kernel.body)}  # rule: hidden-function
     called |= {f"{decl.name}_bytes" for decl in kernel.array_decls if decl.space is ir.Space.SHARED}
     renamed: dict[str, str] = {}
     for name in dict.fromkeys(names):
@@ -98,15 +98,15 @@ def _symbol(kernel: ir.Kernel) -> str:
         return kernel.name
     is_taken = (
         kernel.name in _TAKEN_BY_FUNCTIONS
-        or is_declared(kernel.name)
-        or kernel.name.removesuffix("f") in _TAKEN_BY_FUNCTIONS
+        or is_declared(kernel.name)  # rule: header-kernel
+        or kernel.name.removesuffix("f") in _TAKEN_BY_FUNCTIONS  # rule: taken-float-name
     )
     return f"{kernel.name}_" if is_taken else spell_identifier(kernel.name)
 
 
 def _stem(name: str) -> str:
     """`name` less the underscores at its end."""
-    return name.rstrip("_") or "_"
+    return name.rstrip("_") or "_"  # rule: hidden-stem
 
 
 def _called_functions(kernel: ir.Kernel) -> set[str]:

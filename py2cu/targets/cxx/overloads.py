@@ -58,9 +58,9 @@ def _symbol(symbol: str, view: FunctionView, taken: Taken) -> str:
 def _are_ambiguous(one: Types, other: Types) -> bool:
     """True if a call could match both parameter lists: a type parameter matches every type."""
     if one == other:
-        return True
+        return True  # rule: overload-same
     are_templates = any(map(_is_generic, one)) and any(map(_is_generic, other))
-    return are_templates and len(one) == len(other) and all(map(_are_ambiguous_types, one, other))
+    return are_templates and len(one) == len(other) and all(map(_are_ambiguous_types, one, other))  # rule: overloads
 
 
 def _are_ambiguous_types(one: tuple[str, bool], other: tuple[str, bool]) -> bool:

@@ -164,7 +164,7 @@ def may_be_restrict(kernel: ir.Kernel, name: str, type_: ir.ArrayType, parameter
     nvcc (13.0) merges `c ? out[i] : x[i]` into one load of a selected address. Where `x` is a `const` pointer with
     `__restrict__`, that is a load through the read-only cache, which does not see this thread's store to `out[i]`.
     """
-    if any(name in pair for pair in kernel.in_place):
+    if any(name in pair for pair in kernel.in_place):  # rule: in-place-restrict
         return False
     if not is_input(parameter):
         return not is_communicated(kernel, name)
@@ -199,7 +199,7 @@ def is_communicated(kernel: ir.Kernel, array: str) -> bool:
     nodes = [*all_expressions(kernel.body)]
     read = {kernel.base_array(node.array) for node in nodes if isinstance(node, ir.Load)}
     passed = {kernel.base_array(node.id) for node in nodes if isinstance(node, ir.ArrayName)}  # to functions
-    return array in read | passed and synchronises(kernel)
+    return array in read | passed and synchronises(kernel)  # rule: meeting-reads
 
 
 def is_input(parameter: Parameter | None) -> bool:

@@ -47,7 +47,7 @@ class Emitter(CallEmitter):
         comment = f"// {comment_text(stmt.trivia.beside)}" if stmt.trivia.beside else ""
         is_first = True
         for line in self.spell_statement(stmt, depth):
-            first, *rest = wrap_line(line.code)
+            first, *rest = wrap_line(line.code)  # rule: comment-kept
             beside = f"  {comment}" if comment and is_first else ""
             yield Line(first, line.origin or stmt.span.line, line.comment + beside)
             for code in rest:
@@ -126,13 +126,14 @@ class Emitter(CallEmitter):
             yield self.throwing(stmt, message)
             return
         if stmt.values:
-            texts = (*stmt.message[:-1], f"{stmt.message[-1]}\n")
+            texts = (*stmt.message[:-1], f"{stmt.message[-1]}\n")  # rule: assert-newline
             yield f"{self.function('printf')}({self.format_arguments(texts, stmt)})"
             message = " ".join(stmt.text.split())
         tested = self.expr(stmt.test)
         condition = self.junction("and", tested, string_literal(message)).text if message else tested.text
         calls = [node for node in walk(stmt.test) if isinstance(node, ir.DeviceCall)]
         has_bare_comma = any(len(self.callees[call.function].template) > 1 for call in calls)  # it splits the argument
+        # rule: assert-comma
         yield f"{self.function('assert')}{f'(({condition}))' if has_bare_comma else f'({condition})'}"
 
     def throwing(self, stmt: ir.Assert, message: str) -> str:
@@ -208,7 +209,7 @@ class Emitter(CallEmitter):
                 right = self.operand(inner.right, self.c_type(inner.type))
                 computed = common_type(c_type, right.c_type)
                 # `op=` of a half, which is a class, first converts its operand to a half.
-                keeps_precision = c_type not in HALVES or computed == c_type
+                keeps_precision = c_type not in HALVES or computed == c_type  # rule: half-assigned
                 if keeps_precision and computed == arithmetic_type(self.c_type(inner.type)):
                     is_increment = not isinstance(inner.type, ir.ElementType) and is_one(ir.unconverted(inner.right))
                     if is_increment and inner.op in "+-":
@@ -228,8 +229,8 @@ class Emitter(CallEmitter):
                 letter = f"ll{letter}"
             elif letter in ("d", "x", "X", "o") and spelled.c_type == "uint64_t":
                 spelled = CxxText(f"static_cast<unsigned long long>({spelled.text})", PRIMARY, "unsigned long long")
-                letter = f"ll{letter.replace('d', 'u')}"
-            elif letter == "d" and spelled.c_type in ("unsigned", "uint32_t"):
+                letter = f"ll{letter.replace('d', 'u')}"  # rule: print-long
+            elif letter == "d" and spelled.c_type in ("unsigned", "uint32_t"):  # rule: print-unsigned
                 letter = "u"
             text += f"%{field.layout}{letter}{after.replace('%', '%%')}"
             values.append(spelled.text)
@@ -293,7 +294,7 @@ class Emitter(CallEmitter):
     def needs_braces(self, body: ir.Block) -> bool:
         if len(body) != 1 or any(body[0].trivia.above):
             return True
-        if isinstance(body[0], ir.Assert) and body[0].values and not self.dialect.throws:
+        if isinstance(body[0], ir.Assert) and body[0].values and not self.dialect.throws:  # rule: assert-throws
             return True
         return isinstance(
             body[0], ir.If | ir.For | ir.While | ir.Delete | ir.Comment | ir.DeclareLocal | ir.StructuredBinding
@@ -301,7 +302,7 @@ class Emitter(CallEmitter):
 
     def unrolling(self, by: int, line: Line) -> Iterator[Line]:
         """`#pragma unroll 4`, which stands above a loop."""
-        if by or self.dialect.unrolls_wholly:
+        if by or self.dialect.unrolls_wholly:  # rule: unroll-whole
             yield Line(f"{line.code}{self.dialect.unroll}{f' {by}' if by else ''}", line.origin)
 
     def loop_head(self, loop: ir.For) -> str:

@@ -33,7 +33,7 @@ def _with_unique_names(families: tuple[ir.Instances, ...], helpers: set[str]) ->
 
     def with_free_symbol(function: ir.Kernel) -> ir.Kernel:
         symbol = function.symbol
-        while symbol in helpers or (symbol != function.symbol and symbol in functions):
+        while symbol in helpers or (symbol != function.symbol and symbol in functions):  # rule: helper-symbol
             symbol += "_"
         return with_fields(function, symbol=symbol)
 
@@ -56,7 +56,7 @@ def _with_unique_tables(families: tuple[ir.Instances, ...], helpers: set[str]) -
     function, a helper or a local.
     """
     functions = {function.symbol for family in families for kernel in family for function in kernel.functions}
-    taken: dict[str, ir.ArrayDecl | str] = dict.fromkeys(helpers | functions, "")
+    taken: dict[str, ir.ArrayDecl | str] = dict.fromkeys(helpers | functions, "")  # rule: hidden-helper
 
     def with_free_names(kernel: ir.Kernel) -> ir.Kernel:
         renamed = dict(kernel.renamed)
@@ -64,6 +64,7 @@ def _with_unique_tables(families: tuple[ir.Instances, ...], helpers: set[str]) -
             if table.space is ir.Space.CONSTANT or table.is_extern:
                 symbol, content = kernel.c_name(table.name), table.type.dtype.c if table.is_dynamic else table
                 others = {kernel.c_name(name) for name in names_in_scope(kernel) - {table.name}}
+                # rule: symbol-free
                 while symbol in others or is_declared(symbol) or taken.setdefault(symbol, content) != content:
                     symbol += "_"
                 renamed[table.name] = symbol

@@ -208,7 +208,7 @@ class KernelView:
     def _passed(self, argument: Argument, launched: Argument) -> str:
         """An argument in the call of the kernel: C++ narrows a double by itself, but not to a half."""
         if argument.presence_of:
-            return f"{argument.presence_of}.has_value()"
+            return f"{argument.presence_of}.has_value()"  # rule: optional-passed
         if launched.is_complex and launched.base != argument.base:
             return f"{argument.base}({argument.name})"
         value = f"{argument.name}.value_or({_ZEROS[launched.base]})" if launched.is_optional else argument.name

@@ -201,8 +201,8 @@ def array_view(
         signed=tuple(text for text, dim in zip(texts, type_.dims, strict=True) if not _is_natural(dim, naturals)),
         fill="" if init is None else init_text(init),
         is_int64_fill=init is not None and not is_double(init),
-        row=kernel.vector_widths.get(parameter.name, 0),
-        is_aligned=any(parameter.name in arrays_of_row_pointers(kernel) for kernel in family),
+        row=kernel.vector_widths.get(parameter.name, 0),  # rule: row-in-binding
+        is_aligned=any(parameter.name in arrays_of_row_pointers(kernel) for kernel in family),  # rule: row-aligned
     )
 
 

@@ -98,7 +98,7 @@ class BindingView:
     @property
     def most_threads(self) -> int:
         """The greatest number of threads that a block may have."""
-        return self.launch_bounds[0] if self.launch_bounds else MAX_THREADS
+        return self.launch_bounds[0] if self.launch_bounds else MAX_THREADS  # rule: bounds-of-binding
 
     @property
     def allocated_call(self) -> str:
@@ -181,6 +181,7 @@ def view(family: ir.Instances, groups: tuple[KernelView, ...], dialect: Dialect)
         syncs_grid=syncs_grid(kernel),
         blocks=_blocks(kernel, dims) if kernel.size else "",
         launch_bounds=kernel.launch_bounds,
+        # rule: block-open
         open_block=", ".join(dim_text(extent, kernel) for extent in kernel.block) if kernel.has_open_block else "",
         uses_nonfinite=not all(
             map(math.isfinite, chain(*map(unsupported_defaults, signature.parameters), _fills(kernel, signature)))

@@ -109,5 +109,5 @@ def _bind(target: cst.BaseExpression, item: Item, scope: Scope) -> None:
             scope.views.views[part.value] = value
         else:
             scope.views.views.pop(part.value, None)
-            scope.bound[part.value] = scope.computed_once(value)
+            scope.bound[part.value] = scope.computed_once(value)  # rule: generator-once
     scope.hoist(tuple(checks), scope.span_of(target))

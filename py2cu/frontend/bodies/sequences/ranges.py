@@ -15,7 +15,7 @@ ONE: Final = ir.Constant(1, type=ir.PY_INT)
 def as_index(value: ir.Expr) -> ir.Expr:
     """`value` as the Python integer that `range` makes of it; type inference refuses floats."""
     is_python = isinstance(value, ir.Constant | ir.Extent | ir.LaunchIndex)
-    return value if is_python else ir.Call(INDEX, (value,), value.span)
+    return value if is_python else ir.Call(INDEX, (value,), value.span)  # rule: range-as-index
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,7 +240,7 @@ class SequenceReader:
                 is_strict = "strict" in named and self._is_strict(named["strict"])
                 if len(known) < len(parts) or (is_strict and not self._agree(known, node)):
                     return None
-                return Zip(known, is_strict)
+                return Zip(known, is_strict)  # rule: zip-strict
             case "builtins.reversed", [part] if not named:
                 inner = self.read_sequence(part)
                 return None if inner is None else Reversed(inner)
@@ -263,7 +263,7 @@ class SequenceReader:
                     what = f"`zip` is strict, and takes {one} and {two} items"
                     self.scope.error("P104", what, node, "pass as many items in each, or leave `strict` out")
                     return False
-                case _ if first != other:
+                case _ if first != other:  # rule: zip-lengths
                     is_equal = ir.Compare("==", first, other, self.span)
                     check = ir.Assert(is_equal, ("`zip` is strict: the lengths agree",), "", self.span)
                     self.scope.hoist((check,), self.span)

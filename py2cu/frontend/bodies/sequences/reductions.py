@@ -139,7 +139,7 @@ class ReductionReader:
             return (*self.scope.hoisted.take(), *block)
         first, *others = filters
         test, before = self.read(first.test), self.scope.hoisted.take()
-        return (*before, ir.If(test, self._filtered(others, inside), span=test.span))
+        return (*before, ir.If(test, self._filtered(others, inside), span=test.span))  # rule: walrus-filter
 
     def _behind(self, head: cst.CompFor, innermost: Callable[[], ir.Block]) -> ir.Block:
         """What a round of a generator's loop does: the next loop, or the innermost step."""

@@ -29,8 +29,8 @@ def read_unroll(node: cst.BaseExpression, scope: Scope) -> tuple[cst.BaseExpress
             return counts, 0
         case [cst.Arg(value=counts, keyword=None, star=""), cst.Arg(value=factor, keyword=None, star="")]:
             number = scope.environment.constant(factor)
-            if type(number) is int and 1 <= number <= MAX_UNROLL:
-                return counts, number
+            if type(number) is int and 1 <= number <= MAX_UNROLL:  # rule: unroll-number
+                return counts, number  # rule: unroll-count
             scope.error("P104", f"a loop is unrolled by a constant from 1 to {MAX_UNROLL}", factor, hint)
             return counts, None
         case _:

@@ -55,7 +55,7 @@ class _PartStore:
 
     def fill(self, part: View, value: ir.Expr) -> ir.Block:
         """One number for all elements, which is computed once."""
-        if not isinstance(value, ir.Constant | ir.Name):
+        if not isinstance(value, ir.Constant | ir.Name):  # rule: row-saved
             value = self.save(value, "value")
         return self.loops(self.kept(part), lambda _: value)
 
@@ -75,7 +75,7 @@ class _PartStore:
                     what = f"`{part.array}` has {one} elements on this axis, and `{other.array}` has {two}"
                     self.scope.error("P312", what, self.target, "store parts of one length")
                     return ()
-                case [one, two] if one != two:
+                case [one, two] if one != two:  # rule: row-copied
                     is_same = ir.Compare("==", one, two, self.span)
                     self.before.append(ir.Assert(is_same, ("the parts have one shape",), "", self.span))
         part, other = self.kept(part), self.kept(other)
@@ -84,7 +84,7 @@ class _PartStore:
     def may_overlap(self, part: View, other: View) -> bool:
         """True for slices of one array: whole rows are the same one, or two that share no element."""
         base = self.scope.base_array
-        if base(part.array) != base(other.array):
+        if base(part.array) != base(other.array):  # rule: parts-overlap
             return False
         return part.array != other.array or any(
             bound is not None for view in (part, other) for bound in (view.start, view.stop)

@@ -169,7 +169,7 @@ def _bounds(index: ir.Expr, scope: Scope) -> tuple[int, int] | None:
             return _bounds(value, scope)
         case ir.Name(id=name) if rounds := scope.counters.get(name):
             first, last = rounds[0], rounds[-1]
-            return min(first, last), max(first, last)
+            return min(first, last), max(first, last)  # rule: counter-bounds
         case ir.Binary(op="%", left=left, right=ir.Constant(value=int(divisor))) if divisor > 0:
             is_whole = isinstance(left, ir.LaunchIndex) or (isinstance(left, ir.Name) and left.id in scope.indices)
             return (0, divisor - 1) if is_whole or _bounds(left, scope) is not None else None

@@ -21,6 +21,7 @@ template <typename T, typename Value>
     return static_cast<T>(static_cast<std::conditional_t<sizeof(T) == 2, float, Value>>(value));
 }}
 """,
+    # rule: to-uint64
     "to_uint64": """\
 // Converts a float to uint64; negative numbers wrap around, which C++ leaves undefined.
 {prefix} uint64_t to_uint64(double value)
@@ -60,6 +61,7 @@ template <typename T>
     return a != a ? a : static_cast<T>((a > 0) - (a < 0));
 }}
 """,
+    # rule: fraction
     "fraction": """\
 // The first result of Python's `math.modf`: the fractional part, with the sign of `a`.
 template <typename T>
@@ -95,6 +97,7 @@ template <typename T>
     return ldexp(a, static_cast<int>(power < -5000 ? -5000 : power > 5000 ? 5000 : power));
 }}
 """,
+    # rule: round-decimals
     "round_decimals": """\
 // Python's `round(a, digits)` with `power` = 10 ** digits; the rounding error of the product breaks ties.
 template <typename T>
@@ -109,6 +112,7 @@ template <typename T>
     return static_cast<T>(rounded / power);
 }}
 """,
+    # rule: python-min
     "python_min": """\
 // Python's `min(a, b)`: `a` unless `b` is less, also for NaN.
 template <typename T>
@@ -117,6 +121,7 @@ template <typename T>
     return b < a ? b : a;
 }}
 """,
+    # rule: python-max
     "python_max": """\
 // Python's `max(a, b)`: `a` unless `b` is greater, also for NaN.
 template <typename T>

@@ -90,6 +90,7 @@ template <typename T>
     return static_cast<T>((sign - (x & (sign - 1))) ^ (~x & sign));
 }}
 """,
+    # rule: ceil-div
     "ceil_div": """\
 // Python's `math.ceil(a / b)` of integers: rounds up; C++ rounds toward zero.
 template <typename T>
@@ -99,6 +100,7 @@ template <typename T>
     return a % b != 0 && (a < 0) == (b < 0) ? quotient + 1 : quotient;
 }}
 """,
+    # rule: floor-div
     "floor_div": """\
 // Python's `a // b`: rounds down; C++ rounds toward zero.
 template <typename T>
@@ -129,6 +131,7 @@ template <typename T>
     return index < 0 ? index + length : index;
 }}
 """,
+    # rule: floor-mod
     "floor_mod": """\
 // Python's `a % b`: the result has the sign of `b`; in C++ it has the sign of `a`.
 template <typename T>
@@ -145,6 +148,7 @@ template <typename T>
     }}
 }}
 """,
+    # rule: int-pow
     "int_pow": """\
 // Python's `base ** exponent` of integers, with wrap-around.
 template <typename T>
