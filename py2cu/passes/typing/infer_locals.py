@@ -180,7 +180,7 @@ class _Locals:
 
     def mixed_integers(self) -> set[str]:
         """The locals in which computed Python integers and elements meet."""
-        return {name for name, local in self.numbers.items() if local.mixes_integers and not _is_result(name)}
+        return {name for name, local in self.numbers.items() if local.mixes_integers}
 
     @property
     def reaching(self) -> dict[str, ir.ReachingTypes]:
