@@ -284,7 +284,7 @@ def _check_backwards(module: Module, chosen: Mapping[str, Signature], reporter: 
     forwards = [source.forward for source in module.kernels]
     for source in module.kernels:
         attached = [each for each, to in zip(module.kernels, forwards, strict=True) if to is source.function]
-        # rule: gradient-check-backwards
+        # rule: backward-checked
         if any(each.function.name.value in chosen for each in attached) and (forward := signature(source)):
             backwards = [found for each in attached if (found := signature(each))]
             for misfit in match_backwards(forward, backwards).misfits:

@@ -112,7 +112,7 @@ class NaturalBounds:
                     (start,), (stop,), (step,) = sizes
                     counter: Size = Sign.NATURAL if is_natural(start) and is_natural(step) else Sign.SIGNED
                     if counter is Sign.NATURAL and isinstance(start, int) and isinstance(stop, int):
-                        counter = max(start, stop - 1)  # rule: natural-block
+                        counter = max(start, stop - 1)  # rule: natural-counter
                     self._loop(stmt, counter, scope)
                 case ir.While():
                     self._loop(stmt, 0, scope)
@@ -161,10 +161,10 @@ class NaturalBounds:
 
     def _size(self, expr: ir.Expr, scope: _Scope) -> Size:
         size = self._of(expr, scope)
-        if size is Sign.SIGNED and expr.type == ir.PY_INT and self._is_natural(expr):  # rule: natural-size-2
+        if size is Sign.SIGNED and expr.type == ir.PY_INT and self._is_natural(expr):  # rule: natural-signed
             size = Sign.NATURAL
         if self._is_final:
-            self._by_id[id(expr)] = _join(size, self._by_id.get(id(expr), 0))  # rule: natural-size
+            self._by_id[id(expr)] = _join(size, self._by_id.get(id(expr), 0))  # rule: natural-joined
         return size
 
     def _is_natural(self, expr: ir.Expr) -> bool:
@@ -208,7 +208,7 @@ class NaturalBounds:
                 row = ROWS[function]
                 if row.range is Bound.LEAST and all(map(is_natural, parts)):
                     return min(parts, key=_greatest)
-                if row.of_integers or row.range is Bound.MAGNITUDE:  # rule: natural-of
+                if row.of_integers or row.range is Bound.MAGNITUDE:  # rule: natural-of-function
                     return functools.reduce(_join, parts)
                 if row.rule is Rule.BITS:
                     return 64
@@ -275,7 +275,7 @@ def _advanced(entry: _Scope, before: _Scope, after: _Scope, round_: int) -> _Sco
     """
     if round_ == 0 or round_ % _ROUNDS:
         return after
-    kept, unknown = (entry, Sign.NATURAL) if round_ == _ROUNDS else (after, Sign.MIXED)  # rule: natural-advanced
+    kept, unknown = (entry, Sign.NATURAL) if round_ == _ROUNDS else (after, Sign.MIXED)  # rule: natural-rounds
     return {
         name: tuple(
             start if old == new else _join(start, unknown)
@@ -296,8 +296,7 @@ def _of_operation(op: str, a: Size, b: Size) -> Size:
     """The size of an operator's result on integers of these sizes."""
     naturals = [size for size in (a, b) if is_natural(size)]
     if op == "&" and naturals:
-        # rule: natural-of-operation-2
-        return min((size for size in naturals if isinstance(size, int)), default=Sign.NATURAL)
+        return min((size for size in naturals if isinstance(size, int)), default=Sign.NATURAL)  # rule: natural-of-mask
     if op == "%" and is_natural(b):
         return max(b - 1, 0) if isinstance(b, int) else b
     if (op == ">>" and is_natural(a)) or (op == "//" and len(naturals) == 2):
@@ -314,4 +313,4 @@ def _of_operation(op: str, a: Size, b: Size) -> Size:
     is_wide = any(map(exceeds_int64, naturals))
     if most <= UINT64_MAX and (is_wide or Sign.NATURAL not in naturals):
         return most
-    return Sign.MIXED if is_wide else Sign.NATURAL  # rule: natural-of-operation
+    return Sign.MIXED if is_wide else Sign.NATURAL  # rule: natural-wide-result

@@ -176,7 +176,7 @@ def _span_at(code: CodeType, offset: int) -> Span | None:
         return None
     ends = zip((line, end_line), columns, strict=True)
     # Python counts bytes of UTF-8.
-    # rule: natural-span-at
+    # rule: integer-place
     start, end = (len(linecache.getline(code.co_filename, at).encode()[:column].decode()) for at, column in ends)
     return Span(line, start, end_line, end)
 

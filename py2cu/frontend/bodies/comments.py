@@ -21,8 +21,7 @@ _PRAGMA: Final = re.compile(
 def comments_above(lines: Iterable[cst.EmptyLine]) -> tuple[str, ...]:
     """The comments and blank lines above a statement."""
     comments = (line.comment.value if line.comment else "#" for line in lines)
-    # rule: comment-comments-above
-    return tuple(_clean(comment) for comment in comments if not _PRAGMA.fullmatch(comment))
+    return tuple(_clean(comment) for comment in comments if not _PRAGMA.fullmatch(comment))  # rule: comment-above
 
 
 def comment_beside(trailing: cst.TrailingWhitespace) -> str:
@@ -36,4 +35,4 @@ def head_comment(suite: cst.BaseSuite) -> str:
 
 
 def _clean(comment: str) -> str:
-    return _PRAGMA.sub("", comment).removeprefix("#").strip()  # rule: comment-clean
+    return _PRAGMA.sub("", comment).removeprefix("#").strip()  # rule: comment-pragma

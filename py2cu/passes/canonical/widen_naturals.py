@@ -90,7 +90,7 @@ class _Widening:
             case ir.If(test=test) | ir.While(test=test):
                 return map_blocks(with_fields(stmt, test=self.observed(test)), self.block)
             case ir.For(start=start, stop=stop, step=step):
-                for bound in filter(self.is_wide, (start, stop, step)):  # rule: natural-statement
+                for bound in filter(self.is_wide, (start, stop, step)):  # rule: natural-range
                     self.refuse_wide(bound, "`range` counts")
                 start, stop, step = map(self.observed, (start, stop, step))
                 return map_blocks(with_fields(stmt, start=start, stop=stop, step=step), self.block)
@@ -149,14 +149,14 @@ class _Widening:
         Expressions of several instances of a function have one place.
         """
         if isinstance(expr, ir.Binary | ir.Unary) and expr.type == ir.PY_INT:
-            # rule: natural-silence
+            # rule: integer-silenced
             self.places[expr.span] = self.places.get(expr.span, True) and (masked or self.is_wide(expr))
 
     # --- expressions ---
 
     def observed(self, expr: ir.Expr) -> ir.Expr:
         """`expr` where more than its low 64 bits counts."""
-        return self.exact(expr) if self.is_masked(expr) else expr  # rule: natural-observed
+        return self.exact(expr) if self.is_masked(expr) else expr  # rule: natural-masked
 
     def exact(self, expr: ir.Expr) -> ir.Expr:
         """`expr` with its value; beyond an int64, with its low 64 bits in one."""
@@ -237,15 +237,15 @@ def _observes(expr: ir.Expr, operand: ir.Expr) -> bool:
     """True if more than the low 64 bits of an integer operand decide the result of `expr`."""
     match expr:
         case ir.Binary(op=op):
-            return op in _BY_SIGN or (op == "**" and operand is expr.right)  # rule: natural-observes-3
+            return op in _BY_SIGN or (op == "**" and operand is expr.right)  # rule: natural-sign
         case ir.Convert(type=ir.ElementType() | ir.PythonType() as type_):
             return ir.kind_of(type_) is not Kind.INT
         case ir.Select(test=test):
-            return operand is test  # rule: natural-observes
+            return operand is test  # rule: natural-test
         case ir.Call(function=function):
-            return function in ROWS and ROWS[function].rule is not Rule.BITS  # rule: natural-observes-4
+            return function in ROWS and ROWS[function].rule is not Rule.BITS  # rule: natural-in-call
         case _:
-            # rule: natural-observes-2
+            # rule: natural-in-test
             return isinstance(expr, ir.Compare | ir.BoolOp) or (isinstance(expr, ir.Unary) and expr.op == "not")
 
 

@@ -58,7 +58,7 @@ _TRUTHS: Final[dict[Any, Any]] = {False: Truth(0), True: Truth(1), NotImplemente
 
 def truth(value: bool) -> bool | Truth:
     """The result of a comparison of elements."""
-    return value if THREAD.integer is int else _TRUTHS[value]  # rule: natural-truth
+    return value if THREAD.integer is int else _TRUTHS[value]  # rule: truth-checked
 
 
 def report_wide_shift(a: int, symbol: str, count: int, bits: int, what: str) -> None:
@@ -87,7 +87,7 @@ def check_64_bits(value: int, *operation: object) -> CheckedInt:
 
 def _check_operand(value: object) -> None:
     """Report a result of Python's own operators that left 64 bits."""
-    if value.__class__ is int:  # rule: natural-check-operand
+    if value.__class__ is int:  # rule: operand-checked
         check_64_bits(value, "an operation on a truth value")
 
 
@@ -164,7 +164,7 @@ def _unary(name: str) -> Callable[[Any], CheckedInt]:
 def _comparison(plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def compare(a: Any, b: Any) -> Any:
         _check_operand(b)
-        return _TRUTHS[plain(a, b)]  # rule: natural-compare
+        return _TRUTHS[plain(a, b)]  # rule: comparison-truth
 
     return compare
 

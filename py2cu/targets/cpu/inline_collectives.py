@@ -165,9 +165,9 @@ class _Lifting:
             return ir.Tuple(results, inner.span, inner.type) if isinstance(inner.type, ir.TupleType) else results[0]
         match inner:
             case ir.TupleItem(value=ir.Name(id=name), at=at) if name in self.tuples:
-                return self.tuples[name][at]  # rule: cpu-inlines-lifted
+                return self.tuples[name][at]  # rule: inlined-tuple
             case ir.TupleItem(value=ir.Tuple(items=items), at=at):
-                return items[at]  # rule: cpu-inlines-lifted-2
+                return items[at]  # rule: inlined-item
         if isinstance(inner, ir.Call) and is_collective(inner):
             assert isinstance(inner.type, ir.ElementType | ir.PythonType), inner
             answer = self.local("answer", inner.type)
@@ -222,7 +222,7 @@ class _Lifting:
                 body = (*body, ir.Assign(str(at), value, last.span, ir.BARE if at else last.trivia))
         for stmt in statements(body):
             if isinstance(stmt, ir.Return):
-                # rule: cpu-inlines-inline-call
+                # rule: inlined-return
                 raise CannotSplit(f"`{function.name}`, {_WAITS}, returns early", stmt.span, function.origin)
         reserved = {stmt.array for stmt in self.reserved if isinstance(stmt, ir.Alloc)}
         before += (s for s in _renamed(body, names) if not (isinstance(s, ir.Alloc) and s.array in reserved))
