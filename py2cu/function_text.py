@@ -22,7 +22,7 @@ from py2cu.source import SourceFile
 
 _read: Final[dict[str, tuple[list[str], SourceFile]]] = {}
 """The source of each file, valid while `linecache` holds the same lines; the kernels of a file share it."""
-_kept: Final[WeakKeyDictionary[FunctionType, tuple[CodeType, SourceFile]]] = WeakKeyDictionary()
+_sources: Final[WeakKeyDictionary[FunctionType, tuple[CodeType, SourceFile]]] = WeakKeyDictionary()
 """The source of each function, valid while the function has this code: `%autoreload` replaces the code."""
 _TIMED_CELL: Final = "<timed exec>"  # the file name of every cell under `%%time`
 _FUTURES: Final = functools.reduce(
@@ -35,12 +35,12 @@ def source_file(function: FunctionType) -> SourceFile:
 
     The first call reads the text. Later calls return the same text, even if the file has changed.
     """
-    kept = _kept.get(function)
-    if kept is not None and kept[0] is function.__code__:  # rule: redefined-source
-        return kept[1]
+    known = _sources.get(function)
+    if known is not None and known[0] is function.__code__:  # rule: redefined-source
+        return known[1]
     source = _source(function)
     if source.text:
-        _kept[function] = function.__code__, source
+        _sources[function] = function.__code__, source
     return source
 
 
@@ -90,7 +90,7 @@ def is_text_of(source: SourceFile, function: FunctionType) -> bool:
 
 def forget(function: FunctionType) -> None:
     """Read the text of `function` again at the next use."""
-    _kept.pop(function, None)
+    _sources.pop(function, None)
 
 
 def function_in(
@@ -108,7 +108,7 @@ def function_in(
     codes = _compiled(source.text, flags & _FUTURES, source.name)
     code = next(each for each in codes if (each.co_qualname, each.co_firstlineno) == (qualified, line))
     function = FunctionType(code, namespace, closure=closure or None)
-    _kept[function] = code, source
+    _sources[function] = code, source
     if not linecache.getlines(source.name):
         linecache.cache[source.name] = len(source.text), None, source.text.splitlines(keepends=True), source.name
     return function

@@ -68,9 +68,11 @@ def assert_golden(kernel: Translated, path: str | Path) -> None:
         golden.parent.mkdir(parents=True, exist_ok=True)
         golden.write_text(text, encoding="utf-8")
         return
-    kept = golden.read_text(encoding="utf-8")
-    if kept != text:
-        diff = difflib.unified_diff(kept.splitlines(), text.splitlines(), str(golden), "translated now", lineterm="")
+    expected = golden.read_text(encoding="utf-8")
+    if expected != text:
+        diff = difflib.unified_diff(
+            expected.splitlines(), text.splitlines(), str(golden), "translated now", lineterm=""
+        )
         raise AssertionError("\n".join(["the translation changed (pytest --update-golden accepts it)", *diff]))
 
 

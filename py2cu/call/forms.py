@@ -77,8 +77,8 @@ def form_of(operator: Operator, types: tuple[type, ...], named: Mapping[str, typ
             OpArgument(name, parameter.name, part, default, name in by_keyword)
             for name, part in zip(names, parts, strict=True)
         ]
-    kept = () if on_grid or allocates else tuple(p.name for p in signature.outputs)
-    return CallForm(operator.name, overload, positional, tuple(arguments), kept, () if allocates else missing)
+    outputs = () if on_grid or allocates else tuple(p.name for p in signature.outputs)
+    return CallForm(operator.name, overload, positional, tuple(arguments), outputs, () if allocates else missing)
 
 
 def call_op(form: PlainForm, args: tuple[Any, ...], kwargs: Mapping[str, Any], launch: Launch) -> Any:
@@ -86,7 +86,7 @@ def call_op(form: PlainForm, args: tuple[Any, ...], kwargs: Mapping[str, Any], l
 
     They are passed by position where the schema allows it: Dynamo refuses a keyword `out` that is not contiguous.
     """
-    op, overload, positional, arguments, kept, _ = form
+    op, overload, positional, arguments, outputs, _ = form
     values = {**dict(zip(positional, args, strict=True)), **kwargs}
     in_order, named = [], {}
     for name, parameter, part, default, by_keyword in arguments:
@@ -99,7 +99,7 @@ def call_op(form: PlainForm, args: tuple[Any, ...], kwargs: Mapping[str, Any], l
     if launch:
         named["grid"], named["block"] = launch
     result = getattr(getattr(torch.ops.py2cu, op), overload)(*in_order, **named)
-    if not kept:
+    if not outputs:
         return result
-    outputs = tuple([values[name] for name in kept])
-    return outputs[0] if len(outputs) == 1 else outputs
+    tensors = tuple([values[name] for name in outputs])
+    return tensors[0] if len(tensors) == 1 else tensors

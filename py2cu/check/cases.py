@@ -209,9 +209,9 @@ def scale_down(signature: Signature, case: Case, fits: Callable[[int], bool]) ->
     """`case` with dimensions halved until its work `fits`; itself if it does already, None if none can shrink."""
     rows = row_lengths(signature)
     fixed = {*signature.constexprs, *(name for extent in signature.block for name in names_in(extent))}
-    kept = {name: size for name, size in case.sizes.items() if name in fixed}
+    fixed_sizes = {name: size for name, size in case.sizes.items() if name in fixed}
     sizes = {name: size // rows.get(name, 1) for name, size in case.sizes.items() if name not in fixed}
-    scaled = {**case.sizes, **shrink(signature, sizes, kept, fits)}
+    scaled = {**case.sizes, **shrink(signature, sizes, fixed_sizes, fits)}
     if scaled == case.sizes:
         return case if fits(work_of(signature, scaled)) else None
     return make_case(signature, scaled, case.values, case.seed, layout=case.layout, left_out=case.left_out)

@@ -26,7 +26,7 @@ class Elision(enum.Enum):
     RESTATEMENT = "it gives a dimension the name that it has"
     UNREACHABLE = "it is never executed"
     INLINED = "a call that is inlined"
-    KEPT = "an item of a tuple that keeps its value"
+    UNCHANGED = "an item of a tuple that keeps its value"
     UNREAD = "a tuple with items that nothing reads"
     CUT = "a barrier at which the body is split"
     MASKED = "a `break` or `continue` that only some threads take: a flag replaces it"

@@ -3,7 +3,7 @@
 In: the text and the tree of Python's own parser, which is fast and small; LibCST's trees take a thousand bytes a token.
 Out: the text with those statements blanked, all others at their positions, and the names that the blanked ones bind.
 Kept are imports, decorated functions and statements that contain one, statements that may call `kernel`, and statements
-that bind a name which a kept statement mentions, or may change the list that it stands for.
+that bind a name which a remaining statement mentions, or may change the list that it stands for.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PrunedSource:
-    """The statements kept of a file, and the names that only removed ones bind."""
+    """The statements that remain of a file, and the names that only removed ones bind."""
 
     text: str
-    statements: list[ast.stmt]  # the kept ones
+    statements: list[ast.stmt]  # those that remain
     pruned_names: frozenset[str]
 
 
@@ -37,16 +37,16 @@ def prune(text: str, tree: ast.Module, wanted: str | None = None) -> PrunedSourc
     roots = _kernel_statements(text, lines, tree)
     roots.update(binders.get(wanted or "", ()))
     waiting = [stmt for stmt in tree.body if stmt in roots or _is_root(stmt, lines, wanted)]
-    kept = set(waiting)
+    remaining = set(waiting)
     while waiting:
         for word in _words("".join(lines[_first_line(stmt := waiting.pop()) - 1 : stmt.end_lineno])):
             for binder in binders.get(word, ()):
-                if binder not in kept:
-                    kept.add(binder)
+                if binder not in remaining:
+                    remaining.add(binder)
                     waiting.append(binder)
-    _blank(lines, tree, kept)
-    pruned_names = frozenset(name for name, statements in binders.items() if kept.isdisjoint(statements))
-    return PrunedSource("".join(lines), [stmt for stmt in tree.body if stmt in kept], pruned_names)
+    _blank(lines, tree, remaining)
+    pruned_names = frozenset(name for name, statements in binders.items() if remaining.isdisjoint(statements))
+    return PrunedSource("".join(lines), [stmt for stmt in tree.body if stmt in remaining], pruned_names)
 
 
 def _uses_of_lists(lines: list[str], tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
@@ -63,13 +63,13 @@ def _uses_of_lists(lines: list[str], tree: ast.Module) -> Iterator[tuple[str, as
         yield from ((name, stmt) for name in sorted(lists & words))  # rule: list-used
 
 
-def _blank(lines: list[str], tree: ast.Module, kept: set[ast.stmt]) -> None:
+def _blank(lines: list[str], tree: ast.Module, remaining: set[ast.stmt]) -> None:
     """Replace each run of removed statements by one string of as many lines."""
-    used = {line for stmt in kept for line in _lines(stmt)}  # `a = 1; b = 2`
+    used = {line for stmt in remaining for line in _lines(stmt)}  # `a = 1; b = 2`
     runs: list[list[int]] = []
     is_open = False
     for stmt in tree.body:
-        if stmt in kept or used.intersection(_lines(stmt)):
+        if stmt in remaining or used.intersection(_lines(stmt)):
             is_open = False
         elif is_open:
             runs[-1] += _lines(stmt)
@@ -103,7 +103,7 @@ def _kernel_statements(text: str, lines: list[str], tree: ast.Module) -> set[ast
 
 
 def _is_root(stmt: ast.stmt, lines: list[str], wanted: str | None) -> bool:
-    """True for a statement that is always kept; `wanted` is the function of a call `kernel(f)`."""
+    """True for a statement that always remains; `wanted` is the function of a call `kernel(f)`."""
     match stmt:
         case ast.Import() | ast.ImportFrom():
             return True

@@ -155,15 +155,15 @@ def _parse(text: str, wanted: str | None) -> _Parsed:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python itself reports invalid escapes
             part = prune(text, ast.parse(text), wanted)
-            kept = ast.Module(part.statements, [])
-            if nesting.is_deep(kept):
-                if (nested := nesting.find_nested(kept)) is not None:
+            remaining = ast.Module(part.statements, [])
+            if nesting.is_deep(remaining):
+                if (nested := nesting.find_nested(remaining)) is not None:
                     line, column = nested.node.lineno, nested.node.col_offset
                     column = len(SourceFile("", text).line(line).encode()[:column].decode())
                     raise _NoPython("P102", nested.reason, Span(line, column, line, column + 1), nested.hint)
                 if not deep_stack.is_deep():  # LibCST's parser would end the process
                     raise deep_stack.StackWanted
-            compile(kept, "<kernels>", "exec", dont_inherit=True)  # finds a stray `break` and a doubled parameter
+            compile(remaining, "<kernels>", "exec", dont_inherit=True)  # finds a stray `break` and a doubled parameter
             tree = cst.parse_module(part.text)
     except SyntaxError as error:
         line, column = max(1, error.lineno or 1), max(0, (error.offset or 1) - 1)

@@ -84,13 +84,13 @@ def _with_rows(kernel: ir.Kernel) -> ir.Kernel:
     accessed = {node.array for node in all_expressions(kernel.body) if isinstance(node, ir.Load)}
     accessed |= {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, ir.Store)}
 
-    def keep(stmt: ir.Stmt) -> ir.Block:
+    def prune(stmt: ir.Stmt) -> ir.Block:
         # rule: row-accessed
         if isinstance(stmt, ir.Alloc) and kernel.vector_width(stmt.array) and stmt.array not in accessed:
             return (ir.Comment(stmt.span, stmt.trivia),)
         return (stmt,)
 
-    body = rebuild_statements(kernel.body, keep)
+    body = rebuild_statements(kernel.body, prune)
     rows = sorted({kernel.vector_width(name) for name in accessed} - {0})
     return with_fields(kernel, body=body, helpers=(*kernel.helpers, *map(row_struct, rows)))
 

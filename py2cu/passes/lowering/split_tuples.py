@@ -106,7 +106,7 @@ class _Splitter:
         self.types: dict[str, ir.ValueType] = {}
         self.holders: dict[str, Fields] = {}  # locals that stay structs, with their fields
         self.parts: dict[str, tuple[ir.Name, ...]] = {}  # the scalars of every other local
-        self.kept: list[ir.Elided] = []  # assignments of items to themselves
+        self.unchanged: list[ir.Elided] = []  # assignments of items to themselves
         for name, type_ in kernel.locals:
             if not isinstance(type_, ir.TupleType):
                 self.types[name] = type_
@@ -145,7 +145,7 @@ class _Splitter:
             for stmt in statements(self.kernel.body)
             if isinstance(stmt, ir.Assign) and any(part.id in unread for part in self.parts.get(stmt.name, ()))
         )
-        elided = (*self.kernel.elided, *dropped, *self.kept)
+        elided = (*self.kernel.elided, *dropped, *self.unchanged)
         return with_fields(self.kernel, body=body, locals=locals_, struct=struct, elided=elided)
 
     def without_unread(self, body: ir.Block) -> ir.Block:
@@ -155,14 +155,14 @@ class _Splitter:
         names = {part.id for parts in self.parts.values() for part in parts}
         unread = names - {node.id for node in all_expressions(body) if isinstance(node, ir.Name)}
 
-        def keep(stmt: ir.Stmt) -> ir.Block:
+        def prune(stmt: ir.Stmt) -> ir.Block:
             if not isinstance(stmt, ir.Assign) or stmt.name not in unread:
                 return (stmt,)
             if any(isinstance(node, ir.DeviceCall) for node in walk(stmt.value)):
                 return (stmt,)
             return () if stmt.trivia == ir.BARE else (ir.Comment(stmt.span, stmt.trivia),)
 
-        return rebuild_statements(body, keep)
+        return rebuild_statements(body, prune)
 
     def local(self, name: str, type_: ir.ValueType) -> ir.Name:
         """A new local, called `name` if that is free."""
@@ -252,7 +252,7 @@ class _Splitter:
         assigned: set[str] = set()
         for part, item in zip(parts, items, strict=True):
             if item == part:
-                self.kept.append(ir.Elided(span, ir.Elision.KEPT))
+                self.unchanged.append(ir.Elided(span, ir.Elision.UNCHANGED))
                 continue
             if assigned & set(names_in(item)):
                 saved = self.local(f"new_{part.id}", self.types[part.id])

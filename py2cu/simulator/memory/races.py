@@ -30,7 +30,7 @@ from py2cu.simulator.values.complex_elements import ComplexElement
 
 READ: Final = "read"
 WRITE: Final = "written"
-KEPT: Final = "written unchanged"
+REWRITE: Final = "written unchanged"
 ATOMIC: Final = "updated atomically"
 
 Pair = tuple[Access, Access | None]
@@ -83,7 +83,7 @@ class RaceCheckedArray(ArrayView):
         access = _access(frame, value, READ)
         last = self._writers.get(position)
         if last is not None and not is_ordered(last, access.by):
-            changer = self._changers.get(position) if last.kind is KEPT else None
+            changer = self._changers.get(position) if last.kind is REWRITE else None
             is_changed = changer is not None and not is_ordered(changer, access.by)
             # rule: race-changer
             self._report_race(position, changer if changer is not None and is_changed else last, access)
@@ -98,7 +98,7 @@ class RaceCheckedArray(ArrayView):
         super().store(position, value, frame)
         new = self._values[position]
         keeps = old is not None and _keeps(old, new) and not THREAD.tainted and position not in self._uncertain
-        access = _access(frame, new, KEPT if keeps else WRITE)
+        access = _access(frame, new, REWRITE if keeps else WRITE)
         access.by.has_unfenced_writes |= not self.is_shared
         last = self._writers.get(position)
         earlier = self._since_change(position, last, access)
@@ -116,7 +116,7 @@ class RaceCheckedArray(ArrayView):
 
         If `now` keeps the value, they are kept, because a later write that changes the value may race with them, too.
         """
-        if now.kind is KEPT:  # rule: race-kept
+        if now.kind is REWRITE:  # rule: race-kept
             if last is not None and last.kind is WRITE:
                 self._changers[position] = last
             return *self._readers.get(position, ()), *self._atomics.get(position, ())
@@ -169,9 +169,9 @@ class RaceCheckedArray(ArrayView):
         other = f"thread {thread}" if same_block else f"block {block}, thread {thread}"
         missing = "no barrier orders them" if same_block else "no synchronization orders the blocks"
         kinds = {before.kind, now.kind}
-        keeps_value = kinds == {READ, KEPT}  # rule: race-keeps-value
+        keeps_value = kinds == {READ, REWRITE}  # rule: race-keeps-value
         missing = "only one of the accesses is atomic" if ATOMIC in kinds and len(kinds) > 1 else missing
-        verbs = [WRITE if access.kind is KEPT else access.kind for access in (now, before)]
+        verbs = [WRITE if access.kind is REWRITE else access.kind for access in (now, before)]
         detail = (
             f"{self.spell(position)} is {verbs[0]} here ({now.value}), and {verbs[1]} in line {before.line} "
             f"({before.value}) by {other}; {missing}"

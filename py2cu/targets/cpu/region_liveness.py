@@ -170,11 +170,11 @@ def place_computed(
     body: ir.Block,
     computed: Mapping[str, ir.Assign | ir.Alloc],
     types: Mapping[str, ir.ValueType],
-    kept: frozenset[str],
+    per_thread: frozenset[str],
 ) -> ir.Block:
     """The body with the names in `computed` defined at the start of each region that mentions them.
 
-    Thread-local arrays in `kept` are declared elsewhere, as per-thread arrays.
+    Thread-local arrays in `per_thread` are declared elsewhere, as per-thread arrays.
     """
     placed: set[str] = set()
 
@@ -193,11 +193,11 @@ def place_computed(
 
     def change(stmt: ir.Stmt) -> ir.Block:
         if not isinstance(stmt, ir.EachThread):
-            return () if isinstance(stmt, ir.Alloc) and stmt.array in kept else (map_blocks(stmt, change_all),)
+            return () if isinstance(stmt, ir.Alloc) and stmt.array in per_thread else (map_blocks(stmt, change_all),)
         rest = tuple(
             stmt
             for stmt in stmt.body
-            if assigned_by(stmt) not in computed and not (isinstance(stmt, ir.Alloc) and stmt.array in kept)
+            if assigned_by(stmt) not in computed and not (isinstance(stmt, ir.Alloc) and stmt.array in per_thread)
         )
         if all(isinstance(stmt, ir.Comment) for stmt in rest):
             return rest

@@ -75,14 +75,14 @@ def split_at_barriers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         *(name for name in types if name in uses.definitions),
         *(decl.name for decl in kernel.array_decls if decl.space is ir.Space.LOCAL),
     ]
-    kept = tuple(name for name in candidates if name in wanted - computed.keys())
+    per_thread = tuple(name for name in candidates if name in wanted - computed.keys())
     for decl in kernel.array_decls:
         if decl.name in views & (wanted - computed.keys()):
             what = f"`{decl.name}`, which begins elsewhere for each thread, is used before and after a wait"
             raise CannotSplit(what, decl.span)
-    body = place_computed(body, computed, types, frozenset(kept))
+    body = place_computed(body, computed, types, frozenset(per_thread))
     elided = kernel.elided + tuple(splitter.elided)
-    return with_fields(kernel, body=body, locals=tuple(types.items()), per_thread=kept, elided=elided)
+    return with_fields(kernel, body=body, locals=tuple(types.items()), per_thread=per_thread, elided=elided)
 
 
 # --- cuts -------------------------------------------------------------------------------------------------------------
@@ -166,8 +166,8 @@ class BarrierSplitter:
 
     def differs(self, expr: ir.Expr) -> bool:
         """True where the value of `expr` may differ between threads."""
-        kept = self.locals.keys() - self.scalars
-        return self.varies(expr) or not kept.isdisjoint(names_in(expr))
+        private = self.locals.keys() - self.scalars
+        return self.varies(expr) or not private.isdisjoint(names_in(expr))
 
     def has_divergent_exit(self, body: ir.Block) -> bool:
         """True for a loop body with a `break` or `continue` under a divergent condition."""

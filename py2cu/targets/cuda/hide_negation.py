@@ -84,5 +84,5 @@ def _with_hidden_negations(kernel: ir.Kernel) -> ir.Kernel:
 
     body = rebuild_block(kernel.body, hide)
     still_called = {expr.function for expr in all_expressions(body) if isinstance(expr, ir.Call)}
-    kept = (helper for helper in kernel.helpers if helper in still_called or helper not in _REPLACED)
-    return with_fields(kernel, body=body, helpers=tuple(dict.fromkeys(chain(kept, (HELPER,) if hidden else ()))))
+    remaining = (helper for helper in kernel.helpers if helper in still_called or helper not in _REPLACED)
+    return with_fields(kernel, body=body, helpers=tuple(dict.fromkeys(chain(remaining, (HELPER,) if hidden else ()))))
