@@ -1,8 +1,8 @@
 """Checks that no statement of a kernel gets lost, neither in the front end nor in a pass.
 
-`unread`: statements and targets of the source for which the IR has neither code nor an `Elided`. It parses the source
-again with Python's own parser, so that it also finds what the front end overlooks.
-`lost`: statements, atomic operations and calls that a pass removed without an `Elided`.
+`untranslated`: statements and targets of the source for which the IR has neither code nor an `Elided`. It parses the
+source again with Python's own parser, so that it also finds what the front end overlooks.
+`dropped`: statements, atomic operations and calls that a pass removed without an `Elided`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def elided_calls(nodes: Iterable[ir.Expr], why: ir.Elision) -> tuple[ir.Elided, 
 # --- from pass to pass ---
 
 
-def lost(before: ir.Kernel, after: ir.Kernel) -> Iterator[tuple[str, Span]]:
+def dropped(before: ir.Kernel, after: ir.Kernel) -> Iterator[tuple[str, Span]]:
     """Kind and span of each effect of `before` that `after` neither contains nor lists as elided."""
     spans_by_kind: dict[str, set[Span]] = {}
     for kind, span in _effects((after, *after.functions)):
@@ -72,7 +72,7 @@ def _kind(stmt: ir.Stmt) -> str:
 # --- from the source to the IR ---
 
 
-def unread(function: ir.Kernel, file: SourceFile) -> Iterator[tuple[str, Span]]:
+def untranslated(function: ir.Kernel, file: SourceFile) -> Iterator[tuple[str, Span]]:
     """Kind and span of each statement and target in the source of `function`, in `file`, that its IR lacks."""
     locator = _Locator(file)
     definition = locator.definition(function.span)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from py2cu import ir
 from py2cu.analysis.accesses import find_accesses
-from py2cu.analysis.account import lost, unread
+from py2cu.analysis.account import dropped, untranslated
 from py2cu.diagnostics import InternalError, Reporter
 from py2cu.ir.printer import print_expr
 from py2cu.ir.verify import verify
@@ -35,11 +35,11 @@ def verify_step(step: Step, before: ir.Kernel | None, after: ir.Kernel, reporter
 def _dropped(before: ir.Kernel | None, after: ir.Kernel, reporter: Reporter) -> Iterator[tuple[str, Span]]:
     if before is not None:
         if before is not after:
-            yield from lost(before, after)
+            yield from dropped(before, after)
         return
     for function in (after, *after.functions):
         file = function.origin.file if function.origin is not None else reporter.file
-        yield from unread(function, file)
+        yield from untranslated(function, file)
 
 
 def _unguarded(kernel: ir.Kernel) -> Iterator[tuple[str, Span]]:

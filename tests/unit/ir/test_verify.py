@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from py2cu.analysis.account import lost
+from py2cu.analysis.account import dropped
 from py2cu.diagnostics import InternalError, Reporter
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.statements import StatementReader
@@ -152,8 +152,8 @@ def test_a_call_that_is_a_statement_is_exempt_as_that_node_alone() -> None:
 @pytest.mark.parametrize(("kind", "what"), [(Store, "store"), (Break, "break"), (Assign, "assignment")])
 def test_a_statement_that_a_pass_drops(kind: type, what: str) -> None:
     kernel = after("infer_types")
-    assert [each for each, _ in lost(kernel, without(kind)(kernel))][:1] == [what]
-    assert not [*lost(kernel, kernel)]
+    assert [each for each, _ in dropped(kernel, without(kind)(kernel))][:1] == [what]
+    assert not [*dropped(kernel, kernel)]
 
 
 def test_a_pass_that_drops_a_statement_is_named() -> None:
@@ -174,7 +174,7 @@ def test_a_call_that_only_stood_in_an_expression_is_missed() -> None:
         out[i] = put(x, i) + 1
     """
     kernel = after("infer_types", text)
-    assert [what for what, _ in lost(kernel, storing(ELEMENT)(kernel))] == ["call"]
+    assert [what for what, _ in dropped(kernel, storing(ELEMENT)(kernel))] == ["call"]
 
 
 # --- the front end ---
