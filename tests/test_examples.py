@@ -62,4 +62,4 @@ def test_gradients_of_every_example_can_be_checked_in_float64(path):
     for each in kernels:
         twin = each.in_float64()
         assert twin.signature.arrays
-        assert match_backwards(twin.signature, [backward.signature for backward in twin.backwards]).forms
+        assert match_backwards(twin.signature, [backward.signature for backward in twin.backwards]).all_roles

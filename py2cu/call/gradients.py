@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 from py2cu.call.native import Native
 from py2cu.diagnostics import Diagnostic, Severity, TranslationError
 from py2cu.ir.abi.dims import bind_dims
-from py2cu.ir.abi.gradients import PREFIX, BackwardForm, Misfit, match_backwards
+from py2cu.ir.abi.gradients import PREFIX, BackwardRoles, Misfit, match_backwards
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
 
@@ -49,7 +49,7 @@ class Gradients:
         self.signature = signature
         self.backwards = [*_matched(signature, backwards)]
         computed = {target for each in self.backwards for target in each.targets}
-        self.differentiable = {output for each in self.backwards for _, output in each.form.incoming}
+        self.differentiable = {output for each in self.backwards for _, output in each.roles.incoming}
         # Those that may be written come first: autograd takes a view that is written for the first tensor.
         self._names = [p.name for p in sorted(signature.parameters, key=lambda p: p.role is Role.INPUT)]
         self.missing = {p.name for p in signature.arrays} - computed
@@ -121,7 +121,7 @@ class Gradients:
         """Save what the backward kernels name whose gradients are needed."""
         needed = self._needed(ctx)
         backwards = [each for each in self.backwards if not needed.isdisjoint(each.targets)]
-        names = dict.fromkeys(name for each in backwards for name in (*each.form.values, *each.form.dims))
+        names = dict.fromkeys(name for each in backwards for name in (*each.roles.values, *each.roles.dims))
         dims = {dim.name for dim in self.signature.dims}
         if any(name in dims and name not in values for name in names):
             values = bind_dims(self.signature, values) | values
@@ -193,13 +193,13 @@ def _is_asked_for(node: Any) -> bool:
 
 
 class _Backward:
-    """A backward kernel and its form."""
+    """A backward kernel and the roles of its parameters."""
 
-    def __init__(self, call: BackwardCall, form: BackwardForm) -> None:
+    def __init__(self, call: BackwardCall, roles: BackwardRoles) -> None:
         self.call = call
-        self.form = form
-        self.targets = {target for _, target in form.results}
-        self.accumulated = [target for name, target in form.results if name in form.accumulated]
+        self.roles = roles
+        self.targets = {target for _, target in roles.results}
+        self.accumulated = [target for name, target in roles.results if name in roles.accumulated]
 
     def run(
         self, values: Mapping[str, Any], incoming: Mapping[str, torch.Tensor], shapes: Mapping[str, Any]
@@ -209,9 +209,9 @@ class _Backward:
         An incoming gradient that the kernel overwrites is copied, since autograd may use it elsewhere. The gradient of
         an optional array that is None is left out.
         """
-        results = dict(self.form.results)
-        arguments = {name: values[name] for name in (*self.form.values, *self.form.dims) if name in values}
-        for name, output in self.form.incoming:
+        results = dict(self.roles.results)
+        arguments = {name: values[name] for name in (*self.roles.values, *self.roles.dims) if name in values}
+        for name, output in self.roles.incoming:
             gradient = incoming[output]
             if name in results:
                 plain = gradient.resolve_conj().resolve_neg()
@@ -219,7 +219,7 @@ class _Backward:
             else:
                 # rule: gradient-strides
                 arguments[name] = gradient if name in self.call.signature.strided else gradient.contiguous()
-        for name in self.form.accumulated:
+        for name in self.roles.accumulated:
             if results[name] not in shapes:
                 continue
             shape, dtype = shapes[results[name]]
@@ -240,15 +240,15 @@ class _Backward:
 
 
 def _matched(signature: Signature, calls: Sequence[BackwardCall]) -> list[_Backward]:
-    """The backward kernels with their forms.
+    """The backward kernels with the roles of their parameters.
 
     Raises:
         TranslationError: a kernel is no backward of the one with this signature.
     """
-    forms, misfits = match_backwards(signature, [call.signature for call in calls])
+    all_roles, misfits = match_backwards(signature, [call.signature for call in calls])
     if misfits:
         raise TranslationError([_diagnostic(calls[misfit.place], misfit) for misfit in misfits])
-    return [_Backward(call, form) for call, form in zip(calls, forms, strict=True)]
+    return [_Backward(call, roles) for call, roles in zip(calls, all_roles, strict=True)]
 
 
 def _diagnostic(call: BackwardCall, misfit: Misfit) -> Diagnostic:

@@ -60,12 +60,12 @@ def check_gradients(
     """
     try:
         twin = kernel.in_float64()
-        forms = match_backwards(twin.signature, [backward.signature for backward in twin.backwards]).forms
+        all_roles = match_backwards(twin.signature, [backward.signature for backward in twin.backwards]).all_roles
     except TranslationError as error:
         what = f"the gradients: {error.diagnostics[0].headline}"
         return replace(report, gradients=(), skipped=(*report.skipped, what))
-    pairs = zip(twin.backwards, forms, strict=True)
-    kernels = {target: backward.__name__ for backward, form in pairs for _, target in form.results}
+    pairs = zip(twin.backwards, all_roles, strict=True)
+    kernels = {target: backward.__name__ for backward, roles in pairs for _, target in roles.results}
     cases = _invented(twin.signature) if arguments is None else [_widened(twin.signature, arguments)]
     compared: dict[str, None] = {}
     skipped: list[str] = []

@@ -3,7 +3,7 @@
     def silu(i, x, out): …                         the forward
     def silu_grad(i, x, grad_out, grad_x): …       x: a value; grad_out: an incoming gradient; grad_x: a result
 
-In: the signature of a kernel, and those of its backwards. Out: a `BackwardForm` for each of them, or the `Misfit`s. The
+In: the signature of a kernel, and those of its backwards. Out: `BackwardRoles` for each of them, or the `Misfit`s. The
 text of a file and live kernels are matched by the same rules.
 
 A parameter that the backward only reads is a value of the forward if the forward has its name, else the gradient
@@ -26,7 +26,7 @@ PREFIX: Final = "grad_"
 
 
 @record(frozen=True, slots=True)
-class BackwardForm:
+class BackwardRoles:
     """What the parameters of a backward kernel stand for.
 
     `values` are parameters of the forward, `dims` its dimension names. `incoming` and `results` give, for a gradient,
@@ -51,26 +51,26 @@ class Misfit(NamedTuple):
 
 
 class Match(NamedTuple):
-    """The form of each backward; or why some do not fit, and no forms."""
+    """The roles in each backward; or why some do not fit, and no roles."""
 
-    forms: tuple[BackwardForm, ...]
+    all_roles: tuple[BackwardRoles, ...]
     misfits: tuple[Misfit, ...]
 
 
 def match_backwards(forward: Signature, backwards: Sequence[Signature]) -> Match:
     """Match the backward kernels of `forward`, in the order in which they were attached."""
     computed: dict[str, str] = {}
-    forms, misfits = [], []
+    all_roles, misfits = [], []
     for place, backward in enumerate(backwards):
         pair = _Pair(forward, backward, place)
         of_parameters = [*pair.misfits_of_parameters()]
         misfits += of_parameters
         if not of_parameters:
-            form = pair.form()
-            misfits += pair.misfits_of_results(form, computed)
-            computed |= {target: backward.name for _, target in form.results}
-            forms.append(form)
-    return Match(() if misfits else tuple(forms), tuple(misfits))
+            roles = pair.roles()
+            misfits += pair.misfits_of_results(roles, computed)
+            computed |= {target: backward.name for _, target in roles.results}
+            all_roles.append(roles)
+    return Match(() if misfits else tuple(all_roles), tuple(misfits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ class _Pair:
     backward: Signature
     place: int
 
-    def form(self) -> BackwardForm:
-        """The form of a backward whose parameters fit."""
+    def roles(self) -> BackwardRoles:
+        """The roles of the parameters of a backward that fits."""
         values, dims, accumulated = [], [], []
         incoming: dict[str, str] = {}
         results: dict[str, str] = {}
@@ -100,22 +100,22 @@ class _Pair:
                 incoming[name] = target.name
             elif self._is_dimension(parameter):
                 dims.append(name)
-        return BackwardForm(tuple(values), tuple(dims), (*incoming.items(),), (*results.items(),), tuple(accumulated))
+        return BackwardRoles(tuple(values), tuple(dims), (*incoming.items(),), (*results.items(),), tuple(accumulated))
 
-    def misfits_of_results(self, form: BackwardForm, computed: Mapping[str, str]) -> Iterator[Misfit]:
+    def misfits_of_results(self, roles: BackwardRoles, computed: Mapping[str, str]) -> Iterator[Misfit]:
         """Why the kernel as a whole is no backward; `computed` gives the kernel behind each gradient so far."""
         name, first = self.backward.name, self.backward.parameters[0]
-        if not form.results:
+        if not roles.results:
             hint = f"store one of {_listed(self._results)}"
             yield self._misfit(first, f"`{name}` computes no gradient of `{self.forward.name}`", hint)
-        elif not form.incoming:
+        elif not roles.incoming:
             written = (p for p in self.forward.arrays if p.role is not Role.INPUT)
             hint = f"name one of {_listed([f'{PREFIX}{p.name}' for p in written])}"
             yield self._misfit(first, f"`{name}` reads no incoming gradient of `{self.forward.name}`", hint)
         elif self.backward.size is None:  # rule: gradient-size
             what = f"the number of threads of `{name}` is unknown, so that `{self.forward.name}` cannot call it"
             yield self._misfit(first, what, f"write `@{self.forward.name}.backward(size=…)`")
-        for gradient, target in form.results:
+        for gradient, target in roles.results:
             if target in computed:  # rule: gradient-twice
                 what = f"`{gradient}` is already computed by `{computed[target]}`: each gradient comes from one kernel"
                 yield self._misfit(self.backward.parameter(gradient), what, "compute it in one of the two kernels")
