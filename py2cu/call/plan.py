@@ -19,8 +19,8 @@ import torch
 
 from py2cu.call.bind import BoundArguments
 from py2cu.call.definition import Operator
-from py2cu.call.forms import CallForm, call_op, form_of
 from py2cu.call.native import Launch, Native
+from py2cu.call.op_calls import OpCall, call_op, op_call_of
 from py2cu.call.outputs import allocate_outputs
 from py2cu.call.torch_state import are_plain_types, increment_versions, is_plain, require_writable
 from py2cu.ir.abi.parameters import Parameter, Role
@@ -89,7 +89,7 @@ class KernelCall:
         self._find_operator = operator
         self._plans: dict[tuple[object, ...], CallPlan] = {}
         self._launch_plans: dict[tuple[object, ...], CallPlan] = {}
-        self._forms: dict[tuple[object, ...], CallForm] = {}
+        self._op_calls: dict[tuple[object, ...], OpCall] = {}
 
     @property
     def operator(self) -> Operator:
@@ -159,12 +159,12 @@ class KernelCall:
             tuple((name, type(value)) for name, value in kwargs.items()),
             bool(launch),
         )
-        if (form := self._forms.get(key)) is None:
-            form = self._forms[key] = form_of(op, key[1], dict(key[2]), on_grid=bool(launch))
-        if form.missing:
+        if (op_call := self._op_calls.get(key)) is None:
+            op_call = self._op_calls[key] = op_call_of(op, key[1], dict(key[2]), on_grid=bool(launch))
+        if op_call.missing:
             values = allocate_outputs(self.signature, bound.values)
-            kwargs = kwargs | {name: values[name] for name in form.missing}
-        return call_op(form, args, kwargs, launch)
+            kwargs = kwargs | {name: values[name] for name in op_call.missing}
+        return call_op(op_call, args, kwargs, launch)
 
     def _plan(
         self,

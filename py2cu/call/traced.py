@@ -16,8 +16,8 @@ from py2cu.call.tuples import Tuples, flatten
 from py2cu.options import Extent
 
 if TYPE_CHECKING:
-    from py2cu.call.forms import PlainForm
     from py2cu.call.native import Launch
+    from py2cu.call.op_calls import PlainOpCall
     from py2cu.call.plan import KernelCall
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -48,13 +48,13 @@ class Traced:
         raise NotImplementedError
 
     @_constant
-    def form_in_trace(
+    def op_call_in_trace(
         self, _: Sequence[str], types: tuple[type, ...], named: tuple[tuple[str, type], ...], on_grid: bool
-    ) -> PlainForm:
+    ) -> PlainOpCall:
         """How a call with arguments of these types reaches the op."""
-        from py2cu.call.forms import form_of
+        from py2cu.call.op_calls import op_call_of
 
-        return form_of(self._prepare().operator, types, dict(named), on_grid=on_grid).plain()
+        return op_call_of(self._prepare().operator, types, dict(named), on_grid=on_grid).plain()
 
     @_constant
     def tuples_in_trace(
@@ -104,7 +104,7 @@ def traced_op(kernel: Traced) -> Any:
 
 
 def _call(kernel: Traced, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
-    from py2cu.call.forms import call_op
+    from py2cu.call.op_calls import call_op
 
     identities, types = _identities(kernel), tuple([type(each) for each in args])
     named = tuple([(name, type(value)) for name, value in kwargs.items()])
@@ -112,12 +112,12 @@ def _call(kernel: Traced, args: tuple[Any, ...], kwargs: dict[str, Any], launch:
         usage, of_numbers, positional = tuples
         kwargs = flatten(usage, of_numbers, {**dict(zip(positional, args, strict=True)), **kwargs})
         args, types, named = (), (), tuple([(name, type(value)) for name, value in kwargs.items()])
-    form = kernel.form_in_trace(identities, types, named, bool(launch))
-    *_, missing = form
+    op_call = kernel.op_call_in_trace(identities, types, named, bool(launch))
+    *_, missing = op_call
     if missing:
         names = ", ".join([f"`{name}`" for name in missing])
         raise TypeError(f"{kernel.__name__} cannot allocate {names} under `torch.compile`; pass all outputs, or none")
-    return call_op(form, args, kwargs, launch)
+    return call_op(op_call, args, kwargs, launch)
 
 
 def _identities(kernel: Traced) -> list[str]:

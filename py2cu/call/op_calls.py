@@ -1,7 +1,7 @@
 """Call a kernel's op `py2cu::…`: from Python where autograd, a mode or a transform takes part, and under Dynamo.
 
 In: a call's arguments. Out: the outputs. Dynamo traces the functions here in place of those of `Kernel`, and takes the
-`CallForm` as a constant: the graph holds the op alone, and the guards are the identities of the kernel and its
+`OpCall` as a constant: the graph holds the op alone, and the guards are the identities of the kernel and its
 backwards.
 """
 
@@ -28,13 +28,13 @@ class OpArgument(NamedTuple):
     by_keyword: bool
 
 
-PlainForm = tuple[
+PlainOpCall = tuple[
     str, str, tuple[str, ...], tuple[tuple[str, str, str, Any, bool], ...], tuple[str, ...], tuple[str, ...]
 ]
-"""A `CallForm` of plain tuples."""
+"""An `OpCall` of plain tuples."""
 
 
-class CallForm(NamedTuple):
+class OpCall(NamedTuple):
     """How calls with arguments of certain types reach the op: constants only, as Dynamo requires."""
 
     op: str
@@ -44,14 +44,14 @@ class CallForm(NamedTuple):
     outputs: tuple[str, ...]  # passed by the caller
     missing: tuple[str, ...]  # allocated before the op is called: it allocates all outputs or none
 
-    def plain(self) -> PlainForm:
+    def plain(self) -> PlainOpCall:
         """The same without named tuples, whose fields Dynamo (2.11) does not read."""
         op, overload, positional, arguments, outputs, missing = self
         return op, overload, positional, tuple(map(tuple, arguments)), outputs, missing
 
 
-def form_of(operator: Operator, types: tuple[type, ...], named: Mapping[str, type], *, on_grid: bool) -> CallForm:
-    """The form of calls with positional arguments of `types`, and others of `named` types.
+def op_call_of(operator: Operator, types: tuple[type, ...], named: Mapping[str, type], *, on_grid: bool) -> OpCall:
+    """How calls with positional arguments of `types`, and others of `named` types, reach the op.
 
     Raises:
         TypeError: such arguments do not fit the parameters.
@@ -78,15 +78,15 @@ def form_of(operator: Operator, types: tuple[type, ...], named: Mapping[str, typ
             for name, part in zip(names, parts, strict=True)
         ]
     outputs = () if on_grid or allocates else tuple(p.name for p in signature.outputs)
-    return CallForm(operator.name, overload, positional, tuple(arguments), outputs, () if allocates else missing)
+    return OpCall(operator.name, overload, positional, tuple(arguments), outputs, () if allocates else missing)
 
 
-def call_op(form: PlainForm, args: tuple[Any, ...], kwargs: Mapping[str, Any], launch: Launch) -> Any:
-    """Call the op with the arguments of a call of this form.
+def call_op(op_call: PlainOpCall, args: tuple[Any, ...], kwargs: Mapping[str, Any], launch: Launch) -> Any:
+    """Call the op as `op_call` says, with the arguments of the kernel's call.
 
     They are passed by position where the schema allows it: Dynamo refuses a keyword `out` that is not contiguous.
     """
-    op, overload, positional, arguments, outputs, _ = form
+    op, overload, positional, arguments, outputs, _ = op_call
     values = {**dict(zip(positional, args, strict=True)), **kwargs}
     in_order, named = [], {}
     for name, parameter, part, default, by_keyword in arguments:
