@@ -19,6 +19,7 @@ import pytest
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from py2cu.translation import Text, Translation
+from tests.support.samples import sampled
 from tests.test_kernel_cases import CASES, Case, read_case, translate, values_of
 
 HARMLESS: Final = "as it is"
@@ -84,7 +85,7 @@ def codes(translation: Translation) -> dict[str, str]:
     return {text.name: code(text.text) for artifacts in translation.texts.values() for text in artifacts.files}
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sampled(CASES, 8), ids=lambda path: path.stem)
 def test_what_comments_say_changes_no_code(path):
     case = read_case(path)
     harmless = codes(translated(case, commented(case.python, (HARMLESS,))))
@@ -157,7 +158,7 @@ def _is_code(line: str) -> bool:
     return bool(line.strip()) and not line.strip().startswith("//")
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sampled(CASES, 6), ids=lambda path: path.stem)
 def test_comments_stay_with_their_statements(path):
     case = read_case(path)
     source, places = marked(case.python)

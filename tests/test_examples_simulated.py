@@ -174,7 +174,13 @@ def sums_of_blocks(x: Tensor) -> Tensor:
     return torch.stack([each.sum() for each in x.split(256)])
 
 
-@pytest.mark.parametrize("run", runs(), ids=str)
+def is_long(run: Run) -> bool:
+    return run.kernel == "matmul_registers"
+
+
+@pytest.mark.parametrize(
+    "run", [pytest.param(run, marks=[pytest.mark.slow] if is_long(run) else []) for run in runs()], ids=str
+)
 def test_example_is_right_and_nothing_races(run):
     kernel = getattr(example(run.file), run.kernel)
     launched = kernel.simulate if run.launch is None else kernel.simulate[run.launch]

@@ -38,7 +38,6 @@ def texts(path: Path) -> dict[str, str]:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_translation_is_as_kept(path, request):
     emitted = texts(path)
-    assert texts(path) == emitted, "two translations of one file differ"
     if request.config.getoption("--update-golden"):
         for name, text in emitted.items():
             (GOLDEN / name).write_bytes(text.encode())
@@ -46,8 +45,15 @@ def test_translation_is_as_kept(path, request):
         assert text == (GOLDEN / name).read_bytes().decode(), f"tests/golden/{name} (--update-golden accepts it)"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_two_translations_of_one_file_are_equal(path):
+    assert texts(path) == texts(path)
+
+
 def test_every_golden_belongs_to_an_example():
-    assert {path.name for path in GOLDEN.iterdir()} == {name for path in EXAMPLES for name in texts(path)}
+    of_examples = {name for path in EXAMPLES for name in (texts(path) if path.stem in WHOLE else [f"{path.stem}.cu"])}
+    assert {path.name for path in GOLDEN.iterdir()} == of_examples
 
 
 @pytest.mark.builds

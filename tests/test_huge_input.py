@@ -17,6 +17,7 @@ from py2cu.frontend.source.nesting import MAX_DEPTH, MAX_TERMS
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from tests.support.modules import import_file
+from tests.support.samples import sampled
 
 HEAD = "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index, kernel\n\n\n"
 _PATH = os.pathsep.join([str(Path(py2cu.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
@@ -119,7 +120,7 @@ def translated(source: str, folder: Path, seconds: int, gigabytes: float) -> tup
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("what", DEEP)
+@pytest.mark.parametrize("what", sampled(DEEP, 4))
 def test_deep_nesting(what: str, tmp_path: Path) -> None:
     body, expected = DEEP[what]
     status, said = translated(kernel(body), tmp_path, seconds=10, gigabytes=1)

@@ -128,6 +128,7 @@ def test_pytests_rewriting() -> None:
     assert "assert" in kernel(asserting.python).cuda_source
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", ["-O", "-OO"])
 def test_without_asserts_the_compiled_kernel_keeps_them(folder: Path, flags: str) -> None:
     text = KERNEL.replace("out[i] =", '"""Doubles."""\n    assert x[i] > 0\n    out[i] =')

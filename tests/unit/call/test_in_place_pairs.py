@@ -71,7 +71,7 @@ def threads_of_an_element(rank: int, block: tuple[int | str, ...] | None, dims: 
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
-@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("rank", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["index", "block"])
 def test_an_output_is_an_input_if_each_element_has_one_thread(kind, rank, block, tmp_path):
     forms = {f"k_{dims}": dims for dims in ELEMENTS if set(dims) <= set(DIMS[:rank])}

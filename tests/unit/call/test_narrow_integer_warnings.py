@@ -87,6 +87,7 @@ def warned(path: Path) -> list[str]:
     return [item.headline for item in notes if item.code == "P313"]
 
 
+@pytest.mark.slow
 def test_no_example_and_no_first_attempt_warns() -> None:
     files = [*ROOT.glob("examples/**/*.py"), *ROOT.glob("tests/first_attempts/*.py")]
     assert len(files) > 40

@@ -357,6 +357,7 @@ def operations_of(kernel, monkeypatch):
     return taken, check_kernel(kernel, device="cpu")
 
 
+@pytest.mark.slow
 def test_a_kernel_of_quadratic_work_stays_within_the_budget(monkeypatch):
     sizes = []
 
@@ -420,6 +421,7 @@ def test_cases_are_scaled_down_to_what_fits():
     assert scale_down(BODIES, smallest, lambda work: False) is None
 
 
+@pytest.mark.slow
 def test_a_kernel_that_never_ends_is_given_up_by_its_accesses(monkeypatch):
     def endless(i, x, out):
         while x[i] == x[i]:
