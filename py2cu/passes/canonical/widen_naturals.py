@@ -91,7 +91,7 @@ class _Widening:
                 return map_blocks(with_fields(stmt, test=self.observed(test)), self.block)
             case ir.For(start=start, stop=stop, step=step):
                 for bound in filter(self.is_wide, (start, stop, step)):  # rule: natural-range
-                    self.refuse_wide(bound, "`range` counts")
+                    self.refuse_wide(bound, "`range` counts in int64")
                 start, stop, step = map(self.observed, (start, stop, step))
                 return map_blocks(with_fields(stmt, start=start, stop=stop, step=step), self.block)
             case _:
@@ -140,7 +140,7 @@ class _Widening:
         self.reporter.error("P305", "this may be negative, or not fit 64 bits", expr.span, hint)
 
     def refuse_wide(self, expr: ir.Expr, what: str) -> None:
-        message = f"`{self.reporter.file.quote(expr.span)}` may exceed the greatest int64, and {what} in int64"
+        message = f"`{self.reporter.file.quote(expr.span)}` may exceed the greatest int64, and {what}"
         self.reporter.error("P305", message, expr.span, "keep its low 63 bits: `& 0x7FFFFFFFFFFFFFFF`")
 
     def silence(self, expr: ir.Expr, *, masked: bool = False) -> None:
@@ -149,8 +149,10 @@ class _Widening:
         Expressions of several instances of a function have one place.
         """
         if isinstance(expr, ir.Binary | ir.Unary) and expr.type == ir.PY_INT:
-            # rule: integer-silenced
-            self.places[expr.span] = self.places.get(expr.span, True) and (masked or self.is_wide(expr))
+            is_exact = masked or self.is_wide(expr)
+            if is_exact or isinstance(expr, ir.Unary) or OPERATORS[expr.op].may_leave:
+                # rule: integer-silenced
+                self.places[expr.span] = self.places.get(expr.span, True) and is_exact
 
     # --- expressions ---
 
@@ -162,6 +164,9 @@ class _Widening:
         """`expr` with its value; beyond an int64, with its low 64 bits in one."""
         self.silence(expr)
         operands = children(expr)
+        if isinstance(expr, ir.Select):
+            self.check_chosen(expr.then)
+            self.check_chosen(expr.orelse)
         observed = tuple(operand for operand in operands if _observes(expr, operand))
         if not all([*map(self.is_masked, observed)]):
             return map_children(expr, self.exact)
@@ -179,6 +184,13 @@ class _Widening:
                     return _as_int(self.modular(expr))
                 return map_children(expr, self.low_bits if op == "&" else self.exact)
         return map_children(expr, self.exact)
+
+    def check_chosen(self, value: ir.Expr) -> None:
+        """Refuse an integer that an int64 may not hold beside an element that makes it one."""
+        if isinstance(value, ir.Convert) and isinstance(value.type, ir.ElementType) and self.exceeds(value.value):
+            dtype = value.type.dtype
+            if not value.explicit and not (dtype is U64 and self.is_wide(value.value)):  # rule: natural-chosen
+                self.refuse_wide(value.value, f"the element on the other path makes it {dtype}")
 
     def in_uint64(self, expr: ir.Expr, observed: tuple[ir.Expr, ...]) -> ir.Expr:
         """`expr`, of which all bits of `observed` decide the result: an int64 may not hold one of them."""
@@ -199,7 +211,7 @@ class _Widening:
                     return _as_int(ir.Binary(op, self.modular(left), by, expr.span, _UINT64))
             case _:
                 what = f"`{expr.function}`" if isinstance(expr, ir.Call) else "a power"
-                self.refuse_wide(next(filter(self.is_wide, observed)), f"{what} is computed")
+                self.refuse_wide(next(filter(self.is_wide, observed)), f"{what} is computed in int64")
         return expr
 
     def low_bits(self, expr: ir.Expr) -> ir.Expr:

@@ -39,7 +39,7 @@ class CheckedInt(int):
         return other // self, other % self
 
     def bit_count(self) -> CheckedInt:
-        return CheckedInt(int(abs(self)).bit_count())
+        return CheckedInt(abs(int(self)).bit_count())
 
 
 class Truth(CheckedInt):
@@ -85,7 +85,7 @@ def check_64_bits(value: int, *operation: object) -> CheckedInt:
     return CheckedInt(value)
 
 
-def _check_operand(value: object) -> None:
+def check_operand(value: object) -> None:
     """Report a result of Python's own operators that left 64 bits."""
     if value.__class__ is int:  # rule: operand-checked
         check_64_bits(value, "an operation on a truth value")
@@ -101,7 +101,7 @@ def _binary(plain: Callable[[Any, Any], Any], symbol: str, *, swapped: bool) -> 
     """An operator of `int`, checked; `swapped` for the reflected one."""
 
     def operate(a: Any, b: Any, low: int = LONG_LOW, high: int = LONG_HIGH) -> Any:
-        _check_operand(b)
+        check_operand(b)
         try:
             value = plain(a, b)
         except ZeroDivisionError:
@@ -163,7 +163,7 @@ def _unary(name: str) -> Callable[[Any], CheckedInt]:
 
 def _comparison(plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def compare(a: Any, b: Any) -> Any:
-        _check_operand(b)
+        check_operand(b)
         return _TRUTHS[plain(a, b)]  # rule: comparison-truth
 
     return compare

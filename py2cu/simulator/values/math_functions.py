@@ -19,7 +19,7 @@ from typing import Any, Final
 from py2cu.builtins import Builtin
 from py2cu.dtypes import DEFAULT_FLOAT
 from py2cu.simulator.state import THREAD
-from py2cu.simulator.values.checked_int import CheckedInt, check_64_bits, checked_range, truth
+from py2cu.simulator.values.checked_int import CheckedInt, check_64_bits, check_operand, checked_range, truth
 from py2cu.simulator.values.complex_elements import ComplexElement, complex_function
 from py2cu.simulator.values.errors import propagate_error
 from py2cu.simulator.values.family import Element, PyComplex, PyFloat, common_class, element_class
@@ -193,7 +193,13 @@ def step(row: Builtin) -> Function:
 def function_of_integers(row: Builtin) -> Function:
     """A function of integers only."""
     function: Any = _python_function(row)
-    return lambda *numbers: check_64_bits(function(*numbers), f"{row.key} of", *numbers)
+
+    def call(*numbers: Any) -> Any:
+        for number in numbers:
+            check_operand(number)
+        return check_64_bits(function(*numbers), f"{row.key} of", *numbers)
+
+    return call
 
 
 def rounding(row: Builtin) -> Function:
@@ -290,6 +296,7 @@ def python_complex(real: Any = 0.0, imag: Any = 0.0) -> ComplexElement:
 
 def _python_float(value: Any = 0.0) -> float:
     """`float(x)`: a Python float with the error of the element."""
+    check_operand(value)
     converted: float = PyFloat.convert(value if isinstance(value, FloatElement | IntElement) else float(value))
     return converted
 
@@ -300,6 +307,8 @@ def _integer_from(function: Function) -> Function:
     def call(*arguments: Any) -> Any:
         if len(arguments) == 1 and arguments[0].__class__ is float:
             return THREAD.integer(integral(arguments[0], function))  # rule: integer-of-float
+        for argument in arguments:
+            check_operand(argument)
         value = function(*arguments)
         return THREAD.integer(value) if value.__class__ is int else value
 
