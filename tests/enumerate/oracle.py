@@ -10,6 +10,7 @@ is counted, since a loop might not end.
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -303,6 +304,11 @@ def _in_their_type(choose: Callable[..., Any]) -> Callable[..., Any]:
     return chosen
 
 
+def _sum_seen_by(see: Callable[[Any], Any]) -> Callable[..., Any]:
+    """`sum`, whose partial sums `see` gets, too."""
+    return lambda values, start=0: functools.reduce(lambda total, value: see(total + value), values, start)
+
+
 _CHOICES: Final = {"min": _in_their_type(min), "max": _in_their_type(max)}
 _MATH: Final = SimpleNamespace(gcd=math.gcd, lcm=math.lcm, isqrt=math.isqrt, dist=_distance)
 
@@ -322,6 +328,8 @@ def read(source: str, see: Callable[[Any], Any] | None = None) -> FunctionType:
     tree = ast.fix_missing_locations((_Guarded if see is None else _Watched)().visit(tree))
     names: dict[str, Any] = {**CONSTANTS, **_CHOICES, "math": _MATH, "local": _local, "_see": see}
     names |= {"_tick": _tick, "_power": _power, "_shift": _shift}
+    if see is not None:
+        names["sum"] = _sum_seen_by(see)
     exec(compile(tree, "kernel.py", "exec"), names)
     kernel = names[NAME]
     assert isinstance(kernel, FunctionType)
