@@ -184,7 +184,7 @@ def footprint_of_function(key: str, functions: Mapping[str, ir.Kernel]) -> Footp
         declared = {array.name for array in function.array_decls}
         found |= Footprint(
             loads=_ANY if own.loads - declared else frozenset(),
-            stores=_ANY if own.stores - declared else frozenset(),
+            stores=_ANY if own.stores - declared else frozenset(),  # rule: guard-observed
             reports=own.reports,
             waits=own.waits,
         )

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import UnionType
 
 from py2cu import ir
 from py2cu.analysis.call_graph import functions_with
-from py2cu.analysis.effects import footprint_of_function, has_collective
-from py2cu.ir.abi.parameters import Role
+from py2cu.analysis.effects import footprint_of_function, waiting_functions
 from py2cu.ir.visit import children, expressions, statements, walk
 
 
@@ -21,16 +19,10 @@ def functions_with_effects(kernel: ir.Kernel) -> frozenset[str]:
 
 def asserting_functions(kernel: ir.Kernel) -> frozenset[str]:
     """The keys of the device functions that assert, and neither write nor print nor wait for other threads."""
-    others = functions_with(kernel, lambda f: _writes(f) or _has(f, ir.Print) or has_collective(f.body))
-    return functions_with(kernel, lambda f: _has(f, ir.Assert)) - others
-
-
-def _writes(function: ir.Kernel) -> bool:
-    return any(p.is_array and p.role is not Role.INPUT for p in function.parameters)
-
-
-def _has(function: ir.Kernel, kind: type[ir.Stmt] | UnionType) -> bool:
-    return any(isinstance(stmt, kind) for stmt in statements(function.body))
+    functions = {function.key: function for function in kernel.functions}
+    writing = {key for key in functions if footprint_of_function(key, functions).stores}
+    printing = functions_with(kernel, lambda function: any(isinstance(s, ir.Print) for s in statements(function.body)))
+    return functions_with_effects(kernel) - writing - printing - waiting_functions(kernel)
 
 
 def unordered_calls(stmt: ir.Stmt, effectful: frozenset[str]) -> Iterator[ir.DeviceCall]:

@@ -50,7 +50,7 @@ def _signature(kernel: ir.Kernel) -> Signature:
         strided=kernel.strided,
         launch_bounds=kernel.launch_bounds,
         natural_places=kernel.natural_places,
-        negative_indices=tuple(sorted({at for each in functions for at in each.negative_indices}, key=astuple)),
+        negative_indices=tuple(sorted({*kernel.negative_indices}, key=astuple)),
         allocs=tuple((b.span.line, b.name) for each in functions for b in each.array_decls if b.has_alloc),
         shared=next((Parameter(p.name, p.type) for p in kernel.block_parameters if p.type is not None), None),
         barrier=next((p.name for p in kernel.block_parameters if p.type is None), None),

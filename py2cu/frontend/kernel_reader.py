@@ -109,7 +109,11 @@ class _KernelReader:
             annotated=tuple(reader.annotated),
             span=self.module.span(function.name),
             array_decls=tuple(scope.array_decls.values()),
-            negative_indices=tuple(dict.fromkeys(scope.negative_indices)),
+            # Those of functions, too: nothing may read the result of a call, which is dropped then.
+            negative_indices=(
+                *dict.fromkeys(scope.negative_indices),
+                *(at for f in functions.functions for at in f.negative_indices),
+            ),
             elided=tuple(scope.elided),
             variables=tuple(annotations.variables.values()),
             functions=tuple(functions.functions),

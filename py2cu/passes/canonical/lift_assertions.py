@@ -12,13 +12,14 @@ remains: calls in operands that may stay unevaluated, and beside calls that writ
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from py2cu import ir
 from py2cu.analysis.evaluation_order import asserting_functions, functions_with_effects, unordered_calls
 from py2cu.diagnostics import Reporter
-from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.names import names_in_scope
 from py2cu.ir.rewrite import map_children, map_expressions, rebuild_statements, with_fields
+from py2cu.ir.saved_values import SavedValues
 from py2cu.ir.visit import children, expressions, walk
 from py2cu.source import Span
 
@@ -30,9 +31,9 @@ def lift_assertions(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         return kernel
 
     def lifted(caller: ir.Kernel) -> ir.Kernel:
-        lifting = _Lifting(effectful, asserting, names_in_scope(caller))
+        lifting = _Lifting(effectful, asserting, SavedValues(names_in_scope(caller)))
         body = rebuild_statements(caller.body, lifting.statement)
-        return with_fields(caller, body=body, locals=caller.locals + tuple(lifting.locals))
+        return with_fields(caller, body=body, locals=caller.locals + tuple(lifting.saved.locals))
 
     return with_fields(lifted(kernel), functions=tuple(map(lifted, kernel.functions)))
 
@@ -43,18 +44,16 @@ class _Lifting:
 
     effectful: frozenset[str]
     asserting: frozenset[str]
-    taken: set[str]
-    locals: list[tuple[str, ir.ScalarType]] = field(default_factory=list)
+    saved: SavedValues
 
     def statement(self, stmt: ir.Stmt) -> ir.Block:
         calls = self.calls(stmt)
         if not calls or next(unordered_calls(stmt, self.effectful), None) is None:
             return (stmt,)
         names: dict[Span, ir.Name] = {}
-        before = [self.saved(call, names) for call in calls]
-        stmt = _replaced_in(stmt, names)
-        first = replace(before[0], trivia=ir.Trivia(above=stmt.trivia.above))
-        return (first, *before[1:], replace(stmt, trivia=replace(stmt.trivia, above=())))
+        for call in calls:
+            names[call.span] = self.saved.save(map_children(call, lambda arg: _replaced(arg, names)), "result")
+        return self.saved.ahead_of(_replaced_in(stmt, names))
 
     def calls(self, stmt: ir.Stmt) -> list[ir.DeviceCall]:
         """The calls to lift in Python's order, each once; none where one of them must stay."""
@@ -78,16 +77,6 @@ class _Lifting:
 
     def has_effects(self, node: ir.Expr) -> bool:
         return isinstance(node, ir.DeviceCall) and node.function in self.effectful
-
-    def saved(self, call: ir.DeviceCall, names: dict[Span, ir.Name]) -> ir.Assign:
-        """The assignment of a call to a new local, which joins `names`."""
-        assert isinstance(call.type, ir.ElementType | ir.PythonType)
-        name = free_name("result", self.taken)
-        self.taken.add(name)
-        self.locals.append((name, call.type))
-        assign = ir.Assign(name, map_children(call, lambda arg: _replaced(arg, names)), call.span)
-        names[call.span] = ir.Name(name, call.span, call.type)
-        return assign
 
 
 def _surely_evaluated(expr: ir.Expr) -> Iterator[ir.Expr]:

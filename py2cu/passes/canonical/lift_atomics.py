@@ -12,13 +12,14 @@ atomic.cas(lock, 0, 0, 1) != 0: pass`. Refused: several in such a test, and one 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from py2cu import ir
 from py2cu.analysis.effects import is_wait
 from py2cu.diagnostics import Reporter
-from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.names import names_in_scope
 from py2cu.ir.rewrite import map_blocks, map_children, map_expressions, with_fields
+from py2cu.ir.saved_values import SavedValues
 from py2cu.ir.visit import all_expressions, children, expressions, statements, walk
 from py2cu.source import Span
 
@@ -27,7 +28,8 @@ def lift_atomics(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with each atomic operation as a statement, or as the whole value of an assignment or `return`."""
     if not any(isinstance(node, ir.Atomic) for node in all_expressions(kernel.body)):
         return kernel
-    return with_fields(kernel, body=_Lifting(reporter, names_in_scope(kernel), _only_read(kernel)).block(kernel.body))
+    lifting = _Lifting(reporter, SavedValues(names_in_scope(kernel)), _only_read(kernel))
+    return with_fields(kernel, body=lifting.block(kernel.body))
 
 
 def _only_read(kernel: ir.Kernel) -> frozenset[str]:
@@ -43,12 +45,11 @@ def _only_read(kernel: ir.Kernel) -> frozenset[str]:
 
 @dataclass(slots=True)
 class _Lifting:
-    """Lifts the atomic operations of one kernel; `before` holds the statements to insert before the current one."""
+    """Lifts the atomic operations of one kernel."""
 
     reporter: Reporter
-    taken: set[str]
+    saved: SavedValues
     only_read: frozenset[str]
-    before: list[ir.Stmt] = field(default_factory=list)
     lifted_by_span: dict[Span, ir.Name] = field(default_factory=dict)  # an expression may hold an operation twice
 
     def block(self, block: ir.Block) -> ir.Block:
@@ -58,12 +59,8 @@ class _Lifting:
         """The statement after its lifted operations; its blocks are lifted already."""
         if not any(map(_has_atomic, expressions(stmt))):
             return (stmt,)
-        self.before, self.lifted_by_span = [], {}
-        lifted = self.lifted_statement(stmt)
-        if not self.before:
-            return (lifted,)
-        first, *rest = (*self.before, replace(lifted, trivia=replace(stmt.trivia, above=())))
-        return (replace(first, trivia=ir.Trivia(above=stmt.trivia.above)), *rest)
+        self.lifted_by_span = {}
+        return self.saved.ahead_of(self.lifted_statement(stmt))
 
     def lifted_statement(self, stmt: ir.Stmt) -> ir.Stmt:
         match stmt:
@@ -131,7 +128,7 @@ class _Lifting:
             case ir.Atomic(span=span) if span in self.lifted_by_span:  # rule: atomic-lifted
                 return self.lifted_by_span[span]
             case ir.Atomic(span=span):
-                self.lifted_by_span[span] = result = self.saved(self.with_operands(expr), "old")
+                self.lifted_by_span[span] = result = self.saved.save(self.with_operands(expr), "old")
                 return result
             case ir.BoolOp(left=left, right=right):
                 left = self.lifted(left)
@@ -164,20 +161,13 @@ class _Lifting:
     def snapshot(self, expr: ir.Expr) -> ir.Expr:
         """The value of `expr` at this point; saved in a local if it may change later."""
         expr = self.lifted(expr)
-        return self.saved(expr, "value") if any(map(self.may_change, walk(expr))) else expr
+        return self.saved.save(expr) if any(map(self.may_change, walk(expr))) else expr
 
     def may_change(self, node: ir.Expr) -> bool:
         """True for a node whose value may differ if it is evaluated later."""
         if isinstance(node, ir.Load):
             return node.array not in self.only_read  # rule: atomic-only-read
         return isinstance(node, ir.DeviceCall) or is_wait(node)
-
-    def saved(self, value: ir.Expr, name: str) -> ir.Name:
-        """A local that is assigned `value` before the statement."""
-        fresh = free_name(name, self.taken)
-        self.taken.add(fresh)
-        self.before.append(ir.Assign(fresh, value, value.span))
-        return ir.Name(fresh, value.span)
 
     def refuse(self, expr: ir.Expr, what: str, hint: str) -> None:
         atomic = next(

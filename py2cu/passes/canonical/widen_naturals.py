@@ -149,7 +149,7 @@ class _Widening:
         Expressions of several instances of a function have one place.
         """
         if isinstance(expr, ir.Binary | ir.Unary) and expr.type == ir.PY_INT:
-            is_exact = masked or self.is_wide(expr)
+            is_exact = masked or self.is_wide(expr)  # rule: integer-masked
             if is_exact or isinstance(expr, ir.Unary) or OPERATORS[expr.op].may_leave:
                 # rule: integer-silenced
                 self.places[expr.span] = self.places.get(expr.span, True) and is_exact

@@ -14,18 +14,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from py2cu import ir
 from py2cu.analysis.accesses import IndexLimit
-from py2cu.analysis.call_graph import callees
-from py2cu.analysis.effects import has_collective, is_collective, waiting_functions
+from py2cu.analysis.effects import is_collective, waiting_functions
+from py2cu.analysis.evaluation_order import functions_with_effects
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Guard, PredicatedSite
 from py2cu.ir.complex_numbers import of_real
-from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.names import names_in_scope
 from py2cu.ir.printer import print_expr
 from py2cu.ir.rewrite import map_blocks, map_children, map_expressions, with_fields
+from py2cu.ir.saved_values import SavedValues
 from py2cu.ir.visit import all_expressions, assigned_names, blocks, expressions, statements, walk
 from py2cu.source import Span
 
@@ -36,11 +37,10 @@ Needed = Mapping[Span, tuple[IndexLimit, ...]]
 def predicate_accesses(kernel: ir.Kernel, needed: Needed) -> ir.Kernel:
     """The kernel with every access of `needed` predicated on its limits."""
     effectful = frozenset(find_effects(kernel))
-    predication = _Predication(
-        needed, _mentions(kernel.body), waiting_functions(kernel), effectful, names_in_scope(kernel)
-    )
+    saved = SavedValues(names_in_scope(kernel))
+    predication = _Predication(needed, _mentions(kernel.body), waiting_functions(kernel), effectful, saved)
     body = predication.block(kernel.body, frozenset())
-    locals_ = (*kernel.locals, *predication.locals)
+    locals_ = (*kernel.locals, *saved.locals)
     return with_fields(kernel, body=body, locals=locals_, predicated=_predicated_sites(kernel, needed))
 
 
@@ -67,30 +67,9 @@ def find_effects(kernel: ir.Kernel) -> dict[Span, ir.Atomic | ir.DeviceCall]:
 
     Functions with barriers are left out: all threads must call them.
     """
-    functions = {function.key: function for function in kernel.functions}
+    effectful = functions_with_effects(kernel) - waiting_functions(kernel)
     nodes = [node for node in all_expressions(kernel.body) if isinstance(node, ir.Atomic | ir.DeviceCall)]
-    return {n.span: n for n in nodes if isinstance(n, ir.Atomic) or _has_effects(functions[n.function], functions)}
-
-
-def _has_effects(function: ir.Kernel, functions: Mapping[str, ir.Kernel]) -> bool:
-    """True if a call has side effects, directly or through callees, and no barrier."""
-    reached = [function]
-    for each in reached:
-        reached += [functions[key] for key in callees(each.body) if functions[key] not in reached]
-    has_effect = any(_is_observable(each, stmt) for each in reached for stmt in statements(each.body))
-    has_effect = has_effect or any(
-        isinstance(node, ir.Atomic) for each in reached for node in all_expressions(each.body)
-    )
-    return has_effect and not any(has_collective(each.body) for each in reached)
-
-
-def _is_observable(function: ir.Kernel, stmt: ir.Stmt) -> bool:
-    """True for a side effect outside the function; writes to arrays that it declares do not count."""
-    match stmt:
-        case ir.Store(array=array):
-            return not function.is_kernel_local(array)  # rule: guard-observed
-        case _:
-            return isinstance(stmt, ir.Print | ir.Assert)
+    return {node.span: node for node in nodes if isinstance(node, ir.Atomic) or node.function in effectful}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +77,14 @@ class _Predication:
     """Predicates the accesses of one kernel.
 
     `mentions` counts the occurrences of each local. `waiting` holds the functions with barriers or collectives,
-    `effectful` the spans of expressions with side effects, `locals` the new locals for values that no guard may skip.
+    `effectful` the spans of expressions with side effects, `saved` the values that no guard may skip.
     """
 
     needed: Needed
     mentions: Counter[str]
     waiting: frozenset[str]
     effectful: frozenset[Span]
-    taken: set[str]
-    locals: list[tuple[str, ir.ScalarType]] = field(default_factory=list)
+    saved: SavedValues
 
     def block(self, block: ir.Block, known: frozenset[IndexLimit]) -> ir.Block:
         """`block` with its accesses predicated; the limits in `known` hold already."""
@@ -141,13 +119,11 @@ class _Predication:
         """`stmt`, preceded by assignments of the values that its guard must not skip: those of collectives, and of
         calls with side effects under other limits.
         """
-        before: list[ir.Stmt] = []
 
         def lift(value: ir.Expr) -> ir.Expr:
             if not self.waits(value) and not self.has_effects_beyond(value, stmt.span, known):
                 return value
-            before.append(ir.Assign(self.fresh(value), value, value.span))
-            return ir.Name(self.locals[-1][0], value.span, value.type)
+            return self.saved.save(value)
 
         match stmt:
             case ir.Store(value=value, span=span) if self.limits(span, known):
@@ -155,18 +131,7 @@ class _Predication:
                 stmt = with_fields(stmt, value=lifted, augmented=stmt.augmented and lifted is value)
             case ir.ExprStmt(call=ir.Atomic(values=values, span=span) as call) if self.limits(span, known):
                 stmt = with_fields(stmt, call=with_fields(call, values=tuple(map(lift, values))))
-        if not before:
-            return (stmt,)
-        first = replace(before[0], trivia=replace(stmt.trivia, beside=""))
-        return (first, *before[1:], replace(stmt, trivia=replace(stmt.trivia, above=())))
-
-    def fresh(self, value: ir.Expr) -> str:
-        """A new local for `value`."""
-        assert isinstance(value.type, ir.ElementType | ir.PythonType), value
-        name = free_name("value", self.taken)
-        self.taken.add(name)
-        self.locals.append((name, value.type))
-        return name
+        return self.saved.ahead_of(stmt)
 
     # --- groups ---
 

@@ -20,8 +20,9 @@ from py2cu.analysis.account import elided_calls
 from py2cu.analysis.effects import Footprint, commute, footprint
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
-from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.names import names_in_scope
 from py2cu.ir.rewrite import map_all, map_children, rebuild_block, rebuild_statements, with_fields
+from py2cu.ir.saved_values import SavedValues
 from py2cu.ir.visit import all_expressions, is_duplicable, walk
 
 
@@ -35,22 +36,19 @@ def evaluate_once(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 def _evaluated_once(kernel: ir.Kernel, functions: Mapping[str, ir.Kernel]) -> ir.Kernel:
     if not any(isinstance(expr, ir.BoolOp | ir.DeviceCall) for expr in all_expressions(kernel.body)):
         return kernel
-    lifting = _Lifting(names_in_scope(kernel), functions)
+    lifting = _Lifting(SavedValues(names_in_scope(kernel)), functions)
     body = rebuild_block(rebuild_statements(kernel.body, lifting.statement), lifting.as_select)
-    locals_, elided = kernel.locals + tuple(lifting.locals), kernel.elided + tuple(lifting.elided)
+    locals_, elided = kernel.locals + tuple(lifting.saved.locals), kernel.elided + tuple(lifting.elided)
     return with_fields(kernel, body=body, locals=locals_, elided=elided)
 
 
 @dataclass(slots=True)
 class _Lifting:
-    taken: set[str]
+    saved: SavedValues
     functions: Mapping[str, ir.Kernel]
-    locals: list[tuple[str, ir.ScalarType]] = field(default_factory=list)
     elided: list[ir.Elided] = field(default_factory=list)  # calls in operands that a constant leaves out
-    before: list[ir.Stmt] = field(default_factory=list)  # statements to insert before the current one
 
     def statement(self, stmt: ir.Stmt) -> ir.Block:
-        self.before = []
         match stmt:
             case ir.Assign(value=value):
                 stmt = with_fields(stmt, value=self.lift(value))
@@ -64,21 +62,18 @@ class _Lifting:
                 stmt = with_fields(stmt, values=map_all(values, self.lift))
             case ir.Return(value=value) if value is not None:
                 stmt = with_fields(stmt, value=self.lift(value))
-        if not self.before:
-            return (stmt,)
-        first, *rest = self.before
-        lead = replace(first, trivia=ir.Trivia(above=stmt.trivia.above))
-        return (lead, *rest, replace(stmt, trivia=replace(stmt.trivia, above=())))
+        return self.saved.ahead_of(stmt)
 
     def store(self, stmt: ir.Store) -> ir.Store:
         """The store with its indices lifted. Python computes the value first; g++ may not, if it changes an index."""
-        mark, indices = len(self.before), map_all(stmt.indices, self.lift)
-        behind = self.before[mark:]
+        before = self.saved.before
+        mark, indices = len(before), map_all(stmt.indices, self.lift)
+        behind = before[mark:]
         value, place = self.footprint((), stmt.value), self.footprint(tuple(behind), *indices)
         if not (stmt.augmented or commute(value, place)):
-            self.before[mark:] = []
-            stmt = with_fields(stmt, value=self.local(stmt.value))
-            self.before += behind
+            del before[mark:]
+            stmt = with_fields(stmt, value=self.saved.save(stmt.value))
+            before += behind
         return with_fields(stmt, indices=indices)
 
     def footprint(self, block: ir.Block, *values: ir.Expr) -> Footprint:
@@ -92,7 +87,7 @@ class _Lifting:
                 left = self.lift(left)
                 value = ir.unconverted(left)
                 # rule: chain-left
-                return replace(expr, left=left if is_duplicable(value) else _with_core(left, self.local(value)))
+                return replace(expr, left=left if is_duplicable(value) else _with_core(left, self.saved.save(value)))
             case ir.BoolOp():
                 return self.lift_test(expr)
             case ir.Select(test=test):
@@ -116,7 +111,7 @@ class _Lifting:
         middle = ir.unconverted(first.right)
         if is_duplicable(middle) or _is_index_sum(middle):  # rule: chain-middle
             return replace(expr, left=first)
-        local = self.local(middle)
+        local = self.saved.save(middle)
         return replace(
             expr,
             left=replace(first, right=_with_core(first.right, local)),
@@ -133,15 +128,6 @@ class _Lifting:
             self.elided += elided_calls(walk(orelse if test.value else then), ir.Elision.UNREACHABLE)
             return then if test.value else orelse
         return ir.Select(test, then, orelse, expr.span, expr.type)
-
-    def local(self, value: ir.Expr) -> ir.Name:
-        """A new local with that value."""
-        assert isinstance(value.type, ir.ElementType | ir.PythonType)
-        name = free_name("value", self.taken)
-        self.taken.add(name)
-        self.locals.append((name, value.type))
-        self.before.append(ir.Assign(name, value, value.span))
-        return ir.Name(name, value.span, value.type)
 
 
 def _is_chain(first: ir.Compare, second: ir.Compare) -> bool:
