@@ -8,7 +8,7 @@ n // 2         None: several values of n give the same extent
 from __future__ import annotations
 
 from py2cu import ir
-from py2cu.ir.abi.signature import evaluate
+from py2cu.ir.extents import folded
 from py2cu.ir.visit import names_in
 
 
@@ -30,23 +30,10 @@ def _linear(extent: ir.DimExpr, name: str) -> tuple[ir.DimExpr, ir.DimExpr] | No
             return ir.constant_extent(0), extent
         case ir.Binary(op="+" | "-" as op, left=left, right=right):
             a, b = _linear(left, name), _linear(right, name)
-            return None if a is None or b is None else (_folded(op, a[0], b[0]), _folded(op, a[1], b[1]))
+            return None if a is None or b is None else (folded(op, a[0], b[0]), folded(op, a[1], b[1]))
         case ir.Binary(op="*", left=left, right=right) if name not in names_in(left) or name not in names_in(right):
             scale, inner = (right, left) if name in names_in(left) else (left, right)  # rule: extent-scale
             parts = _linear(inner, name)
-            return None if parts is None else (_folded("*", scale, parts[0]), _folded("*", scale, parts[1]))
+            return None if parts is None else (folded("*", scale, parts[0]), folded("*", scale, parts[1]))
         case _:
             return None
-
-
-def _folded(op: str, left: ir.DimExpr, right: ir.DimExpr) -> ir.DimExpr:
-    """`left op right` without numbers that do not count."""
-    match op, left, right:
-        case _, ir.Constant(), ir.Constant():
-            return ir.constant_extent(evaluate(ir.Binary(op, left, right), {}))
-        case ("+" | "-", _, ir.Constant(value=0)) | ("*", _, ir.Constant(value=1)) | ("*", ir.Constant(value=0), _):
-            return left
-        case ("+", ir.Constant(value=0), _) | ("*", ir.Constant(value=1), _) | ("*", _, ir.Constant(value=0)):
-            return right
-        case _:
-            return ir.Binary(op, left, right, type=ir.PY_INT)

@@ -1,4 +1,4 @@
-"""Products of extents: the strides of a contiguous array, and lower bounds of its size.
+"""Sums and products of extents: the strides of a contiguous array, and lower bounds of its size.
 
 In: the extents of an array, or an extent and a stride. Out: expressions, and products of names. Nothing here raises.
 """
@@ -7,19 +7,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
-from typing import Final
+from typing import Final, TypeVar
 
-from py2cu.ir.types import PY_INT, Binary, Constant, DimExpr, Name, constant_extent
+from py2cu.ir.operators import OPERATORS
+from py2cu.ir.types import PY_INT, Binary, Constant, DimExpr, Name, Type, constant_extent
+from py2cu.source import NOWHERE, Span
+
+T = TypeVar("T")
 
 _SMALL: Final = 64  # the largest divisor with which a quotient counts as large as the dividend
+
+
+def folded(op: str, left: T, right: T, span: Span = NOWHERE, type_: Type = PY_INT) -> T | Constant | Binary[T]:
+    """`left op right` of integers, without numbers that do not count; of constants, the result."""
+    match op, left, right:
+        case _, Constant(value=int(a)), Constant(value=int(b)):
+            return Constant(OPERATORS[op].compute(a, b), span, PY_INT)
+        case ("+" | "-", _, Constant(value=0)) | ("*", _, Constant(value=1)) | ("*", Constant(value=0), _):
+            return left
+        case ("+", Constant(value=0), _) | ("*", Constant(value=1), _) | ("*", _, Constant(value=0)):
+            return right
+        case _:
+            return Binary(op, left, right, span, type_)
 
 
 def contiguous_strides(dims: Sequence[DimExpr]) -> tuple[DimExpr, ...]:
     """The distance in elements between neighbours on each axis: `h*w`, `w` and 1 for the extents `n`, `h` and `w`."""
     strides: list[DimExpr] = [constant_extent(1)] * bool(dims)
     for dim in reversed(dims[1:]):
-        inner = strides[-1]
-        strides.append(dim if inner == constant_extent(1) else Binary("*", dim, inner, dim.span, PY_INT))
+        strides.append(folded("*", dim, strides[-1], dim.span))
     return tuple(reversed(strides))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -167,18 +167,14 @@ class Kernel:
     guards: tuple[Guard, ...] = ()  # set by add_guards
     predicated: tuple[PredicatedSite, ...] = ()  # set by add_guards: skipped by threads past the end
     independent_dims: tuple[str, ...] = ()  # set by find_independent_dims
-    in_place: tuple[
-        tuple[str, str], ...
-    ] = ()  # set by find_in_place_pairs: a written array, and an input that it may be
+    in_place: tuple[tuple[str, str], ...] = ()  # set by find_in_place_pairs: a written array, an input that it may be
     natural_places: tuple[Span, ...] = ()  # set by widen_naturals: Python integers that are computed in uint64
     negative_indices: tuple[NegativeIndex, ...] = ()
-    bounds: tuple[
-        IndexBound, ...
-    ] = ()  # set by choose_integer_widths: all must fit an int for the 32-bit instantiation
-    size_bounds: tuple[
-        IndexBound, ...
-    ] = ()  # set by choose_integer_widths: what the extents of the launch are computed from
-    all_integers_bounded: bool = False  # set by choose_integer_widths: if `bounds` fit, all Python integers do
+    # Set by choose_integer_widths: what must fit an int for the 32-bit instantiation, what the extents of the launch
+    # are computed from, and whether all Python integers fit if `bounds` do.
+    bounds: tuple[IndexBound, ...] = ()
+    size_bounds: tuple[IndexBound, ...] = ()
+    all_integers_bounded: bool = False
     narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats: parameters
     helpers: tuple[str, ...] = ()  # set by lower_semantics
     symbol: str = ""  # set by rename: what the C++ functions and the op are named after
@@ -188,10 +184,9 @@ class Kernel:
     origin: Origin | None = None  # of a device function in another file than the kernel's
     result: ValueType | None = None  # of a device function, set by infer_types: the type that it returns
     struct: Struct | None = None  # of a device function that returns a tuple, set by split_tuples
-    argument_ranges: tuple[
-        tuple[str, Interval], ...
-    ] = ()  # of a device function, set by choose_integer_widths: what its parameters can be
-    result_ranges: tuple[Interval, ...] = ()  # and what it returns: a number, or each item of a tuple
+    # Of a device function, set by choose_integer_widths: what its parameters can be, and each number that it returns.
+    argument_ranges: tuple[tuple[str, Interval], ...] = ()
+    result_ranges: tuple[Interval, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()  # set by rename: names that are spelled otherwise in C
     flat_indices: tuple[IndexParameter, ...] = ()  # set by flatten_indices: what one flat index is split into
     flags: tuple[tuple[str, str], ...] = ()  # set by rename: the bool that says whether a parameter is given
@@ -224,31 +219,24 @@ class Kernel:
 
     def instance(self, dtypes: Mapping[str, DType]) -> Kernel:
         """The kernel with these dtypes, by symbol, in the place of its type variables."""
-        if not self.variables:
-            return self
 
-        def change(parameter: Parameter) -> Parameter:
-            type_ = parameter.type
-            if not isinstance(type_, ArrayType) or type_.dtype.variable is None:
-                return parameter
-            dtype = replace(dtypes[type_.dtype.variable.symbol], variable=type_.dtype.variable)
-            return replace(parameter, type=replace(type_, dtype=dtype))
+        def change(dtype: DType) -> DType:
+            variable = dtype.variable
+            return dtype if variable is None else replace(dtypes[variable.symbol], variable=variable)
 
-        return self.having(parameters=tuple(map(change, self.parameters)))
+        return self._with_dtypes(change)
 
     @property
     def plain(self) -> Kernel:
         """An instance of a generic kernel as if it were written for its dtypes alone."""
-        if not self.variables:
-            return self
+        return self._with_dtypes(lambda dtype: dtype.plain).having(variables=())
 
-        def change(parameter: Parameter) -> Parameter:
-            type_ = parameter.type
-            if not isinstance(type_, ArrayType):
-                return parameter
-            return replace(parameter, type=replace(type_, dtype=type_.dtype.plain))
-
-        return self.having(parameters=tuple(map(change, self.parameters)), variables=())
+    def _with_dtypes(self, change: Callable[[DType], DType]) -> Kernel:
+        parameters = [
+            replace(p, type=replace(p.type, dtype=change(p.type.dtype))) if isinstance(p.type, ArrayType) else p
+            for p in self.parameters
+        ]
+        return self.having(parameters=tuple(parameters)) if self.variables else self
 
     @property
     def type_parameters(self) -> frozenset[str]:

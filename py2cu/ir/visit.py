@@ -77,6 +77,11 @@ def names_in(expr: Expr) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.id for node in walk(expr) if isinstance(node, Name)))
 
 
+def reads(block: Block, name: str) -> int:
+    """How often `block` reads the local `name`."""
+    return sum(isinstance(node, Name) and node.id == name for node in all_expressions(block))
+
+
 def is_duplicable(expr: Expr) -> bool:
     """True for an expression that may be repeated: a name, a constant, an element with cheap indices."""
     match expr:

@@ -12,6 +12,7 @@ from typing import TypeGuard
 
 from py2cu import ir
 from py2cu.builtins.casts import INDEX
+from py2cu.ir.extents import folded
 from py2cu.ir.visit import names_in
 from py2cu.source import Span
 
@@ -208,37 +209,15 @@ def count_back(stop: ir.Expr, index: ir.Constant) -> ir.Expr:
 
 
 def plus(left: ir.Expr, right: ir.Expr) -> ir.Expr:
-    match left, right:
-        case ir.Constant(value=int(a)), ir.Constant(value=int(b)):
-            return ir.Constant(a + b, right.span, ir.PY_INT)
-        case ir.Constant(value=0), _:
-            return right
-        case _, ir.Constant(value=0):
-            return left
-        case _:
-            return ir.Binary("+", left, right, right.span)
+    return folded("+", left, right, right.span, ir.UNKNOWN)
 
 
 def minus(left: ir.Expr, right: ir.Expr) -> ir.Expr:
-    match left, right:
-        case ir.Constant(value=int(a)), ir.Constant(value=int(b)):
-            return ir.Constant(a - b, left.span, ir.PY_INT)
-        case _, ir.Constant(value=0):
-            return left
-        case _:
-            return ir.Binary("-", left, right, left.span)
+    return folded("-", left, right, left.span, ir.UNKNOWN)
 
 
 def times(left: ir.Expr, right: ir.Expr) -> ir.Expr:
-    match left, right:
-        case ir.Constant(value=int(a)), ir.Constant(value=int(b)):
-            return ir.Constant(a * b, right.span, ir.PY_INT)
-        case (ir.Constant(value=0), _) | (_, ir.Constant(value=1)):
-            return left
-        case (_, ir.Constant(value=0)) | (ir.Constant(value=1), _):
-            return right
-        case _:
-            return ir.Binary("*", left, right, right.span)
+    return folded("*", left, right, right.span, ir.UNKNOWN)
 
 
 def smaller(left: ir.Expr, right: ir.Expr) -> ir.Expr:

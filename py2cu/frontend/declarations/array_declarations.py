@@ -22,10 +22,7 @@ from py2cu.frontend.declarations.array_views import ViewReader
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.syntax import Statement, assigned_names, nodes_in, suites
 
-MAKERS: Final = {
-    **dict.fromkeys(LOCAL, ir.Space.LOCAL),
-    **dict.fromkeys(SHARED, ir.Space.SHARED),
-}
+MAKERS: Final = {**dict.fromkeys(LOCAL, ir.Space.LOCAL), **dict.fromkeys(SHARED, ir.Space.SHARED)}
 MAX_BYTES: Final = {ir.Space.LOCAL: 512 * 1024, ir.Space.SHARED: 227 * 1024}  # of a thread, and of a block
 STATIC_BYTES: Final = 48 * 1024  # the default limit of shared memory for a block
 EXAMPLES: Final = {

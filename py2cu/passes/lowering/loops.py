@@ -26,7 +26,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.names import names_in_scope, underscored_name
 from py2cu.ir.rewrite import rebuild_statements, with_fields
-from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
+from py2cu.ir.visit import assigned_names, names_in, reads, statements
 
 
 def lower_loops(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -161,10 +161,10 @@ def _variables_used_elsewhere(body: ir.Block) -> set[str]:
     assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, ir.Assign)}
     shared = set(loops) & assigned  # rule: range-shared-variable
     for var, loops_of_var in loops.items():
-        inside = sum(_reads(loop.body, var) for loop in _outermost(loops_of_var))
+        inside = sum(reads(loop.body, var) for loop in _outermost(loops_of_var))
         bounds = sum(var in names_in(e) for loop in loops_of_var for e in (loop.start, loop.stop, loop.step))
         # rule: range-read-after
-        if _reads(body, var) > inside or bounds or any(_rebinds(loop.body, var) for loop in loops_of_var):
+        if reads(body, var) > inside or bounds or any(_rebinds(loop.body, var) for loop in loops_of_var):
             shared.add(var)
     return shared
 
@@ -177,7 +177,3 @@ def _outermost(loops: list[ir.For]) -> Iterator[ir.For]:
 
 def _rebinds(body: ir.Block, var: str) -> bool:
     return any(isinstance(stmt, ir.For) and stmt.var == var for stmt in statements(body))
-
-
-def _reads(body: ir.Block, var: str) -> int:
-    return sum(isinstance(node, ir.Name) and node.id == var for node in all_expressions(body))

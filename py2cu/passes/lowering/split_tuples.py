@@ -25,7 +25,7 @@ from py2cu.analysis.effects import has_collective, waiting_functions
 from py2cu.diagnostics import InternalError, Reporter
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
-from py2cu.ir.visit import all_expressions, blocks, names_in, statements, walk
+from py2cu.ir.visit import all_expressions, blocks, names_in, reads, statements, walk
 from py2cu.passes.lowering.identifiers import ascii_identifier, spell_identifier
 from py2cu.source import Span
 
@@ -124,7 +124,7 @@ class _Splitter:
             case [ir.Assign(value=ir.DeviceCall() | ir.Load() | ir.Select() as value) as only] if value.type == type_:
                 block = next(block for block in _all_blocks(body) if any(stmt is only for stmt in block))
                 # rule: split-tuple-waits
-                is_visible = _reads(block, name) == _reads(body, name) and not self.waits(_from_to(block, only, name))
+                is_visible = reads(block, name) == reads(body, name) and not self.waits(_from_to(block, only, name))
                 return self.fields(value) if is_visible else ()
             case _:
                 return ()
@@ -271,9 +271,5 @@ def _all_blocks(body: ir.Block) -> Iterator[ir.Block]:
 def _from_to(block: ir.Block, first: ir.Stmt, name: str) -> ir.Block:
     """`block` from `first`, exclusive, to the last statement that reads `name`."""
     start = next(place for place, stmt in enumerate(block) if stmt is first) + 1
-    last = max((place for place, stmt in enumerate(block) if _reads((stmt,), name)), default=start)
+    last = max((place for place, stmt in enumerate(block) if reads((stmt,), name)), default=start)
     return block[start : last + 1]
-
-
-def _reads(block: ir.Block, name: str) -> int:
-    return sum(isinstance(node, ir.Name) and node.id == name for node in all_expressions(block))

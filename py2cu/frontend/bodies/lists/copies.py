@@ -30,8 +30,7 @@ def copied_list(node: cst.BaseExpression, scope: Scope) -> str | None:
     """
     match node:
         case cst.Subscript(
-            value=cst.Name(value=name),
-            slice=[cst.SubscriptElement(cst.Slice(lower=None, upper=None, step=None))],
+            value=cst.Name(value=name), slice=[cst.SubscriptElement(cst.Slice(lower=None, upper=None, step=None))]
         ):
             pass
         case cst.Call(func=cst.Attribute(value=cst.Name(value=name), attr=cst.Name("copy")), args=[]):

@@ -20,13 +20,7 @@ import libcst as cst
 from py2cu import ir
 from py2cu.builtins.casts import INDEX
 from py2cu.dtypes import F64
-from py2cu.frontend.bodies.lists.copies import (
-    array_of_list,
-    copied_list,
-    copy_elements,
-    exchange_elements,
-    moved_list,
-)
+from py2cu.frontend.bodies.lists.copies import array_of_list, copied_list, copy_elements, exchange_elements, moved_list
 from py2cu.frontend.bodies.lists.displays import is_list, is_list_call
 from py2cu.frontend.bodies.loops import as_count
 from py2cu.frontend.bodies.scope import Scope
@@ -39,6 +33,7 @@ from py2cu.frontend.bodies.tables import MAX_NUMBERS, Read, constant_value, find
 from py2cu.frontend.bodies.targets import TargetReader
 from py2cu.frontend.bodies.views import ZERO, View, plus, times
 from py2cu.frontend.names.syntax import is_named, nodes_in, source_text
+from py2cu.ir.extents import folded
 from py2cu.ir.operators import OPERATORS, Family
 from py2cu.ir.visit import is_duplicable
 from py2cu.source import Span
@@ -323,11 +318,7 @@ class _Filler:
                 return sequence
 
     def _rounds(
-        self,
-        sequence: kinds.Sequence,
-        extent: ir.Expr,
-        head: cst.CompFor,
-        inside: Callable[[ir.Expr], Filled | None],
+        self, sequence: kinds.Sequence, extent: ir.Expr, head: cst.CompFor, inside: Callable[[ir.Expr], Filled | None]
     ) -> Filled | None:
         """A loop over `sequence`; the rounds over values that the text lists are written out."""
         before = self.scope.hoisted.take()
@@ -376,13 +367,12 @@ class _Filler:
         match left, right:
             case (None, _) | (_, None):
                 return None
-            case ir.Constant(value=int(a)), ir.Constant(value=int(b)):
-                is_defined = b != 0 or OPERATORS[op].family is not Family.QUOTIENT
-                return self._constant(OPERATORS[op].compute(a, b)) if is_defined else None
+            case _, ir.Constant(value=0) if OPERATORS[op].family is Family.QUOTIENT:
+                return None
             case _:
                 assert left is not None
                 assert right is not None
-                return ir.Binary(op, left, right, self.span, ir.PY_INT)
+                return folded(op, left, right, self.span)
 
     def _constant(self, value: int) -> ir.Constant:
         return ir.Constant(value, self.span, ir.PY_INT)
