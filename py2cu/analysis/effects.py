@@ -4,6 +4,7 @@ footprints, by which `commute` decides whether two computations may change place
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -125,14 +126,7 @@ class Footprint:
         return bool(self.stores or self.writes) or self.reports
 
     def __or__(self, other: Footprint) -> Footprint:
-        return Footprint(
-            self.reads | other.reads,
-            self.writes | other.writes,
-            self.loads | other.loads,
-            self.stores | other.stores,
-            self.reports or other.reports,
-            self.waits or other.waits,
-        )
+        return Footprint(*map(operator.or_, _parts(self), _parts(other)))
 
     def disturbs(self, other: Footprint) -> bool:
         """True where `other` may differ if it runs behind this computation instead of before it."""
@@ -140,9 +134,8 @@ class Footprint:
             return True
         if self.reports and (other.reports or other.waits or other.stores):
             return True
-        return not (
-            self.writes.isdisjoint(other.reads | other.writes) and self.stores.isdisjoint(other.loads | other.stores)
-        )
+        stores_alone = self.stores.isdisjoint(other.loads | other.stores)
+        return not (stores_alone and self.writes.isdisjoint(other.reads | other.writes))
 
 
 def commute(one: Footprint, other: Footprint) -> bool:
@@ -150,6 +143,7 @@ def commute(one: Footprint, other: Footprint) -> bool:
     return not (one.disturbs(other) or other.disturbs(one))
 
 
+_parts: Final = operator.attrgetter(*Footprint.__match_args__)
 _ANY: Final = frozenset("*")
 _EVERYTHING: Final = Footprint(loads=_ANY, stores=_ANY, reports=True, waits=True)
 

@@ -56,9 +56,7 @@ class _Operands:
         """The calls in operands whose evaluation order C++ leaves open."""
         for operand in operands:
             yield from self.expression(operand)
-            calls = (
-                node for node in walk(operand) if isinstance(node, ir.DeviceCall) and node.function in self.effectful
-            )
+            calls = (n for n in walk(operand) if isinstance(n, ir.DeviceCall) and n.function in self.effectful)
             call = next(calls, None)
             if call is not None and any(self.may_observe(other) for other in operands if other is not operand):
                 yield call

@@ -44,9 +44,7 @@ def integer_quotient(expr: ir.Expr, ranges: Ranges) -> ir.Expr | None:
 def _divisor(expr: ir.Expr) -> ir.Expr:
     """The divisor, as an integer if it is one: typing has converted the 4 of `i / 4` to a double."""
     match expr:
-        case ir.Constant(value=int(value)) | ir.Constant(value=float(value)) if (
-            value == value // 1 and abs(value) < 2**63
-        ):
+        case ir.Constant(value=int() | float() as value) if value == value // 1 and abs(value) < 2**63:
             return ir.Constant(int(value), expr.span, ir.PY_INT)
         case _:
             return ir.unconverted(expr)
@@ -57,9 +55,7 @@ def rounded_quotient(expr: ir.Expr) -> ir.Binary[ir.Expr] | None:
     match expr:
         case ir.Call(function=function, args=(ir.Binary(op="/", type=type_) as quotient,)) if function in _ROUNDED:
             return quotient if type_ == ir.PY_FLOAT else None
-        case ir.Convert(value=ir.Binary(op="/", type=type_) as quotient, type=target, explicit=True) if (
-            target == ir.PY_INT
-        ):
+        case ir.Convert(value=ir.Binary(op="/", type=type_) as quotient, type=ir.PY_INT, explicit=True):
             return quotient if type_ == ir.PY_FLOAT else None
         case _:
             return None

@@ -135,9 +135,7 @@ def _dims_of(arrays: Iterable[Parameter]) -> dict[str, Dim]:
 
 def _extents(arrays: Iterable[Parameter]) -> list[tuple[str, int, ir.DimExpr]]:
     """Every extent of `arrays` with its array and axis."""
-    return [
-        (p.name, axis, dim) for p in arrays if isinstance(p.type, ir.ArrayType) for axis, dim in enumerate(p.type.dims)
-    ]
+    return [(p.name, axis, d) for p in arrays if isinstance(p.type, ir.ArrayType) for axis, d in enumerate(p.type.dims)]
 
 
 def _multiple(dim: ir.Expr) -> tuple[str, int] | None:

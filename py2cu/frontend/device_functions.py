@@ -245,9 +245,7 @@ class FunctionReader:
         used |= {*assigned_names(function.body.body), *self.environment.named_in(function)}
         used |= {name for value in tuples.values() for name in names_in(value)}
         around = self._around(captured, self.span_of(function.name), used)
-        used |= {
-            name for p in around if isinstance(p.type, ir.ArrayType) for dim in p.type.dims for name in names_in(dim)
-        }
+        used |= {name for p in around if isinstance(p.type, ir.ArrayType) for d in p.type.dims for name in names_in(d)}
         parameters: list[Parameter] = []
         for name, kind in zip(names, kinds, strict=True):
             span = self.span_of(name)

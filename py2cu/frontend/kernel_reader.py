@@ -177,9 +177,7 @@ class _KernelReader:
         if extent is None:
             return None
         types = [parameter.type for parameter in parameters.arguments]
-        dims = {
-            name for type_ in types if isinstance(type_, ir.ArrayType) for dim in type_.dims for name in names_in(dim)
-        }
+        dims = {name for type_ in types if isinstance(type_, ir.ArrayType) for d in type_.dims for name in names_in(d)}
         others = set(names_in(extent)) - dims - {parameter.name for parameter in parameters.arguments}
         constants = {name: self.source.environment.constant(cst.Name(name)) for name in others}
         values = {

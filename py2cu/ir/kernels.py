@@ -36,9 +36,7 @@ __all__ = ["MAX_AXES", "Annotation", "ArrayDecl", "IndexBound", "Instances", "Ke
 
 MAX_AXES: Final = 3
 """The axes of a launch."""
-_OF_EXTENTS: Final = frozenset(
-    ["parameters", "indices", "size", "block", "array_decls", "former_index_extents", "strides"]
-)
+_OF_EXTENTS: Final = {"parameters", "indices", "size", "block", "array_decls", "former_index_extents", "strides"}
 """The fields from which `dims`, `naturals` and `sizes` are computed."""
 
 

@@ -45,12 +45,8 @@ def _print_function(function: ir.Kernel) -> Iterator[str]:
     for b in function.array_decls:
         what = f"{'dynamic ' if b.is_dynamic else ''}{b.space.value} {b.name}: {_show(b.type)}"
         yield f"  {what}{f' of {b.base}' if b.base else ''}{f' = {b.values}' if b.values else ''}"
-    yield from (
-        f"  from the end, at line {end.line}: {end.index} on axis {end.axis}" for end in function.negative_indices
-    )
-    yield from (
-        f"  up to 2**64 - 1, at line {line}" for line in dict.fromkeys(at.line for at in function.natural_places)
-    )
+    yield from (f"  from the end, at line {at.line}: {at.index} on axis {at.axis}" for at in function.negative_indices)
+    yield from (f"  up to 2**64 - 1, at line {line}" for line in dict.fromkeys(p.line for p in function.natural_places))
     yield from (f"  local {name}: {_show(type_)}" for name, type_ in function.locals)
     if function.per_thread:
         yield f"  kept for each thread: {', '.join(function.per_thread)}"

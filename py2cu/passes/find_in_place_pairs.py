@@ -59,9 +59,7 @@ def _may_be_one(kernel: ir.Kernel, written: str, read: str, axes: Mapping[str, s
     if len(elements) != 1 or (element := elements.pop()) is None:  # rule: in-place-element
         return False
     names = {index.id for index in element if isinstance(index, ir.Name)}
-    is_plain = all(
-        isinstance(index, ir.Constant) or (isinstance(index, ir.Name) and index.id in axes) for index in element
-    )
+    is_plain = all(isinstance(at, ir.Constant) or (isinstance(at, ir.Name) and at.id in axes) for at in element)
     is_whole = is_plain and len(element) == len(kernel.array_type(read).dims)
     is_own = is_whole and {axes[name] for name in names} >= _launched_axes(kernel)  # rule: in-place-axes
     return is_own and _is_stored_behind(kernel.body, written, read, False) is not None

@@ -48,9 +48,7 @@ def _is_independent(kernel: ir.Kernel, dim: str) -> bool:
     index = next(index.name for index in kernel.indices if index.extent == ir.Name(dim, type=index.extent.type))
     axes: dict[str, int] = {}
     for parameter in kernel.arrays:
-        match [
-            (axis, size) for axis, size in enumerate(kernel.array_type(parameter.name).dims) if dim in names_in(size)
-        ]:
+        match [(at, size) for at, size in enumerate(kernel.array_type(parameter.name).dims) if dim in names_in(size)]:
             case []:
                 pass
             case [(axis, ir.Name())]:

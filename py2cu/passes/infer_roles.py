@@ -25,9 +25,7 @@ def infer_roles(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     stored, loaded = all_stored[kernel.key] & parameters, _accessed(kernel, _loaded)[kernel.key]
     functions = tuple(_with_roles(function, all_stored[function.key]) for function in kernel.functions)
     kernel = with_fields(kernel, functions=functions)
-    prints_or_asserts = kernel.arrays and any(
-        isinstance(stmt, ir.Print | ir.Assert) for stmt in statements(kernel.body)
-    )
+    prints_or_asserts = kernel.arrays and any(isinstance(s, ir.Print | ir.Assert) for s in statements(kernel.body))
     if not (stored or prints_or_asserts or reporter.failed):
         reporter.error("P407", f"`{kernel.name}` writes no array, so it has no effect", kernel.span, "store its result")
     inits = {name for name, _ in kernel.inits}
@@ -82,9 +80,7 @@ def _stored(caller: ir.Kernel) -> set[str]:
 
 
 def _loaded(caller: ir.Kernel) -> set[str]:
-    return {
-        caller.base_array(node.array) for node in all_expressions(caller.body) if isinstance(node, ir.Load | ir.Atomic)
-    }
+    return {caller.base_array(n.array) for n in all_expressions(caller.body) if isinstance(n, ir.Load | ir.Atomic)}
 
 
 def _accessed(kernel: ir.Kernel, accessed_by: Callable[[ir.Kernel], set[str]]) -> dict[str, set[str]]:

@@ -51,9 +51,7 @@ class Unpacker:
     following: Sequence[cst.BaseStatement]  # this statement and those behind it in its block
     saved: list[ir.Assign | ir.Assert] = field(default_factory=list)  # statements that run before the assignment
     marks: list[int] = field(default_factory=list)  # of each pair, how many of these stand before its value
-    results: dict[cst.BaseExpression, ir.Name] = field(
-        default_factory=dict
-    )  # tuples, by the calls or rows that they are
+    results: dict[cst.BaseExpression, ir.Name] = field(default_factory=dict)  # tuples, by their calls or rows
 
     @property
     def span(self) -> Span:

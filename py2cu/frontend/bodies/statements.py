@@ -353,9 +353,7 @@ class StatementReader:
             before = self.scope.hoisted.take()
             start: ir.Block = ()
             if head is not None and head.target is not None and head.item is not None:
-                bound = bind(
-                    head.target, head.item, self.scope, lambda part, item: self.targets.assign(part, item, part)
-                )
+                bound = bind(head.target, head.item, self.scope, lambda to, item: self.targets.assign(to, item, to))
                 start = (*head.computed, *bound)
             body = self._read_rounds(statement, head)
         refuse_changed_items(statement.iter, start, body, self.scope)

@@ -82,9 +82,7 @@ class Signature:
     independent_dims: tuple[str, ...] = ()  # one launch for arrays that are concatenated along one of these is exact
     in_place: tuple[tuple[str, str], ...] = ()  # in a call, the first array, which is written, may be the second one
     launch_bounds: tuple[int, ...] = ()  # the first of them is the most threads that a block may have
-    negative_indices: tuple[
-        NegativeIndex, ...
-    ] = ()  # negative constant indices: compiled code counts no others from the end
+    negative_indices: tuple[NegativeIndex, ...] = ()  # negative constants: compiled code counts no others from the end
     natural_places: tuple[Span, ...] = ()  # Python integers that compiled code computes in uint64
     allocs: tuple[tuple[int, str], ...] = ()  # the line and the name of each thread-local array
     shared: Parameter | None = None  # the block's dynamic shared memory, which no call passes

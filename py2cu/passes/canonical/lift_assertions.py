@@ -62,9 +62,7 @@ class _Lifting:
         operands = expressions(stmt)
         if isinstance(stmt, ir.Store) and not stmt.augmented:
             operands = (stmt.value, *stmt.indices)
-        found = {
-            node.span: node for operand in operands for node in _surely_evaluated(operand) if self.has_effects(node)
-        }
+        found = {n.span: n for operand in operands for n in _surely_evaluated(operand) if self.has_effects(n)}
         every = {node.span for operand in operands for node in walk(operand) if self.has_effects(node)}
         calls = [node for node in found.values() if isinstance(node, ir.DeviceCall)]
         root = operands[0] if isinstance(stmt, ir.ExprStmt | ir.Assign | ir.Return) and operands else None

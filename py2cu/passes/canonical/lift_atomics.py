@@ -170,9 +170,7 @@ class _Lifting:
         return isinstance(node, ir.DeviceCall) or is_wait(node)
 
     def refuse(self, expr: ir.Expr, what: str, hint: str) -> None:
-        atomic = next(
-            node for node in walk(expr) if isinstance(node, ir.Atomic) and node.span not in self.lifted_by_span
-        )
+        atomic = next(n for n in walk(expr) if isinstance(n, ir.Atomic) and n.span not in self.lifted_by_span)
         self.reporter.error("P502", f"an atomic operation {what}", atomic.span, hint)
 
 

@@ -163,9 +163,7 @@ class _Predication:
         match stmt:
             case ir.Store(span=span) | ir.ExprStmt(call=ir.DeviceCall(span=span) | ir.Atomic(span=span)):
                 yield self.limits(span, known)
-                calls = (
-                    node.span for expr in expressions(stmt) for node in walk(expr) if isinstance(node, ir.DeviceCall)
-                )
+                calls = (n.span for expr in expressions(stmt) for n in walk(expr) if isinstance(n, ir.DeviceCall))
                 yield from (self.limits(call, known) for call in calls if call in self.effectful)
             case ir.Break() | ir.Continue() if in_loop:
                 pass
@@ -292,9 +290,7 @@ def data_dependents(block: ir.Block, name: str) -> frozenset[str]:
         for stmt in statements(block):
             match stmt:
                 case ir.Assign(name=target) | ir.For(var=target):
-                    if any(
-                        isinstance(n, ir.Name) and n.id in dependents for expr in expressions(stmt) for n in walk(expr)
-                    ):
+                    if any(isinstance(n, ir.Name) and n.id in dependents for e in expressions(stmt) for n in walk(e)):
                         dependents.add(target)
         if len(dependents) == before:
             return frozenset(dependents)

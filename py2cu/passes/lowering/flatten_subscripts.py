@@ -181,9 +181,7 @@ class _IndexArithmetic:
 def _wider(left: ir.Expr, right: ir.Expr) -> ir.PythonType:
     """The width of an operation on two indices."""
     widths = [side.type.width for side in (left, right) if isinstance(side.type, ir.PythonType)]
-    return ir.PythonType(
-        Kind.INT, max((width for width in widths if width is not ir.Width.ANY), default=ir.Width.INDEX)
-    )
+    return ir.PythonType(Kind.INT, max((w for w in widths if w is not ir.Width.ANY), default=ir.Width.INDEX))
 
 
 def add(left: ir.Expr, right: ir.Expr) -> ir.Expr:

@@ -25,7 +25,7 @@ from py2cu.analysis.effects import Footprint, commute, footprint
 from py2cu.diagnostics import Reporter
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.names import names_in_scope, underscored_name
-from py2cu.ir.rewrite import rebuild_statements, with_fields
+from py2cu.ir.rewrite import map_blocks, rebuild_statements, with_fields
 from py2cu.ir.visit import assigned_names, names_in, reads, statements
 
 
@@ -144,9 +144,7 @@ def _flag_breaks(body: ir.Block, name: str) -> ir.Block:
                 flag = ir.Assign(name, ir.Constant(True, type=ir.PY_BOOL), stmt.span, stmt.trivia)
                 flagged += [flag, replace(stmt, trivia=ir.Trivia())]  # rule: else-flag
             case ir.If():
-                flagged.append(
-                    replace(stmt, body=_flag_breaks(stmt.body, name), orelse=_flag_breaks(stmt.orelse, name))
-                )
+                flagged.append(map_blocks(stmt, lambda block: _flag_breaks(block, name)))
             case _:
                 flagged.append(stmt)
     return tuple(flagged)

@@ -54,9 +54,7 @@ def _with_converted_arguments(caller: ir.Kernel, functions: dict[str, ir.Kernel]
 
 def _narrow(kernel: ir.Kernel) -> ir.Kernel:
     narrowed = _narrow_names(kernel)
-    calls_round_to = any(
-        isinstance(node, ir.Call) and node.function == ROUND_TO for node in all_expressions(narrowed.body)
-    )
+    calls_round_to = any(isinstance(n, ir.Call) and n.function == ROUND_TO for n in all_expressions(narrowed.body))
     launcher_rounds = any(may_be_half(type_) for _, type_ in narrowed.narrowed)
     return replace(narrowed, helpers=(*narrowed.helpers, ROUND_TO)) if calls_round_to or launcher_rounds else narrowed
 
@@ -71,9 +69,7 @@ def _narrow_names(kernel: ir.Kernel) -> ir.Kernel:
         for decl in kernel.array_decls
         if decl.name in element_type_of and element_type_of[decl.name].dtype.is_native
     ]
-    element_types = {
-        name: element_type_of[name] for name in (*parameters, *locals_, *tables) if name in element_type_of
-    }
+    element_types = {n: element_type_of[n] for n in (*parameters, *locals_, *tables) if n in element_type_of}
     if not element_types:
         return kernel
 

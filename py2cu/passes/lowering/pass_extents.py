@@ -52,9 +52,7 @@ def _with_used_parameters(function: ir.Kernel, with_calls: set[str], all_of_them
     used |= set(assigned_names(function.body))
     # rule: unused-parameter
     used_parameters = tuple(p for p in function.parameters if all_of_them or p.name in used | with_calls)
-    extents = tuple(
-        Parameter(name, extent_type(function, name)) for name in function.dims if all_of_them or name in used
-    )
+    extents = tuple(Parameter(n, extent_type(function, n)) for n in function.dims if all_of_them or n in used)
     return with_fields(function, parameters=used_parameters + extents)
 
 

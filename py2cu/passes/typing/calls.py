@@ -122,9 +122,7 @@ class CallTyper(TypeJoiner):
     def rounded_once(self, args: Sequence[ir.Expr]) -> ir.Expr:
         """The first argument, a formula's result, rounded to the float type of the formula's inputs, the others."""
         result, *others = args
-        if any(ir.is_complex(arg.type) for arg in args) or not any(
-            isinstance(arg.type, ir.ElementType) for arg in others
-        ):
+        if any(ir.is_complex(a.type) for a in args) or not any(isinstance(a.type, ir.ElementType) for a in others):
             return result
         return self.cast_element(result, self.float_type(others))
 
@@ -312,9 +310,7 @@ class CallTyper(TypeJoiner):
         if ir.kind_of(scalar(value)) is not Kind.FLOAT:
             self.error("P307", "`round` of a whole number takes no digits", expr.span, "leave them out")
             return value
-        most = (
-            10 if value.type == ir.ElementType(F32) else 22
-        )  # the greatest power of ten that the float represents exactly
+        most = 10 if value.type == ir.ElementType(F32) else 22  # the greatest power of ten that is exact
         if not isinstance(digits, ir.Constant) or not isinstance(digits.value, int) or not 0 <= digits.value <= most:
             self.error(
                 "P307",

@@ -185,9 +185,7 @@ class _Locals:
     @property
     def reaching(self) -> dict[str, ir.ReachingTypes]:
         """The reaching types by name, where they differ from the type."""
-        return {
-            name: local.reaching for name, local in self.numbers.items() if local.reaching != {self._declared(name)}
-        }
+        return {name: each.reaching for name, each in self.numbers.items() if each.reaching != {self._declared(name)}}
 
     @property
     def has_python_floats(self) -> bool:

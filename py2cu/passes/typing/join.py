@@ -248,9 +248,7 @@ def converted(value: ir.Expr, type_: ir.ScalarType) -> ir.Expr:
     if isinstance(value, ir.Constant) and not ir.is_complex(type_):
         number = constant_as(value.value, type_)
         is_cast = isinstance(value.type, ir.ElementType) and value.type.dtype.kind is Kind.FLOAT
-        is_same_number = (
-            number == value.value and not is_cast
-        )  # otherwise the digits in the source denote another number
+        is_same_number = number == value.value and not is_cast  # otherwise the digits denote another number
         return ir.Constant(number, value.span, type_, value.text if is_same_number else "", value.cast)
     return ir.Convert(value, type_, value.span)
 

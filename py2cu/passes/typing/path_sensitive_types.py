@@ -111,9 +111,7 @@ def ambiguous_operand(
     reaching = possible_types(operand, names) - {type_}
     if not reaching or ir.UNKNOWN in [other.type for other in others]:
         return None
-    joined_type = _common(
-        type_, [other.type for other in others if isinstance(other.type, ir.ElementType | ir.PythonType)]
-    )
+    joined_type = _common(type_, [one.type for one in others if isinstance(one.type, ir.ElementType | ir.PythonType)])
     types = [_types(other, names) for other in others]
     for reached in sorted(reaching, key=str):
         if is_rounded(reached, type_.dtype) and op != "truth":
@@ -214,11 +212,7 @@ def _is_same(computed: ir.ScalarType | None, joined_type: ir.ScalarType | None) 
 
 def _plain(reached: ir.ScalarType | Number | None) -> ir.ScalarType | Number | None:
     """The type without its type variable; both have the same arithmetic."""
-    return (
-        ir.ElementType(reached.dtype.plain)
-        if isinstance(reached, ir.ElementType) and reached.dtype.variable
-        else reached
-    )
+    return ir.ElementType(reached.dtype.plain) if isinstance(reached, ir.ElementType) else reached
 
 
 def _is_exact(type_: ir.ElementType) -> bool:

@@ -50,9 +50,8 @@ def _dependent_lines(body: ir.Block, rejected_lines: set[int], has_wrong_functio
             read = {name for expr in expressions(stmt) for name in names_in(expr)}
             if not lines.isdisjoint(_lines(stmt)) or not names.isdisjoint(read):
                 lines |= set(_lines(stmt))
-                names |= (
-                    {stmt.name} if isinstance(stmt, ir.Assign) else {stmt.var} if isinstance(stmt, ir.For) else set()
-                )
+                if isinstance(stmt, ir.Assign | ir.For):
+                    names.add(stmt.name if isinstance(stmt, ir.Assign) else stmt.var)
         if len(lines) + len(names) == before:
             return lines
 

@@ -65,9 +65,7 @@ def array_of_list(name: str, scope: Scope) -> str | None:
 
 def copy_elements(target: str, source: str, scope: Scope, span: Span) -> ir.Block:
     """The loop that stores each element of `source` into `target`, an array with the same extents."""
-    return _each_element(
-        scope, target, span, lambda place: (ir.Store(target, place, ir.Load(source, place, span), span),)
-    )
+    return _each_element(scope, target, span, lambda at: (ir.Store(target, at, ir.Load(source, at, span), span),))
 
 
 def exchange_elements(sources: Mapping[str, str], scope: Scope, span: Span) -> ir.Block:

@@ -95,9 +95,7 @@ class ListReader:
         """
         names = {target.value: target for target, _ in pairs if isinstance(target, cst.Name)}
         new = {name: value for name, (_, value) in zip(names, pairs, strict=False) if is_list(value)}
-        moved = {
-            name: value.value for name, (_, value) in zip(names, pairs, strict=False) if isinstance(value, cst.Name)
-        }
+        moved = {name: v.value for name, (_, v) in zip(names, pairs, strict=False) if isinstance(v, cst.Name)}
         lists = {*moved, *moved.values()}
         arrays = {name: array for name in lists if (array := array_of_list(name, self.scope)) is not None}
         read = {node.value for value in new.values() for node in nodes_in(value) if isinstance(node, cst.Name)}

@@ -73,9 +73,8 @@ class Display:
     @property
     def is_uniform(self) -> bool:
         """True where a run-time index can choose: numbers, or tuples of equal form."""
-        return (
-            bool(self.items) and len({lengths(item) for item in self.items}) == 1 and lengths(self.items[0]) is not None
-        )
+        forms = {lengths(item) for item in self.items}
+        return len(forms) == 1 and None not in forms
 
 
 @dataclass(frozen=True, slots=True)
