@@ -16,12 +16,12 @@ The struct's fields have the names that `f` returns, if all its returns agree on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from typing import Final
 
 from py2cu import ir
-from py2cu.analysis.effects import has_collective, waiting_functions
+from py2cu.analysis.effects import has_collective, is_wait, waiting_functions
 from py2cu.diagnostics import InternalError, Reporter
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
@@ -135,10 +135,11 @@ class _Splitter:
         return has_collective(block) or any(call.function in self.waiting for call in calls)
 
     def run(self) -> ir.Kernel:
-        body = self.without_unread(rebuild_block(self.kernel.body, self.expression, self.statement))
+        numbers = {part.id for parts in self.parts.values() for part in parts}
+        body = without_unread(rebuild_block(self.kernel.body, self.expression, self.statement), numbers)
         struct = self.structs.get(self.kernel.key)
         assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, ir.Assign)}
-        unread = {part.id for parts in self.parts.values() for part in parts} - assigned
+        unread = numbers - assigned
         locals_ = tuple((name, type_) for name, type_ in self.types.items() if name not in unread)
         dropped = tuple(
             ir.Elided(stmt.span, ir.Elision.UNREAD)
@@ -147,22 +148,6 @@ class _Splitter:
         )
         elided = (*self.kernel.elided, *dropped, *self.unchanged)
         return with_fields(self.kernel, body=body, locals=locals_, struct=struct, elided=elided)
-
-    def without_unread(self, body: ir.Block) -> ir.Block:
-        """`body` without assignments to unread items; assignments with calls stay, for the side effects."""
-        if not self.parts:
-            return body
-        names = {part.id for parts in self.parts.values() for part in parts}
-        unread = names - {node.id for node in all_expressions(body) if isinstance(node, ir.Name)}
-
-        def prune(stmt: ir.Stmt) -> ir.Block:
-            if not isinstance(stmt, ir.Assign) or stmt.name not in unread:
-                return (stmt,)
-            if any(isinstance(node, ir.DeviceCall) for node in walk(stmt.value)):
-                return (stmt,)
-            return () if stmt.trivia == ir.BARE else (ir.Comment(stmt.span, stmt.trivia),)
-
-        return rebuild_statements(body, prune)
 
     def local(self, name: str, type_: ir.ValueType) -> ir.Name:
         """A new local, called `name` if that is free."""
@@ -260,6 +245,20 @@ class _Splitter:
                 item = saved
             assigned.add(part.id)
             yield ir.Assign(part.id, item, span)
+
+
+def without_unread(body: ir.Block, names: Set[str]) -> ir.Block:
+    """`body` without assignments to those of `names` that it never reads, but for calls and what waits for threads."""
+    unread = names - {node.id for node in all_expressions(body) if isinstance(node, ir.Name)}
+
+    def prune(stmt: ir.Stmt) -> ir.Block:
+        if not isinstance(stmt, ir.Assign) or stmt.name not in unread:
+            return (stmt,)
+        if any(isinstance(node, ir.DeviceCall) or is_wait(node) for node in walk(stmt.value)):
+            return (stmt,)
+        return () if stmt.trivia == ir.BARE else (ir.Comment(stmt.span, stmt.trivia),)
+
+    return rebuild_statements(body, prune) if unread else body
 
 
 def _all_blocks(body: ir.Block) -> Iterator[ir.Block]:

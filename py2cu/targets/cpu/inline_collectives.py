@@ -12,7 +12,7 @@ functions with barriers or shared arrays, and assigns shuffles and votes to loca
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Final
@@ -25,7 +25,8 @@ from py2cu.builtins.launch import LANE_HELPER
 from py2cu.diagnostics import Origin
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import map_children, map_expressions, rebuild_block, with_fields
-from py2cu.ir.visit import all_expressions, children, statements, walk
+from py2cu.ir.visit import all_expressions, assigned_names, children, statements, walk
+from py2cu.passes.lowering.split_tuples import without_unread
 from py2cu.source import Span
 
 _WAITS: Final = "in which threads wait for each other"
@@ -74,16 +75,24 @@ def lift_waiting_calls(kernel: ir.Kernel) -> ir.Kernel:
             body, new_locals = lifting.block(function.body), tuple(lifting.locals.items())
             lifting.locals.clear()
             lifting.functions[function.key] = with_fields(function, body=body, locals=function.locals + new_locals)
-    body = lifting.block(kernel.body)
+    body = _without_unread(lifting.block(kernel.body), lifting.locals.keys())
+    assigned = {*assigned_names(body)}
     return with_fields(
         kernel,
         body=(*lifting.reserved, *body),
-        locals=(*kernel.locals, *lifting.locals.items()),
+        locals=(*kernel.locals, *(item for item in lifting.locals.items() if item[0] in assigned)),
         array_decls=(*kernel.array_decls, *lifting.decls.values()),
         helpers=tuple(dict.fromkeys([*kernel.helpers, *(h for f in lifting.functions.values() for h in f.helpers)])),
         functions=tuple(function for function in kernel.functions if function.key not in cooperative),
         elided=kernel.elided + tuple(lifting.elided),
     )
+
+
+def _without_unread(body: ir.Block, names: Set[str]) -> ir.Block:
+    """`body` without assignments of inlined functions that lead to no result that is read."""
+    while (rest := without_unread(body, names)) is not body:
+        body = rest
+    return body
 
 
 def _needs_block(function: ir.Kernel) -> bool:
