@@ -8,9 +8,8 @@ Bounds start from masks, constants and unsigned elements:
     product + seed               `Sign.MIXED`: only the low 64 bits are known
 
 In: a typed kernel. Out: `NaturalBounds`. The analysis is flow-sensitive: it interprets statements in order, loops and
-recursion to a fixpoint, and any other call with the sizes of its arguments. `Ranges` is not: it keeps one range for
-each local. The types of emitted integers depend on the ranges of `Ranges`, which is why this analysis does not refine
-them. It has no bounds for indices and extents: it asks `Ranges` whether they are natural.
+recursion to a fixpoint, and any other call with the sizes of its arguments. `Ranges`, which decides the types of
+emitted integers, keeps one range for each local instead; it says here which indices and extents are natural.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ Size = int | Sign
 """The greatest value of an integer that cannot be negative, or what is known of an integer without such a bound."""
 Sizes = tuple[Size, ...]
 """The size of each item of a tuple; of a number, its size; nothing of a value that no path has computed yet."""
-_Scope = dict[str, Sizes]
+_State = dict[str, Sizes]
 
 INT64_MAX: Final = 2**63 - 1
 UINT64_MAX: Final = 2**64 - 1
@@ -56,14 +55,14 @@ class NaturalBounds:
     def __init__(self, kernel: ir.Kernel) -> None:
         self._functions = {function.key: function for function in kernel.functions}
         self._recursive = in_recursive_scc(kernel.functions)
-        self._recursion: _Scope = {}  # of the parameters and the result of each recursive function that is called
+        self._recursion: _State = {}  # of the parameters and the result of each recursive function that is called
         self._ranges: dict[str, Ranges] = {}
         for round_ in itertools.count():
             before = dict(self._recursion)
             self._by_id: dict[int, Size] = {}
             self._results: dict[tuple[str, tuple[Sizes, ...], bool], Sizes] = {}
             self._is_final = True  # else sizes may still grow, and are not recorded
-            self._assigned: list[_Scope] = []  # for each surrounding loop, the sizes that its body assigns
+            self._assigned: list[_State] = []  # for each surrounding loop, the sizes that its body assigns
             self._returned: Sizes = ()
             self._function = kernel  # the one that is interpreted
             self._run(kernel, {})
@@ -82,7 +81,7 @@ class NaturalBounds:
 
     # --- statements ---
 
-    def _run(self, function: ir.Kernel, arguments: _Scope) -> Sizes:
+    def _run(self, function: ir.Kernel, arguments: _State) -> Sizes:
         """Interpret `function` for arguments of these sizes; the size of its result."""
         outer = self._function, self._assigned, self._returned
         self._function, self._assigned, self._returned = function, [], ()
@@ -92,7 +91,7 @@ class NaturalBounds:
         self._function, self._assigned, self._returned = outer
         return result
 
-    def _block(self, block: ir.Block, scope: _Scope) -> None:
+    def _block(self, block: ir.Block, scope: _State) -> None:
         for stmt in block:
             sizes = [self._sizes(expr, scope) for expr in expressions(stmt)] if not isinstance(stmt, ir.While) else []
             match stmt:
@@ -117,12 +116,12 @@ class NaturalBounds:
                 case ir.While():
                     self._loop(stmt, 0, scope)
 
-    def _assign(self, name: str, sizes: Sizes, scope: _Scope) -> None:
+    def _assign(self, name: str, sizes: Sizes, scope: _State) -> None:
         scope[name] = sizes
         for assigned in self._assigned:
             assigned[name] = _joined(sizes, assigned.get(name, ()))  # rule: natural-assigned
 
-    def _loop(self, loop: ir.For | ir.While, counter: Size, scope: _Scope) -> None:
+    def _loop(self, loop: ir.For | ir.While, counter: Size, scope: _State) -> None:
         """Iterate to sizes that hold at the start of every iteration, and therefore after the loop."""
         entry, is_final, self._is_final = dict(scope), self._is_final, False
         for round_ in itertools.count():
@@ -135,7 +134,7 @@ class NaturalBounds:
             self._iterate(loop, counter, dict(scope))
         self._block(loop.orelse, scope)
 
-    def _iterate(self, loop: ir.For | ir.While, counter: Size, scope: _Scope) -> _Scope:
+    def _iterate(self, loop: ir.For | ir.While, counter: Size, scope: _State) -> _State:
         """Interpret one iteration; the sizes that it assigns."""
         self._assigned.append({})
         if isinstance(loop, ir.While):
@@ -147,7 +146,7 @@ class NaturalBounds:
 
     # --- expressions ---
 
-    def _sizes(self, expr: ir.Expr, scope: _Scope) -> Sizes:
+    def _sizes(self, expr: ir.Expr, scope: _State) -> Sizes:
         """The size of `expr`, or of each item of a tuple; records those of its operands, too."""
         match expr:
             case ir.Tuple(items=items):
@@ -159,7 +158,7 @@ class NaturalBounds:
             case _:
                 return (self._size(expr, scope),)
 
-    def _size(self, expr: ir.Expr, scope: _Scope) -> Size:
+    def _size(self, expr: ir.Expr, scope: _State) -> Size:
         size = self._of(expr, scope)
         if size is Sign.SIGNED and expr.type == ir.PY_INT and self._is_natural(expr):  # rule: natural-signed
             size = Sign.NATURAL
@@ -174,7 +173,7 @@ class NaturalBounds:
             self._ranges[key] = Ranges(self._function)
         return self._ranges[key].of(expr).is_natural
 
-    def _of(self, expr: ir.Expr, scope: _Scope) -> Size:
+    def _of(self, expr: ir.Expr, scope: _State) -> Size:
         match expr:
             case ir.TupleItem(value=value, at=at):
                 return (*self._sizes(value, scope), *[0] * at, 0)[at]
@@ -214,7 +213,7 @@ class NaturalBounds:
                     return 64
         return _unbounded(parts)
 
-    def _call(self, call: ir.DeviceCall, scope: _Scope) -> Sizes:
+    def _call(self, call: ir.DeviceCall, scope: _State) -> Sizes:
         """The size of a call's result; interprets the function for these arguments, unless it is recursive."""
         key, function = call.function, self._functions[call.function]
         sizes = tuple((Sign.SIGNED,) if isinstance(arg, ir.ArrayName) else self._sizes(arg, scope) for arg in call.args)
@@ -262,12 +261,12 @@ def _joined(a: Sizes, b: Sizes) -> Sizes:
     return tuple(_join(*sizes) for sizes in itertools.zip_longest(a, b, fillvalue=0))
 
 
-def _merged(a: _Scope, b: _Scope) -> _Scope:
+def _merged(a: _State, b: _State) -> _State:
     """The sizes after one of two paths."""
     return {name: _joined(a.get(name, ()), b.get(name, ())) for name in {**a, **b}}
 
 
-def _advanced(entry: _Scope, before: _Scope, after: _Scope, round_: int) -> _Scope:
+def _advanced(entry: _State, before: _State, after: _State, round_: int) -> _State:
     """The sizes for the next round of a fixpoint iteration, whose last round turned `before` to `after`.
 
     After some rounds it starts again from `entry`, without bounds of what still grows: bounds that were computed from

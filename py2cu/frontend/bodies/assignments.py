@@ -27,8 +27,8 @@ from py2cu.frontend.bodies.parts import is_part, is_tensor, read_part
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences.ranges import Range, as_index
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
-from py2cu.frontend.bodies.sequences.unpacking import distribute, known_rounds, unpack
-from py2cu.frontend.bodies.tables import constant_value, find_row
+from py2cu.frontend.bodies.sequences.unpacking import Pair, distribute, known_rounds, unpack
+from py2cu.frontend.bodies.tables import constant_value, read_table
 from py2cu.frontend.bodies.tuples.items import Item, as_item
 from py2cu.frontend.bodies.tuples.values import open_tuple
 from py2cu.frontend.bodies.views import View, is_fixed
@@ -38,7 +38,6 @@ from py2cu.ir.visit import is_duplicable, walk
 from py2cu.source import Span
 
 _ONLY: Final = "only tuples, rows, `.shape`, `divmod(…)` and generators can be unpacked"
-Pair = tuple[cst.BaseExpression, "ir.Expr | View"]  # a target and its value
 
 
 @dataclass(slots=True)
@@ -50,7 +49,7 @@ class Unpacker:
     statement: cst.Assign
     following: Sequence[cst.BaseStatement]  # this statement and those behind it in its block
     saved: list[ir.Assign | ir.Assert] = field(default_factory=list)  # statements that run before the assignment
-    marks: list[int] = field(default_factory=list)  # of each pair, how many of these stand before its value
+    saved_before: list[int] = field(default_factory=list)  # of each pair, how many of these stand before its value
     results: dict[cst.BaseExpression, ir.Name] = field(default_factory=dict)  # tuples, by their calls or rows
 
     @property
@@ -121,7 +120,7 @@ class Unpacker:
             return [] if part is None else self._unpack_part(target, part)
         if not isinstance(target, cst.Tuple | cst.List):
             return self._pairs([target], [self._read(value)])
-        if (row := find_row(value, self.scope)) is not None:
+        if (row := read_table(value, self.scope)) is not None:
             return self._distribute(target, constant_value(row, value, self.scope), value)
         targets = [element.value for element in target.elements]
         has_star = any(map(is_starred, target.elements))
@@ -175,7 +174,7 @@ class Unpacker:
         parts = distribute(target, tuple(map(as_item, tuple_.items)), value, self.scope) or []
         checks: list[ir.Assert] = []
         pairs = [pair for part, item in parts for pair in unpack(part, item, self.scope, checks)]
-        self.marks += [len(self.saved)] * len(pairs)
+        self.saved_before += [len(self.saved)] * len(pairs)
         return pairs
 
     def _part(self, value: cst.BaseExpression) -> View | None:
@@ -190,7 +189,7 @@ class Unpacker:
         checks: list[ir.Assert] = []
         pairs = unpack(target, part, self.scope, checks)
         self.saved += checks
-        self.marks += [len(self.saved)] * len(pairs)
+        self.saved_before += [len(self.saved)] * len(pairs)
         return list(pairs)
 
     def _unpack_sequence(self, target: cst.Tuple | cst.List, value: cst.BaseExpression) -> list[Pair]:
@@ -216,12 +215,12 @@ class Unpacker:
             return []
         pairs = unpack(target, item, self.scope, checks)
         self.saved += checks
-        self.marks += [len(self.saved)] * len(pairs)
+        self.saved_before += [len(self.saved)] * len(pairs)
         return list(pairs)
 
     def _pairs(self, targets: Sequence[cst.BaseExpression], values: Sequence[ir.Expr | View]) -> list[Pair]:
         """Pair targets with the values that were just read."""
-        self.marks += [len(self.saved)] * len(values)
+        self.saved_before += [len(self.saved)] * len(values)
         return list(zip(targets, values, strict=True))
 
     def _read(self, value: cst.BaseExpression) -> ir.Expr:
@@ -260,8 +259,8 @@ class Unpacker:
         saved, done, ordered = self.saved, 0, []
         self.saved = []
         for at, (target, value) in enumerate(pairs):
-            self.saved += saved[done : self.marks[at]]
-            done = self.marks[at]
+            self.saved += saved[done : self.saved_before[at]]
+            done = self.saved_before[at]
             if at in early and not isinstance(value, View):
                 name = f"new_{target.value}" if isinstance(target, cst.Name) else "new_value"
                 value = self._save(value, name, self.span)
@@ -285,8 +284,8 @@ class Unpacker:
             read |= {*named}
         later: list[Footprint] = []  # of values computed before the assignment, of pairs behind this one
         for at in reversed(range(len(pairs))):
-            last_mark = self.marks[at + 1] if at + 1 < len(pairs) else len(self.saved)
-            later += [self.scope.footprint((stmt,)) for stmt in self.saved[self.marks[at] : last_mark]]
+            last = self.saved_before[at + 1] if at + 1 < len(pairs) else len(self.saved)
+            later += [self.scope.footprint((stmt,)) for stmt in self.saved[self.saved_before[at] : last]]
             if at in early or not all(commute(effects[at], other) for other in later):  # rule: taken-early-meets
                 early.add(at)
                 later.append(effects[at])

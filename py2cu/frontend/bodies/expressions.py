@@ -177,8 +177,8 @@ class ExpressionReader:
             return ir.Constant(0, span)
         if (launched := self.scope.launch_object(node)) is not None:
             return self._read_launch(node, launched, "x")
-        if name in self.scope.bound:
-            return replace(self.scope.bound[name], span=span)
+        if name in self.scope.bindings:
+            return replace(self.scope.bindings[name], span=span)
         if name in self.scope.arrays or name in self.scope.views.views:
             tested = f", or test `{name} is not None`" if name in self.scope.optional_parameters else ""
             what = f"`{name}` is an array; a kernel works on its elements"

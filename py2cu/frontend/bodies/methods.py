@@ -18,7 +18,7 @@ from py2cu.dtypes import DType
 from py2cu.frontend.bodies.lists.uses import refuse_method
 from py2cu.frontend.bodies.parts import is_array, is_list_part, is_part, is_tensor, read_extents, read_part
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.tables import Read, find_row
+from py2cu.frontend.bodies.tables import Read, read_table
 from py2cu.frontend.bodies.views import ZERO, larger
 from py2cu.frontend.names.syntax import source_text
 from py2cu.suggestions import did_you_mean
@@ -70,9 +70,9 @@ def read_len(node: cst.Call, scope: Scope, read: Read) -> ir.Expr:
                 return replace(extents[0], span=span)
             if not is_part(other, scope):
                 _refuse_len(other, scope)
-        case cst.Name(value=name) if name in scope.ranges and name not in scope.bound:
+        case cst.Name(value=name) if name in scope.ranges and name not in scope.bindings:
             return replace(larger(scope.ranges[name].rounds, ZERO), span=span)
-        case other if (table := find_row(other, scope)) is not None:
+        case other if (table := read_table(other, scope)) is not None:
             return ir.Constant(len(table), span)
         case other if (form := scope.form_of(other)) is not None:
             return ir.Constant(len(form), span)

@@ -74,7 +74,7 @@ class Scope:
     temporaries: set[str] = field(default_factory=set, kw_only=True)  # locals that the source does not have
     hoisted: Hoisted = field(default_factory=Hoisted, kw_only=True)
     declarations: ArrayDeclarationReader = field(kw_only=True)
-    bound: dict[str, ir.Expr] = field(default_factory=dict, kw_only=True)  # by comprehensions; tuple parameters
+    bindings: dict[str, ir.Expr] = field(default_factory=dict, kw_only=True)  # by comprehensions; tuple parameters
     tuples: dict[str, Form] = field(default_factory=dict, kw_only=True)  # the forms of locals that are tuples
     counters: dict[str, range] = field(default_factory=dict, kw_only=True)  # the numbers of loops around, if constant
     returned: list[Form] = field(default_factory=list, kw_only=True)  # the forms of a device function's results
@@ -91,7 +91,7 @@ class Scope:
     def is_local(self, node: cst.BaseExpression) -> bool:
         """True for a scalar or an array of the function, and for a variable of a comprehension."""
         name = node.value if isinstance(node, cst.Name) else ""
-        return name in self.values or name in self.arrays or name in self.bound or name in self.views.views
+        return name in self.values or name in self.arrays or name in self.bindings or name in self.views.views
 
     def fresh(self, name: str) -> str:
         """A new name for a temporary, which no local, dimension, table or other temporary has."""
@@ -192,7 +192,7 @@ class Scope:
 
     def variable(self, name: str, span: Span) -> ir.Expr:
         """The value of a local, a parameter or a variable of a comprehension; a tuple as its numbers."""
-        value = self.bound.get(name, ir.Name(name, span))
+        value = self.bindings.get(name, ir.Name(name, span))
         form = None if isinstance(value, ir.Tuple) else self.form(value)
         return value if form is None else shape(form, lambda at: ir.TupleItem(value, at, span))
 
@@ -207,8 +207,8 @@ class Scope:
     def form_of(self, node: cst.BaseExpression) -> Form:
         """The form of a name or of an item of one, by the text alone; None for anything else."""
         match node:
-            case cst.Name(value=name) if name in self.bound:
-                return self.form(self.bound[name])
+            case cst.Name(value=name) if name in self.bindings:
+                return self.form(self.bindings[name])
             case cst.Name(value=name):
                 return self.tuples.get(name)
             case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Index(value=index, star=None))]):
@@ -299,7 +299,7 @@ class Scope:
             {
                 name: self.form_of(cst.Name(name))
                 for name in names
-                if name in self.bound or (name in self.values and name not in self.grids)
+                if name in self.bindings or (name in self.values and name not in self.grids)
             },
             {name: self.launch[name] for name in names if name in self.launch},
             self.barriers.intersection(names),

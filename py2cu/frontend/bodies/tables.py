@@ -77,7 +77,7 @@ def constant_value(value: Constants | Real, node: cst.BaseExpression, scope: Sco
     return part(value)
 
 
-def find_row(node: cst.BaseExpression, scope: Scope) -> Constants | None:
+def read_table(node: cst.BaseExpression, scope: Scope) -> Constants | None:
     """The tuple of constants that `T`, or `T[0]` of a tuple of tuples, evaluates to; None for anything else."""
     name, subscripts = _peeled(node)
     row: Constants | Real | None = scope.table(name)

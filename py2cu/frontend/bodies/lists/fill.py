@@ -25,11 +25,11 @@ from py2cu.frontend.bodies.lists.displays import is_list, is_list_call
 from py2cu.frontend.bodies.loops import as_count
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences import kinds
-from py2cu.frontend.bodies.sequences.comprehensions import bound, read_first
+from py2cu.frontend.bodies.sequences.comprehensions import binding, read_first
 from py2cu.frontend.bodies.sequences.kinds import Display
 from py2cu.frontend.bodies.sequences.ranges import ONE, Range
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
-from py2cu.frontend.bodies.tables import MAX_NUMBERS, Read, constant_value, find_row
+from py2cu.frontend.bodies.tables import MAX_NUMBERS, Read, constant_value, read_table
 from py2cu.frontend.bodies.targets import TargetReader
 from py2cu.frontend.bodies.views import ZERO, View, plus, times
 from py2cu.frontend.names.syntax import is_named, nodes_in, source_text
@@ -222,7 +222,7 @@ class _Filler:
 
         Other than of constants and generators, `[list for list in value]`: the name of the function is the variable.
         """
-        row = find_row(value, self.scope)
+        row = read_table(value, self.scope)
         if isinstance(value, cst.GeneratorExp):
             return self._comprehension(value.for_in, value.elt, place)
         if row is None or len(row) > MAX_NUMBERS or any(isinstance(item, tuple) for item in row):
@@ -294,7 +294,7 @@ class _Filler:
         def inside(at: ir.Expr) -> Filled | None:
             inner_index, inner_count = plus(times(index, extent), at), times(count, extent)
             item = sequence.item(at)
-            with bound(head.target, item, self.scope):
+            with binding(head.target, item, self.scope):
                 if head.inner_for_in is not None:
                     return self._comprehension(head.inner_for_in, elt, place, inner_index, inner_count)
                 element = self._element(elt, (*place, inner_index))

@@ -39,7 +39,7 @@ class Mapped:
         return self.part.rounds
 
     def item(self, at: ir.Expr) -> Item:
-        with bound(self.target, self.part.item(at), self.scope):
+        with binding(self.target, self.part.item(at), self.scope):
             return as_item(open_tuple(self.read(self.elt), self.elt, self.scope))
 
 
@@ -66,13 +66,13 @@ def clauses(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.CompFor] 
 
 
 @contextmanager
-def bound(target: cst.BaseExpression, item: Item, scope: Scope) -> Iterator[None]:
+def binding(target: cst.BaseExpression, item: Item, scope: Scope) -> Iterator[None]:
     """The variables of a comprehension, while an expression with them is read."""
-    values, views = dict(scope.bound), dict(scope.views.views)
+    values, views = dict(scope.bindings), dict(scope.views.views)
     _bind(target, item, scope)
     yield
-    scope.bound.clear()
-    scope.bound.update(values)
+    scope.bindings.clear()
+    scope.bindings.update(values)
     scope.views.views.clear()
     scope.views.views.update(views)
 
@@ -100,14 +100,14 @@ def _numbers(item: Item) -> Iterator[ir.Expr]:
 
 def _bind(target: cst.BaseExpression, item: Item, scope: Scope) -> None:
     checks: list[ir.Assert] = []
-    scope.bound.update({name.value: ZERO for name in name_nodes(target)})
+    scope.bindings.update({name.value: ZERO for name in name_nodes(target)})
     for part, value in unpack(target, item, scope, checks):
         if not isinstance(part, cst.Name):
             scope.error("P104", "the variables of a comprehension are names", part, "write a loop")
         elif isinstance(value, View):
-            scope.bound.pop(part.value, None)
+            scope.bindings.pop(part.value, None)
             scope.views.views[part.value] = value
         else:
             scope.views.views.pop(part.value, None)
-            scope.bound[part.value] = scope.computed_once(value)  # rule: generator-once
+            scope.bindings[part.value] = scope.computed_once(value)  # rule: generator-once
     scope.hoist(tuple(checks), scope.span_of(target))

@@ -30,7 +30,7 @@ from py2cu.frontend.bodies.sequences.kinds import (
 )
 from py2cu.frontend.bodies.sequences.ranges import Range, as_index
 from py2cu.frontend.bodies.sequences.unpacking import dimension, known_rounds
-from py2cu.frontend.bodies.tables import Read, as_array, find_row, problem_of
+from py2cu.frontend.bodies.tables import Read, as_array, problem_of, read_table
 from py2cu.frontend.bodies.tuples.items import Item, as_item
 from py2cu.frontend.bodies.tuples.values import open_tuple
 from py2cu.frontend.bodies.views import ZERO, View, is_fixed, larger
@@ -70,12 +70,12 @@ class SequenceReader:
                 if part is None or refuses_exchange(part, node, self.assigned, self.scope):
                     return None
                 return Elements(part.kept(self.assigned, self.scope.save), self.span)
-            case cst.Name(value=name) if name in self.scope.ranges and name not in self.scope.bound:
+            case cst.Name(value=name) if name in self.scope.ranges and name not in self.scope.bindings:
                 return self.scope.ranges[name]
-            case cst.Name(value=name) if name in self.scope.views.ended and name not in self.scope.bound:
+            case cst.Name(value=name) if name in self.scope.views.ended and name not in self.scope.bindings:
                 self.read(node)  # reports it
                 return None
-            case _ if (table := find_row(node, self.scope)) is not None:
+            case _ if (table := read_table(node, self.scope)) is not None:
                 return self._table(table, node.value if isinstance(node, cst.Name) else "")
             case cst.Tuple(elements=elements) if _has_star(elements):
                 return self._tuple(node)
@@ -114,7 +114,7 @@ class SequenceReader:
         that is a range; None for anything else.
         """
         match node:
-            case cst.Name(value=name) if name not in self.scope.bound:
+            case cst.Name(value=name) if name not in self.scope.bindings:
                 return self.scope.ranges.get(name)
             case cst.Call(func=func, args=args) if (
                 self.scope.environment.qualify(func) == "builtins.range"
@@ -145,7 +145,7 @@ class SequenceReader:
         match node:
             case cst.Subscript(
                 value=cst.Name() as table, slice=[cst.SubscriptElement(slice=cst.Index(value=index, star=None))]
-            ) if find_row(table, self.scope) is not None and find_row(node, self.scope) is None:
+            ) if read_table(table, self.scope) is not None and read_table(node, self.scope) is None:
                 sequence = self.read_sequence(table)
                 return None if sequence is None else sequence.item(self._kept(self.read(index)))
             case _:

@@ -25,7 +25,7 @@ import libcst as cst
 from py2cu import ir
 from py2cu.analysis.effects import commute
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences.comprehensions import bound, clauses, is_of_arrays, read_first
+from py2cu.frontend.bodies.sequences.comprehensions import binding, clauses, is_of_arrays, read_first
 from py2cu.frontend.bodies.sequences.kinds import Sequence
 from py2cu.frontend.bodies.sequences.ranges import ONE, Range
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
@@ -125,7 +125,7 @@ class ReductionReader:
             return ()
 
         def inside(item: Item) -> ir.Block:
-            with bound(head.target, item, self.scope):
+            with binding(head.target, item, self.scope):
                 return self._filtered(head.ifs, lambda: self._behind(head, innermost))
 
         if isinstance(sequence, Range) and isinstance(head.target, cst.Name):

@@ -18,7 +18,7 @@ import libcst as cst
 from py2cu import ir
 from py2cu.frontend.bodies.hoisting import Operand
 from py2cu.frontend.bodies.scope import Scope
-from py2cu.frontend.bodies.sequences.comprehensions import bound, clauses
+from py2cu.frontend.bodies.sequences.comprehensions import binding, clauses
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
 from py2cu.frontend.bodies.sequences.unpacking import known_rounds
 from py2cu.frontend.bodies.tables import MAX_NUMBERS, Read
@@ -86,7 +86,7 @@ class ItemReader:
             self.scope.error("P104", "with an `if`, the length of this tuple is not constant", test, hint)
             return
         for item in self._rounds(head.iter):
-            with bound(head.target, item, self.scope):
+            with binding(head.target, item, self.scope):
                 if head.inner_for_in is not None:
                     self._read_loop(head.inner_for_in, elt)
                 else:

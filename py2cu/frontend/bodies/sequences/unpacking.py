@@ -17,7 +17,7 @@ from py2cu.frontend.bodies.tuples.items import Item, as_value
 from py2cu.frontend.bodies.views import View, larger, minus, smaller
 from py2cu.frontend.hints.targets import rewrite_names, unpacked_names
 
-Bound = tuple[cst.BaseExpression, "ir.Expr | View"]  # a name or an element, and what it takes
+Pair = tuple[cst.BaseExpression, "ir.Expr | View"]  # a name or an element, and what it takes
 
 
 def bind(
@@ -32,7 +32,7 @@ def bind(
     return (*checks, *(stmt for part, value in pairs for stmt in assign(part, value)))
 
 
-def unpack(target: cst.BaseExpression, item: Item, scope: Scope, checks: list[ir.Assert]) -> list[Bound]:
+def unpack(target: cst.BaseExpression, item: Item, scope: Scope, checks: list[ir.Assert]) -> list[Pair]:
     """Pair each name and element of `target` with its value; none after a diagnostic. Add assertions to `checks`."""
     if not isinstance(target, cst.Tuple | cst.List):
         if isinstance(item, tuple):

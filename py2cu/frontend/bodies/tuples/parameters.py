@@ -27,6 +27,6 @@ def bind_tuples(function: cst.FunctionDef, tuples: Mapping[str, ir.Expr], scope:
     if not tuples:
         return ()
     assigned = set(assigned_names(function.body.body))
-    scope.bound.update({name: value for name, value in tuples.items() if name not in assigned})
+    scope.bindings.update({name: value for name, value in tuples.items() if name not in assigned})
     span = scope.span_of(function.name)
     return tuple(scope.assign(name, value, span) for name, value in tuples.items() if name in assigned)
