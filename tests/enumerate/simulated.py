@@ -7,6 +7,7 @@ reports, raises or computes otherwise.
 from __future__ import annotations
 
 import ast
+import linecache
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from tests.enumerate.expected import Expected
 from tests.enumerate.leaves import CONSTANTS
 from tests.enumerate.oracle import NAME, functions_alone
 
+FILE: Final = "f.py"
 BLOCK: Final = 256
 DIFFERS: Final = "differs"
 REPORTS: Final = "reports"
@@ -113,9 +115,10 @@ def _write_back(view: ArrayView, grid: Grid) -> None:
 
 
 def _kernel(source: str) -> FunctionType:
-    """The kernel without its decorator, in places that are those of the source."""
+    """The kernel without its decorator, in places that are those of the source, which the simulator looks up."""
     names: dict[str, Any] = {**CONSTANTS, "math": math, "local": local, "__name__": NAME}
-    exec(compile(functions_alone(ast.parse(source)), "f.py", "exec"), names)
+    linecache.cache[FILE] = len(source), None, source.splitlines(keepends=True), FILE
+    exec(compile(functions_alone(ast.parse(source)), FILE, "exec"), names)
     kernel = names[NAME]
     assert isinstance(kernel, FunctionType)
     return kernel

@@ -179,8 +179,9 @@ class _Locals:
         return ir.PY_INT if name in self.integers else self.numbers[name].type
 
     def mixed_integers(self) -> set[str]:
-        """The locals in which computed Python integers and elements meet."""
-        return {name for name, local in self.numbers.items() if local.mixes_integers}
+        """The locals, and the result that is one number, in which computed Python integers and elements meet."""
+        names = (name for name in self.numbers if name == RETURN or not _is_result(name))  # rule: two-types-of-items
+        return {name for name in names if self.numbers[name].mixes_integers}
 
     @property
     def reaching(self) -> dict[str, ir.ReachingTypes]:

@@ -130,7 +130,7 @@ def ambiguous_operand(
         elif op == "truth":
             if is_lossy(reached, type_, ir.PY_BOOL):  # rule: two-types-lossy
                 return reached
-        elif (op == "compare" and _fit(others, reached, type_)) or _is_bool_in_wide_type(reached, type_):
+        elif (op == "compare" and _fit(others, reached, type_)) or _is_bool_in_wide_type(reached, type_, others):
             continue
         elif not all(_is_same(each, joined_type) for each in joins(reached, types)):
             return reached
@@ -239,9 +239,10 @@ def _fit(others: Iterable[ir.Expr], reached: ir.ScalarType, type_: ir.ElementTyp
     )
 
 
-def _is_bool_in_wide_type(reached: ir.ScalarType, type_: ir.ElementType) -> bool:
-    """True for a Python bool joined into a type wide enough for its arithmetic."""
-    return reached == ir.PY_BOOL and _is_wide(type_.dtype)
+def _is_bool_in_wide_type(reached: ir.ScalarType, type_: ir.ElementType, others: tuple[ir.Expr, ...]) -> bool:
+    """True for a Python bool joined into a type wide enough for its arithmetic; no integer of Python is computed."""
+    has_integers = any(other.type == ir.PY_INT and not isinstance(other, ir.Constant) for other in others)
+    return reached == ir.PY_BOOL and _is_wide(type_.dtype) and not has_integers  # rule: two-types-bool
 
 
 def _is_wide(dtype: DType) -> bool:

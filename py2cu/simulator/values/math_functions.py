@@ -246,11 +246,9 @@ def _extremum(name: str) -> Function:
     def select(*values: Any, **default: Any) -> Any:
         if len(values) == 1:
             values = _items_of(values[0], sys._getframe(1))
-            if not values:
-                return plain(values, **default)
-        common = common_element_class(values)
-        if common is None:
-            return plain(values)
+        common = common_element_class((*values, *default.values()))
+        if common is None or not values:
+            return plain(values, **default)
         items = [common.from_operand(value) for value in values]
         if not issubclass(common, FloatElement):
             return plain(items)
