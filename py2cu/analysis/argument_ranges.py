@@ -35,15 +35,13 @@ def functions_with_ranges(kernel: ir.Kernel) -> tuple[ir.Kernel, ...]:
     recursive = in_recursive_scc(kernel.functions)
     for _ in range(_ROUNDS):
         before = dict(functions)
-        ranges_by_function: dict[str, dict[str, Interval]] = {key: {} for key in functions}
+        ranges_by_key: dict[str, dict[str, Interval]] = {key: {} for key in functions}
         for caller in callers:
             if caller.key and caller.key not in recursive:
-                functions[caller.key] = with_fields(
-                    caller, argument_ranges=tuple(ranges_by_function[caller.key].items())
-                )
-            _follow_calls_of(functions.get(caller.key, caller), functions, ranges_by_function)
+                functions[caller.key] = with_fields(caller, argument_ranges=tuple(ranges_by_key[caller.key].items()))
+            _follow_calls_of(functions.get(caller.key, caller), functions, ranges_by_key)
         for key in recursive:
-            functions[key] = with_fields(functions[key], argument_ranges=tuple(ranges_by_function[key].items()))
+            functions[key] = with_fields(functions[key], argument_ranges=tuple(ranges_by_key[key].items()))
         for key, function in functions.items():
             functions[key] = with_fields(function, result_ranges=_result_ranges(function, tuple(functions.values())))
         if functions == before:
@@ -52,12 +50,12 @@ def functions_with_ranges(kernel: ir.Kernel) -> tuple[ir.Kernel, ...]:
 
 
 def _follow_calls_of(
-    caller: ir.Kernel, functions: dict[str, ir.Kernel], ranges_by_function: dict[str, dict[str, Interval]]
+    caller: ir.Kernel, functions: dict[str, ir.Kernel], ranges_by_key: dict[str, dict[str, Interval]]
 ) -> None:
-    """Join the ranges of the arguments of every call in `caller` into `ranges_by_function`."""
+    """Join the ranges of the arguments of every call in `caller` into `ranges_by_key`."""
     ranges = Ranges(with_fields(caller, functions=tuple(functions.values())))
     for call in (node for node in all_expressions(caller.body) if isinstance(node, ir.DeviceCall)):
-        joined, arguments = ranges_by_function[call.function], caller.bind(call, functions[call.function])
+        joined, arguments = ranges_by_key[call.function], caller.bind(call, functions[call.function])
         for name, arg in arguments.items():
             if not isinstance(arg, ir.ArrayName):
                 joined[name] = joined[name].union(ranges.of(arg)) if name in joined else ranges.of(arg)

@@ -68,7 +68,7 @@ def contains_yield(block: ir.Block) -> bool:
 
 
 def has_collective(block: ir.Block) -> bool:
-    """True where `block` has a barrier or a collective call, of the block or of a warp."""
+    """True where `block` has a barrier or a collective call at which threads wait, of the block or of a warp."""
     return next(_collectives(block), None) is not None
 
 
@@ -110,7 +110,8 @@ def is_block_cooperative(kernel: ir.Kernel) -> bool:
 class Footprint:
     """What a computation reads and writes, locals and arrays apart, and what else it does that can be observed.
 
-    `reports`: it prints or asserts. `waits`: other threads run before it ends, and may write any array.
+    `reports`: it prints or asserts. `waits`: other threads run before it ends, and may write any array; a fence counts.
+    `meets`: threads take part together, those of a warp too.
     """
 
     reads: frozenset[str] = frozenset()
@@ -119,11 +120,17 @@ class Footprint:
     stores: frozenset[str] = frozenset()
     reports: bool = False
     waits: bool = False
+    meets: bool = False
+
+    @property
+    def has_effects(self) -> bool:
+        """True where the computation writes or reports."""
+        return bool(self.stores or self.writes) or self.reports
 
     @property
     def acts(self) -> bool:
         """True where it matters how often the computation runs."""
-        return bool(self.stores or self.writes) or self.reports
+        return self.has_effects or self.waits or self.meets
 
     def __or__(self, other: Footprint) -> Footprint:
         return Footprint(*map(operator.or_, _parts(self), _parts(other)))
@@ -134,8 +141,7 @@ class Footprint:
             return True
         if self.reports and (other.reports or other.waits or other.stores):
             return True
-        stores_alone = self.stores.isdisjoint(other.loads | other.stores)
-        return not (stores_alone and self.writes.isdisjoint(other.reads | other.writes))
+        return bool(self.stores & (other.loads | other.stores) or self.writes & (other.reads | other.writes))
 
 
 def commute(one: Footprint, other: Footprint) -> bool:
@@ -178,9 +184,10 @@ def footprint_of_function(key: str, functions: Mapping[str, ir.Kernel]) -> Footp
         declared = {array.name for array in function.array_decls}
         found |= Footprint(
             loads=_ANY if own.loads - declared else frozenset(),
-            stores=_ANY if own.stores - declared else frozenset(),  # rule: guard-observed
+            stores=_ANY if own.stores - declared else frozenset(),  # rule: own-arrays
             reports=own.reports,
             waits=own.waits,
+            meets=own.meets,
         )
         further = set(callees(function.body)) - seen
         seen |= further
@@ -199,4 +206,5 @@ def _own_footprint(block: ir.Block, parts: Sequence[ir.Expr], base: Callable[[st
         stores=frozenset(base(each.array) for each in (*inner, *parts) if isinstance(each, ir.Store | ir.Atomic)),
         reports=any(isinstance(stmt, ir.Print | ir.Assert) for stmt in inner),
         waits=any(isinstance(stmt, ir.Sync) for stmt in inner) or any(map(is_block_vote, parts)),
+        meets=any(map(is_collective, parts)),
     )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from py2cu import ir
 from py2cu.analysis.call_graph import functions_with
-from py2cu.analysis.effects import footprint_of_function, waiting_functions
+from py2cu.analysis.effects import Footprint, footprint, footprint_of_function, waiting_functions
 from py2cu.ir.visit import children, expressions, statements, walk
 
 
 def functions_with_effects(kernel: ir.Kernel) -> frozenset[str]:
     """The keys of the device functions that write, print or assert."""
     functions = {function.key: function for function in kernel.functions}
-    return frozenset(key for key in functions if footprint_of_function(key, functions).acts)
+    return frozenset(key for key in functions if footprint_of_function(key, functions).has_effects)
 
 
 def asserting_functions(kernel: ir.Kernel) -> frozenset[str]:
@@ -25,46 +26,69 @@ def asserting_functions(kernel: ir.Kernel) -> frozenset[str]:
     return functions_with_effects(kernel) - writing - printing - waiting_functions(kernel)
 
 
-def unordered_calls(stmt: ir.Stmt, effectful: frozenset[str]) -> Iterator[ir.DeviceCall]:
+def unordered_calls(stmt: ir.Stmt, effectful: frozenset[str]) -> Iterator[ir.Expr]:
     """The calls of `effectful` functions in `stmt` that an operand may observe, where C++ leaves their order open."""
-    operands = _Operands(effectful)
-    match stmt:
-        case ir.Store(indices=indices, value=value):  # C++ too evaluates the right side first
-            yield from operands.unsequenced(indices)
-            yield from operands.expression(value)
-        case ir.ExprStmt(call=call):
-            yield from operands.expression(call)
-        case _:
-            yield from operands.unsequenced(expressions(stmt))
+
+    def acts(node: ir.Expr) -> bool:
+        return isinstance(node, ir.DeviceCall) and node.function in effectful
+
+    def observes(operand: ir.Expr) -> bool:
+        return any(isinstance(node, ir.Load | ir.ArrayName) or acts(node) for node in walk(operand))
+
+    yield from _Operands(acts, observes).statement(stmt)
+
+
+def unordered_waits(caller: ir.Kernel, functions: Sequence[ir.Kernel]) -> Iterator[ir.Expr]:
+    """The calls in which threads wait, where C++ may read what others write before or behind them."""
+    by_key = {function.key: function for function in functions}
+
+    def does(*values: ir.Expr, block: ir.Block = ()) -> Footprint:
+        return footprint(block, values, caller.base_array, by_key)
+
+    def waits(node: ir.Expr) -> bool:
+        return isinstance(node, ir.DeviceCall | ir.Call) and does(node).waits
+
+    private = {decl.name for decl in caller.array_decls if decl.space is ir.Space.LOCAL}
+    written = does(block=caller.body).stores - private
+
+    def observes(operand: ir.Expr) -> bool:
+        effect = does(operand)
+        others = effect.loads - private  # parameters of a device function may be arrays that another one writes
+        return effect.has_effects or bool(others if caller.key else others & written)
+
+    operands = _Operands(waits, observes)
+    yield from chain.from_iterable(map(operands.statement, statements(caller.body)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Operands:
-    """Finds calls of `effectful` functions among operands."""
+    """Finds nodes that act beside operands that observe it."""
 
-    effectful: frozenset[str]
+    acts: Callable[[ir.Expr], bool]
+    observes: Callable[[ir.Expr], bool]
 
-    def expression(self, expr: ir.Expr) -> Iterator[ir.DeviceCall]:
-        """The calls in the operands of `expr`, recursively."""
+    def statement(self, stmt: ir.Stmt) -> Iterator[ir.Expr]:
+        match stmt:
+            case ir.Store(indices=indices, value=value):  # `evaluate_once` keeps the value before the indices
+                yield from self.unsequenced(indices)
+                yield from self.expression(value)
+            case ir.ExprStmt(call=call):
+                yield from self.expression(call)
+            case _:
+                yield from self.unsequenced(expressions(stmt))
+
+    def expression(self, expr: ir.Expr) -> Iterator[ir.Expr]:
+        """The nodes in the operands of `expr`, recursively."""
         if isinstance(expr, ir.BoolOp | ir.Select):
             for child in children(expr):
                 yield from self.expression(child)
         else:
             yield from self.unsequenced(children(expr))
 
-    def unsequenced(self, operands: Sequence[ir.Expr]) -> Iterator[ir.DeviceCall]:
-        """The calls in operands whose evaluation order C++ leaves open."""
+    def unsequenced(self, operands: Sequence[ir.Expr]) -> Iterator[ir.Expr]:
+        """The nodes in operands whose evaluation order C++ leaves open."""
         for operand in operands:
             yield from self.expression(operand)
-            calls = (n for n in walk(operand) if isinstance(n, ir.DeviceCall) and n.function in self.effectful)
-            call = next(calls, None)
-            if call is not None and any(self.may_observe(other) for other in operands if other is not operand):
-                yield call
-
-    def may_observe(self, expr: ir.Expr) -> bool:
-        """True if `expr` may observe the effects of another call: it reads an array, or has effects itself."""
-        return any(
-            isinstance(node, ir.Load | ir.ArrayName)
-            or (isinstance(node, ir.DeviceCall) and node.function in self.effectful)
-            for node in walk(expr)
-        )
+            node = next(filter(self.acts, walk(operand)), None)
+            if node is not None and any(self.observes(other) for other in operands if other is not operand):
+                yield node

@@ -36,7 +36,7 @@ OPERANDS: Final[Mapping[type, tuple[str, ...]]] = {
     statements.Print: ("*values",),
     statements.Assert: ("test", "*values"),
 }
-"""The operands of each node, in order; a `*` marks a tuple of expressions, and any field may be None.
+"""The operands of each node, in order; a `*` marks a tuple of expressions. A field that stands alone may be None.
 
 Nodes without a row have no operands.
 """

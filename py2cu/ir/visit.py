@@ -33,7 +33,7 @@ _CACHE_SIZE: Final = 64
 
 
 def _getter(row: tuple[str, ...]) -> Callable[[Any], tuple[Expr, ...]]:
-    """The function from a node to its operands, for nodes with this row; of most nodes it is a single C function."""
+    """The function from a node to its operands, for nodes with this row: a single C function, but for tuples beside others."""
     names = tuple(name.removeprefix("*") for name in row)
     get: Callable[[Any], Any] = attrgetter(*names)
 
@@ -96,7 +96,7 @@ def is_duplicable(expr: Expr) -> bool:
 
 
 def is_cheap_index(index: Expr) -> bool:
-    """True for an index without loads and calls: compilers see that it is the same one."""
+    """True for an index without loads, calls and choices: compilers see that it is the same one."""
     return not any(isinstance(node, Load | Call | Select | BoolOp | Atomic | DeviceCall) for node in walk(index))
 
 

@@ -27,7 +27,7 @@ from tests.support.libraries import Device
 PROGRESS_SECONDS = 15.0
 DEVICES = {"cpu": Device.CPU, "optimised": Device.OPTIMISED, "emulated": Device.EMULATED, "gpu": Device.CUDA}
 EVERY = {Device.CPU: 1, Device.OPTIMISED: 4, Device.EMULATED: 4, Device.CUDA: 12}
-"""Of the sample, a device takes every how manieth program."""
+"""Each device takes every Nth program of the sample."""
 
 
 def main() -> int:
@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sample", type=int, default=60_000, help="the size of the fixed sample; 0: all programs")
     parser.add_argument("--from", dest="first", type=int, default=0, help="leave out those before")
     parser.add_argument("--count", type=int, help="how many of the sample")
-    parser.add_argument("--every", type=int, help="every how manieth: cpu 1, optimised and emulated 4, gpu 12")
+    parser.add_argument("--every", type=int, help="every Nth program: cpu 1, optimised and emulated 4, gpu 12")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--batch", type=int, default=BATCH, help="programs judged together")
     parser.add_argument("--device", choices=DEVICES, default="cpu")

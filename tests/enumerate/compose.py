@@ -142,7 +142,7 @@ def _level(number: int, column: int) -> int:
 
 
 def choose(places: Sequence[str], number: int, acts: bool) -> list[Leaf]:
-    """A leaf for each place: any, or one that acts and others, every second time of those that show what ran before."""
+    """A leaf for each place. Where one acts, the others show, every second time, what ran before it."""
     chosen = []
     actor = number % len([*filter(_takes_values, places)]) if acts and any(map(_takes_values, places)) else -1
     at = 0
@@ -183,7 +183,7 @@ def _triple(program: Program) -> str:
 
 
 def _finished(outer: Form, text: str, is_typed: bool) -> str:
-    """A statement as it is, an expression as the value of `v`, what gives a sequence by its sum; and `v` observed."""
+    """A statement as it is, an expression as the value of `v`, a sequence by its numbers; and `v` observed."""
     if outer in STATEMENTS:
         return observed(text, is_typed=is_typed, has_value=outer.has_value)
     if outer in DISPLAYS:

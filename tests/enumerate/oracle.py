@@ -289,7 +289,10 @@ def functions_alone(tree: ast.Module) -> ast.Module:
 def _distance(p: Any, q: Any) -> float:
     if any(isinstance(each, Element) for each in (*p, *q)):
         raise Unmodelled("a function of floats of an element")
-    return math.dist(p, q)
+    distance = math.dist(p, q)
+    if distance >= 2**52:
+        raise Unmodelled("a distance whose last bit, which C may round otherwise, is an integer")
+    return distance
 
 
 def _in_their_type(choose: Callable[..., Any]) -> Callable[..., Any]:

@@ -100,10 +100,13 @@ def run(changed: Mapping[Path, str], cases: Iterable[str]) -> Outcome:
         for case in cases:
             is_test = case.startswith("tests/")
             command = PYTEST if is_test else JUDGE
-            done = subprocess.run(
-                [sys.executable, *command, case], cwd=folder, env=environment, capture_output=True, text=True,
-                check=False, timeout=SECONDS,
-            )  # fmt: skip
+            try:
+                done = subprocess.run(
+                    [sys.executable, *command, case], cwd=folder, env=environment, capture_output=True, text=True,
+                    check=False, timeout=SECONDS,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                return Outcome(f"{case} never ends", killed=True)
             if done.returncode:
                 failed = FAILED.search(done.stdout) if is_test else None
                 said = [failed[1]] if failed else [*done.stdout.splitlines()[:2], *done.stderr.splitlines()[-1:]]

@@ -12,6 +12,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu import builtins, ir
+from py2cu.analysis.effects import commute
 from py2cu.builtins.launch import LANE
 from py2cu.frontend.bodies.calls import CallReader
 from py2cu.frontend.bodies.comparisons import read_comparison
@@ -36,7 +37,7 @@ from py2cu.frontend.names.constants import Value, check_64_bits
 from py2cu.frontend.names.operators import SYMBOLS
 from py2cu.frontend.names.syntax import source_text
 from py2cu.ir.complex_numbers import is_literal, literal
-from py2cu.ir.visit import walk
+from py2cu.ir.visit import names_in, walk
 from py2cu.source import Span
 
 _WORDS: Final[dict[type[cst.BaseExpression], str]] = {
@@ -130,7 +131,7 @@ class ExpressionReader:
         assigned = self.read(value)
         if self.scope.form(assigned) is not None:
             self.scope.error("P103", "`:=` assigns numbers, and this is a tuple", target, "assign on a line of its own")
-        elif conflict := hoisted.barrier or self._conflict(name, assigned):
+        elif conflict := hoisted.barrier or self._conflict(ir.Assign(name, assigned, span)):
             place = "in an `if` of its own" if hoisted.barrier else "on a line of its own"
             self.scope.error("P103", f"`:=` cannot stand here: {conflict}", target, f"assign `{name}` {place}")
         elif self.scope.takes_number(target):
@@ -138,16 +139,17 @@ class ExpressionReader:
             return ir.Name(name, span)
         return ir.Constant(0, span)
 
-    def _conflict(self, name: str, assigned: ir.Expr) -> str | None:
-        """Why `name := assigned` cannot run before what the statement has read; None if nothing can observe it."""
+    def _conflict(self, assign: ir.Assign) -> str | None:
+        """Why `assign` cannot run before what the statement has read; None if nothing can observe it."""
         *before, _ = self.scope.hoisted.operands
-        parts = [part for operand in before for part in walk(operand.value)]
-        if any(isinstance(part, ir.Name) and part.id == name for part in parts):  # rule: walrus-read
-            return f"`{name}` is read before `:=` changes it"
-        calls = any(isinstance(part, ir.DeviceCall | ir.Atomic) for part in walk(assigned))
+        if any(assign.name in names_in(operand.value) for operand in before):  # rule: walrus-read
+            return f"`{assign.name}` is read before `:=` changes it"
+        calls = any(isinstance(part, ir.DeviceCall | ir.Atomic) for part in walk(assign.value))
         observers = (ir.DeviceCall, ir.Atomic, *([ir.Load] if calls else ()))
-        if any(isinstance(part, observers) for part in parts):  # rule: walrus-observed
-            return "a call and `:=` stand in one expression"
+        observes = any(isinstance(part, observers) for operand in before for part in walk(operand.value))
+        values = [operand.value for operand in before]
+        if observes or not commute(self.scope.footprint((), *values), self.scope.footprint((assign,))):
+            return "a call and `:=` stand in one expression"  # rule: walrus-observed
         return None
 
     def _read_integer(self, node: cst.Integer, negative: bool = False, place: cst.CSTNode | None = None) -> ir.Expr:

@@ -145,10 +145,7 @@ def as_count(sequence: Sequence) -> Range | None:
             return Range(minus(stop, ONE), minus(start, ONE), ir.Constant(-1, type=ir.PY_INT))
         case Table(values=(int(first), int(second), *_) as values, span=span) if second != first:
             step = second - first
-            if all(type(value) is int for value in values) and values == tuple(
-                range(first, first + step * len(values), step)
-            ):
-                bounds = (first, first + step * len(values), step)
-                start, stop, constant_step = (ir.Constant(value, span, ir.PY_INT) for value in bounds)
-                return Range(start, stop, constant_step)
+            bounds = (first, first + step * len(values), step)
+            if values == tuple(range(*bounds)) and all(type(value) is int for value in values):
+                return Range(*(ir.Constant(value, span, ir.PY_INT) for value in bounds))
     return None

@@ -115,8 +115,8 @@ class Scope:
         Refused where Python may not come to the expression, or where it first computes what `block` changes.
         """
         quote, moved, saved = self.reporter.file.quote, self.footprint(block), list[ir.Stmt]()
-        acts = bool(moved.stores) or moved.reports
-        if block and (barrier := self.hoisted.condition if acts else self.hoisted.barrier):
+        barrier = self.hoisted.condition if moved.stores or moved.reports else self.hoisted.barrier
+        if block and barrier:
             what = f"this needs a local before the statement, but {barrier}"
             self.reporter.error("P103", what, span, f"assign it on a line of its own: `t = {quote(span)}`")
             return
@@ -143,7 +143,7 @@ class Scope:
         return ir.Name(name, value.span)
 
     def to_save(self, values: Sequence[ir.Expr], is_saved: Callable[[ir.Expr], bool]) -> list[int]:
-        """The places of values, in Python's order, that go into locals: some, and those that these may change."""
+        """The places of the values to save: those for which `is_saved` holds, and those before them that they change."""
         moved, places = Footprint(), list[int]()
         for place in reversed(range(len(values))):
             effect = self.footprint((), values[place])
@@ -279,11 +279,8 @@ class Scope:
         if self.views.is_list(name):
             return True
         if name in self.array_decls:
-            what, hint = (
-                f"the array `{name}` is declared once, and cannot be assigned to",
-                f"`{name}[…] = …` stores an element",
-            )
-            self.error("P203", what, target, hint)
+            what = f"the array `{name}` is declared once, and cannot be assigned to"
+            self.error("P203", what, target, f"`{name}[…] = …` stores an element")
         elif name in self.arrays or name in self.launch:
             self.error("P203", f"the parameter `{name}` cannot be assigned to", target, "use another name")
         elif name in self.indices:

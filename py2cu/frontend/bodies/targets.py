@@ -103,11 +103,8 @@ class TargetReader:
         self.expressions.read(target)
         may_report = not any(is_named(node, name) for node in nodes_in(target) for name in self.scope.broken)
         if may_report and len(self.scope.reporter.diagnostics) == before:
-            what, hint = (
-                "only elements of arrays can be assigned to",
-                "assign the whole name, or store the value in an array",
-            )
-            self.scope.error("P401", what, target, hint)
+            hint = "assign the whole name, or store the value in an array"
+            self.scope.error("P401", "only elements of arrays can be assigned to", target, hint)
 
     def update(self, element: ir.Load, operator: str, statement: cst.AugAssign) -> ir.Block:
         """`x[i, f(i)] += v`: an index that calls something is computed once, and before `v`."""

@@ -50,11 +50,8 @@ class ViewReader:
                 row = ROWS[0]
         array = self.extents.arrays.get(base)
         if array is None or self.extents.is_device:
-            what = (
-                "a device function makes no views"
-                if self.extents.is_device
-                else f"`{base}` is an array of the kernel's own"
-            )
+            own = f"`{base}` is an array of the kernel's own"
+            what = "a device function makes no views" if self.extents.is_device else own
             self._refuse_rows(f"{what}: only parameters of kernels are viewed in rows", call, "index its elements")
         if array is None or len(array.dims) != 1:
             if array is not None:

@@ -19,12 +19,11 @@ def rewrite_comparison(value: str, target: cst.ComparisonTarget, environment: En
     match target.comparator:
         case _ if isinstance(operator, cst.Is | cst.IsNot):
             return f"{value} {'==' if isinstance(operator, cst.Is) else '!='} {other}"
-        case cst.Call(func=func, args=[*bounds]) if (
-            environment.qualify(func) == "builtins.range" and 1 <= len(bounds) <= 2
+        case cst.Call(func=func, args=[*first, last]) if (
+            environment.qualify(func) == "builtins.range" and len(first) < 2
         ):
-            start = source_text(bounds[0].value) if len(bounds) == 2 else "0"
-            test = f"{start} <= {value} < {source_text(bounds[-1].value)}"
-            return f"not {test}" if isinstance(operator, cst.NotIn) else test
+            start = source_text(first[0].value) if first else "0"
+            test = f"{start} <= {value} < {source_text(last.value)}"
         case _:
             test = f"any(each == {value} for each in {other})"
-            return f"not {test}" if isinstance(operator, cst.NotIn) else test
+    return f"not {test}" if isinstance(operator, cst.NotIn) else test

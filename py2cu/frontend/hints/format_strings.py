@@ -30,10 +30,7 @@ def rewrite_format(node: cst.BaseExpression) -> str | None:
         case cst.Call(func=cst.Name("str"), args=[cst.Arg(value=value)]):
             return f'f"{{{source_text(value)}}}"'
         case cst.BinaryOperation(left=left, operator=cst.Add(), right=right):
-            pieces = [
-                source_text(part) if isinstance(part, cst.BaseString) else rewrite_format(part)
-                for part in (left, right)
-            ]
+            pieces = [source_text(p) if isinstance(p, cst.BaseString) else rewrite_format(p) for p in (left, right)]
             return None if None in pieces else " ".join(piece for piece in pieces if piece)
         case _:
             return None

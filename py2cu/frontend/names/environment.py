@@ -104,10 +104,7 @@ class Environment:
         self._forget_changed_lists(body, gathered.by_name)
         for name, node in self.bound_elsewhere.items():  # rule: name-bound-elsewhere
             self._forget(name)
-            self.ambiguous[name] = (
-                *(each for _, each in gathered.by_name.get(name, ())),
-                Binding(name, None, node, False),
-            )
+            self.ambiguous[name] = (*(b for _, b in gathered.by_name.get(name, ())), Binding(name, None, node, False))
         if self.ambiguous or again or parameters:  # rule: name-ambiguous
             self._spread({name: bound[name] for name in gathered.by_name}, bound, again)
 

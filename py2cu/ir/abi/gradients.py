@@ -168,11 +168,8 @@ class _Pair:
 
     def _misfits_of_result(self, target: Parameter, parameter: Parameter) -> Iterator[Misfit]:
         """A gradient whose dtype or rank is not that of the input: autograd would round it, or sum it, in silence."""
-        name, own, given = (
-            parameter.name,
-            self.backward.array_type(parameter.name),
-            self.forward.array_type(target.name),
-        )
+        name, own = parameter.name, self.backward.array_type(parameter.name)
+        given = self.forward.array_type(target.name)
         hint = f"annotate `{name}` like `{target.name}`"
         rounded = [i.dtype(target.name) for i in self.forward.instances or (self.forward,)]
         if own.dtype.variable is None and any(dtype.part.precision > own.dtype.part.precision for dtype in rounded):

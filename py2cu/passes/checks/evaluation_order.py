@@ -8,24 +8,31 @@ Python evaluates operands from left to right. C++ keeps that order between state
 
 from __future__ import annotations
 
+from typing import Final
+
 from py2cu import ir
-from py2cu.analysis.evaluation_order import functions_with_effects, unordered_calls
+from py2cu.analysis.effects import has_barrier
+from py2cu.analysis.evaluation_order import functions_with_effects, unordered_calls, unordered_waits
 from py2cu.diagnostics import Reporter
 from py2cu.ir.visit import expressions, statements, walk
 from py2cu.source import Span
 
+_EFFECTS: Final = "this call has effects that an operand beside it may observe"
+_WAITS: Final = "threads wait in this call, and others may change what an operand beside it reads"
+
 
 def check_order(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report calls with effects that an operand beside them may observe; the kernel is unchanged."""
-    effectful = functions_with_effects(kernel)
-    for caller in (kernel, *kernel.functions) if effectful else ():
+    effectful, waits = functions_with_effects(kernel), has_barrier(kernel)
+    for caller in (kernel, *kernel.functions) if effectful or waits else ():
         inner = reporter.within(caller.origin)
-        for call in (call for stmt in statements(caller.body) for call in unordered_calls(stmt, effectful)):
-            message = "this call has effects that an operand beside it may observe: C++ leaves their order open"
+        found = [(call, _EFFECTS) for stmt in statements(caller.body) for call in unordered_calls(stmt, effectful)]
+        found += [(call, _WAITS) for call in (unordered_waits(caller, kernel.functions) if waits else ())]
+        for call, what in found:
             hint = (
                 f"assign its result in a statement before or after this one: `result = {inner.file.quote(call.span)}`"
             )
-            inner.error("P409", message, call.span, hint)
+            inner.error("P409", f"{what}: C++ leaves their order open", call.span, hint)
     return kernel
 
 

@@ -104,10 +104,7 @@ class _Predication:
 
     def waits(self, expr: ir.Expr) -> bool:
         """True if `expr` contains a collective, which threads past the end must execute too."""
-        return any(
-            node.function in self.waiting if isinstance(node, ir.DeviceCall) else is_collective(node)
-            for node in walk(expr)
-        )
+        return any(n.function in self.waiting if isinstance(n, ir.DeviceCall) else is_collective(n) for n in walk(expr))
 
     def has_effects_beyond(self, value: ir.Expr, span: Span, known: frozenset[IndexLimit]) -> bool:
         """True if a call in `value` has side effects under other limits than the statement at `span`."""

@@ -66,8 +66,8 @@ class _Lifting:
 
     def store(self, stmt: ir.Store) -> ir.Store:
         """The store with its indices lifted. Python computes the value first; g++ may not, if it changes an index."""
-        before = self.saved.before
-        mark, indices = len(before), map_all(stmt.indices, self.lift)
+        before, mark = self.saved.before, len(self.saved.before)
+        indices = map_all(stmt.indices, self.lift)
         behind = before[mark:]
         value, place = self.footprint((), stmt.value), self.footprint(tuple(behind), *indices)
         if not (stmt.augmented or commute(value, place)):

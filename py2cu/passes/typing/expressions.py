@@ -167,10 +167,8 @@ class ExpressionTyper(CallTyper):
         key, result = self.called(expr.function, [arg.type for arg in args])
         if result is None:
             return ir.DeviceCall(key, args, expr.span)
-        argument_types = {
-            name: reaching_types(arg, self.reaching) for name, arg in zip(result.parameters, args, strict=True)
-        }
-        return ir.DeviceCall(key, args, expr.span, result.type, from_call(result.reaching, argument_types))
+        reaching = {name: reaching_types(arg, self.reaching) for name, arg in zip(result.parameters, args, strict=True)}
+        return ir.DeviceCall(key, args, expr.span, result.type, from_call(result.reaching, reaching))
 
     def test(self, expr: ir.Expr) -> ir.Expr:
         """`expr` where only its truth counts: operands of `and` and `or` need no common type."""

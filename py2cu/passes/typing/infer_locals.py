@@ -203,10 +203,7 @@ class _Locals:
         """Start a round in which locals keep the types of earlier rounds; else the types of locals that a loop swaps
         could oscillate.
         """
-        numbers = {
-            name: _Local(self._declared(name), local.span, reaching=local.reaching)
-            for name, local in self.numbers.items()
-        }
+        numbers = {n: _Local(self._declared(n), each.span, reaching=each.reaching) for n, each in self.numbers.items()}
         return _Locals(self.reaching, known, self.integers, numbers, lengths=self.lengths)
 
     def check_lengths(self, reporter: Reporter) -> None:

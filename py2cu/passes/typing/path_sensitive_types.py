@@ -85,11 +85,8 @@ def _has_python_floats(names: Mapping[str, ir.ReachingTypes]) -> bool:
 def holds(wide: DType, narrow: DType) -> bool:
     """True where every value of `narrow` is one of `wide`."""
     if narrow.kind >= Kind.FLOAT or wide.kind is Kind.BOOL:
-        return (
-            wide.kind >= narrow.kind
-            and wide.part.precision >= narrow.part.precision
-            and wide.part.bits >= narrow.part.bits
-        )
+        is_as_precise = wide.part.precision >= narrow.part.precision and wide.part.bits >= narrow.part.bits
+        return wide.kind >= narrow.kind and is_as_precise
     if wide.kind >= Kind.FLOAT:
         return narrow.bits - narrow.signed <= wide.part.precision
     return wide.low <= narrow.low and narrow.high <= wide.high
