@@ -206,5 +206,5 @@ def _own_footprint(block: ir.Block, parts: Sequence[ir.Expr], base: Callable[[st
         stores=frozenset(base(each.array) for each in (*inner, *parts) if isinstance(each, ir.Store | ir.Atomic)),
         reports=any(isinstance(stmt, ir.Print | ir.Assert) for stmt in inner),
         waits=any(isinstance(stmt, ir.Sync) for stmt in inner) or any(map(is_block_vote, parts)),
-        meets=any(map(is_collective, parts)),
+        meets=any(map(is_collective, parts)),  # rule: footprint-meets
     )
