@@ -56,8 +56,7 @@ def unordered_waits(caller: ir.Kernel, functions: Sequence[ir.Kernel]) -> Iterat
         others = effect.loads - private  # parameters of a device function may be arrays that another one writes
         return effect.has_effects or bool(others if caller.key else others & written)  # rule: wait-observed
 
-    operands = _Operands(waits, observes)
-    yield from chain.from_iterable(map(operands.statement, statements(caller.body)))
+    yield from chain.from_iterable(map(_Operands(waits, observes).statement, statements(caller.body)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ _CACHE_SIZE: Final = 64
 
 
 def _getter(row: tuple[str, ...]) -> Callable[[Any], tuple[Expr, ...]]:
-    """The function from a node to its operands, for nodes with this row: a single C function, but for tuples beside others."""
+    """The function from a node to its operands, for nodes with this row; of plain fields it is a single C function."""
     names = tuple(name.removeprefix("*") for name in row)
     get: Callable[[Any], Any] = attrgetter(*names)
 

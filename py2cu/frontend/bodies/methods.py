@@ -103,10 +103,8 @@ def read_shape(node: cst.Subscript, base: cst.BaseExpression, scope: Scope, read
             axis = scope.environment.constant(value)
             if isinstance(axis, int) and -rank <= axis < rank:
                 return replace(extents[axis], span=span)
-        case [cst.Slice(lower=lower, upper=upper, step=None)]:
-            first, last = (None if end is None else scope.environment.constant(end) for end in (lower, upper))
-            if (first is None or isinstance(first, int)) and (last is None or isinstance(last, int)):
-                return ir.Tuple(extents[first:last], span)
+        case [cst.Slice(step=None) as part] if (bounds := scope.constant_bounds(part)) is not None:
+            return ir.Tuple(extents[bounds], span)
     takes = f"takes a constant from {-rank} to {rank - 1}" if rank else "is empty: it has no dimensions"
     hint = f"`{name}.shape[0]`" if rank else 'annotate it with one: `Float32[Tensor, "n"]`'
     scope.error("P401", f"`.shape` of `{name}` {takes}", node, hint)

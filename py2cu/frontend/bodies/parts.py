@@ -16,6 +16,7 @@ from py2cu.frontend.bodies.tables import Read, read_indices
 from py2cu.frontend.bodies.views import ZERO, View, count_back, is_negative, larger, plus, smaller
 from py2cu.frontend.hints.subscripts import rewrite_brackets, rewrite_slices
 from py2cu.frontend.names.syntax import is_starred, source_text
+from py2cu.ir.abi.parameters import NegativeIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,7 @@ def _sliced(part: View, bounds: cst.Slice, scope: Scope, read: Read) -> View:
     def bound(node: cst.BaseExpression) -> ir.Expr:
         at = scope.environment.constant(node)
         if isinstance(at, int) and not isinstance(at, bool) and at < 0:
+            scope.negative_indices.append(NegativeIndex(scope.span_of(node).line, -1, at))
             from_end = ir.Binary("-", whole, ir.Constant(-at, scope.span_of(node)), scope.span_of(node))
             return larger(from_end, ZERO)
         value = scope.computed_once(read(node))

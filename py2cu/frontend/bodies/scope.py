@@ -143,7 +143,7 @@ class Scope:
         return ir.Name(name, value.span)
 
     def to_save(self, values: Sequence[ir.Expr], is_saved: Callable[[ir.Expr], bool]) -> list[int]:
-        """The places of the values to save: those for which `is_saved` holds, and those before them that they change."""
+        """The places of the values to save: those that `is_saved` names, and earlier ones that these may change."""
         moved, places = Footprint(), list[int]()
         for place in reversed(range(len(values))):
             effect = self.footprint((), values[place])
@@ -215,10 +215,21 @@ class Scope:
                 form = self.form_of(base)
                 at = self.environment.constant(index) if form else None
                 return None if not form else form[at if isinstance(at, int) and -len(form) <= at < len(form) else 0]
-            case cst.Subscript(value=base):
-                return self.form_of(base)
+            case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Slice() as part)]):
+                form, bounds = self.form_of(base), self.constant_bounds(part)
+                return form if form is None or bounds is None else form[bounds]  # rule: tuple-part
             case _:
                 return None
+
+    def constant_bounds(self, part: cst.Slice) -> slice | None:
+        """The bounds of a slice, if they are constants; None otherwise."""
+        bounds: list[int | None] = []
+        for node in (part.lower, part.upper, part.step):
+            bound = None if node is None or self.is_local(node) else self.environment.constant(node)
+            if node is not None and not isinstance(bound, int):
+                return None
+            bounds.append(bound if isinstance(bound, int) else None)
+        return None if bounds[2] == 0 else slice(*bounds)
 
     def _is_free(self, name: str) -> bool:
         node = cst.Name(name)

@@ -225,10 +225,7 @@ class StatementReader:
         broken = self.scope.broken
         if broken and not broken.isdisjoint(name.value for name in name_nodes(statement.value)):
             broken.update(assigned_names((statement,)))
-        return (
-            *unpacker.saved,
-            *(stmt for target, value in pairs for stmt in self.targets.assign(target, value, statement)),
-        )
+        return (*unpacker.saved, *(stmt for to, v in pairs for stmt in self.targets.assign(to, v, statement)))
 
     def _read_chosen(self, name: cst.Name, value: cst.IfExp, statement: cst.Assign) -> ir.Block:
         """`t = sum(row) if c else 0` as an `if`: only one of the two loops runs."""

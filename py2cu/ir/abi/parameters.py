@@ -127,7 +127,7 @@ class PredicatedSite:
 
 @record(frozen=True, slots=True)
 class NegativeIndex:
-    """A negative constant index, which counts from the end: at `line`, on `axis` of an array."""
+    """A negative constant index, which counts from the end: at `line`, on `axis` of an array, -1 of a slice's bound."""
 
     line: int
     axis: int

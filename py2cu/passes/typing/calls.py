@@ -177,11 +177,8 @@ class CallTyper(TypeJoiner):
 
     def bit_count(self, expr: ir.Call, value: ir.Expr) -> ir.Expr:
         """Python's `n.bit_count()`: `popc` of the magnitude, which elements of less than 32 bits might not hold."""
-        if (
-            not isinstance(value.type, ir.ElementType)
-            or value.type.dtype.kind is not Kind.INT
-            or value.type.dtype.bits < 32
-        ):
+        type_ = value.type
+        if not isinstance(type_, ir.ElementType) or type_.dtype.kind is not Kind.INT or type_.dtype.bits < 32:
             value = self.integer(value, "an argument of `bit_count`")
         magnitude = self.call(ir.Call("builtins.abs", (value,), expr.span), (value,))  # rule: bits-of-magnitude
         return self.call(ir.Call("py2cu.popc", (magnitude,), expr.span), (magnitude,))

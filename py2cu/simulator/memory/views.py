@@ -131,7 +131,12 @@ def part_at(array: Any, index: Any, kind: type[Part] = Part) -> Part | None:
         raise IndexError(f"only the first axis that is left of `{array.name}` is sliced")
     left = extents[len(singles) :]
     singles = [_from_start(each, axis, extents[axis]) for axis, each in enumerate(singles)]
-    start, stop, step = (ranges[0] if ranges else slice(None)).indices(left[0])
+    part = ranges[0] if ranges else slice(None)
+    for bound in (part.start, part.stop):
+        if bound is not None and int(bound) < 0 and not THREAD.is_constant_negative_index(-1, int(bound)):
+            # rule: negative-bound-report
+            THREAD.report(f"a negative bound of a slice of `{array.name}`", str(int(bound)), is_open=True)
+    start, stop, step = part.indices(left[0])
     if step != 1:
         raise IndexError(f"a part of `{array.name}` takes neighbouring elements: `[a:b]`")
     return kind(array, tuple(singles), start, (max(0, stop - start), *left[1:]))

@@ -2,11 +2,13 @@
 
 import warnings
 
+import pytest
 import torch
 from jaxtyping import Int64
 from torch import Tensor
 
 from py2cu import Index, kernel
+from py2cu.simulator import SimulationWarning
 
 
 def last(row):
@@ -36,3 +38,17 @@ def test_a_default_that_is_an_element_makes_the_least_number_one():
         warnings.simplefilter("error")
         values = with_default.simulate(torch.full((2,), greatest, dtype=torch.int64))
     assert values.tolist() == [greatest + 5 - 2**64] * 2
+
+
+@kernel
+def behind(i: Index["n"], x: Int64[Tensor, "n 4"], k: int, out: Int64[Tensor, "n"]):
+    out[i] = sum(x[i, k:]) + sum(x[i, -2:])
+
+
+def test_a_bound_of_a_slice_that_is_negative_at_run_time_is_a_finding():
+    x = torch.arange(8).reshape(2, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert behind.simulate(x, k=1).tolist() == [11, 31]
+    with pytest.warns(SimulationWarning, match=r"a negative bound of a slice of `x`: -3"):
+        assert behind.simulate(x, k=-3).tolist() == [11, 31]

@@ -275,9 +275,12 @@ class _Filler:
             self.scope.error("P103", "`*` is not supported in a list", node, "write its items out")
             return False
         if not node.elements:
-            hint = "make it as long as it gets: `acc = [0.0] * 8`, and count its elements in an integer"
-            self.scope.error("P408", "an empty list stays empty in a kernel", node, hint)
+            self._refuse_empty(node)
         return bool(node.elements)
+
+    def _refuse_empty(self, node: cst.BaseExpression) -> None:
+        hint = "make it as long as it gets: `acc = [0.0] * 8`, and count its elements in an integer"
+        self.scope.error("P408", "an empty list stays empty in a kernel", node, hint)
 
     # --- comprehensions ---
 
@@ -324,7 +327,9 @@ class _Filler:
             rounds = [inside(self._constant(at)) for at in range(len(sequence.items))]
             known = [each for each in rounds if each is not None]
             block = tuple(stmt for _, stores in known for stmt in stores)
-            return (known[0][0], (*before, *block)) if len(known) == len(rounds) else None
+            if not rounds:
+                self._refuse_empty(head.iter)
+            return (known[0][0], (*before, *block)) if rounds and len(known) == len(rounds) else None
         match sequence, head.target:
             case Range(ir.Constant(value=0), _, ir.Constant(value=1)), cst.Name(value=name):
                 counter = ir.Name(self.scope.fresh(name), self.span)

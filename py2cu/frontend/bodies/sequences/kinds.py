@@ -58,6 +58,8 @@ class Display:
         return ir.Constant(len(self.items), self.span, ir.PY_INT)
 
     def item(self, at: ir.Expr) -> Item:
+        if not self.items:
+            return ir.Constant(0, self.span, ir.PY_INT)  # of no round
         if isinstance(at, ir.Constant):
             return self.items[int(at.value)]
         return self._select(self.items, at)

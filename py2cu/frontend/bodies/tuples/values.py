@@ -109,23 +109,12 @@ def read_item(node: cst.Subscript, base: ir.Expr, scope: Scope, read: Read) -> i
             if isinstance(at, ir.Constant) and isinstance(at.value, int):
                 return _item(base, int(at.value), node, scope)
             return _item_at(base, at, node, scope)
-        case [cst.Slice() as part] if (bounds := _constant_bounds(part, scope)) is not None:
+        case [cst.Slice() as part] if (bounds := scope.constant_bounds(part)) is not None:
             opened = open_tuple(base, node.value, scope)
             assert isinstance(opened, ir.Tuple)
             return ir.Tuple(opened.items[bounds], span)
     scope.error("P401", "a tuple takes one index, or a slice with constant bounds", node, "`t[0]`, `t[1:]`")
     return ir.Constant(0, span)
-
-
-def _constant_bounds(part: cst.Slice, scope: Scope) -> slice | None:
-    """The bounds of a slice, if they are constants; None otherwise."""
-    bounds: list[int | None] = []
-    for node in (part.lower, part.upper, part.step):
-        bound = None if node is None or scope.is_local(node) else scope.environment.constant(node)
-        if node is not None and not isinstance(bound, int):
-            return None
-        bounds.append(bound if isinstance(bound, int) else None)
-    return None if bounds[2] == 0 else slice(*bounds)
 
 
 def _item(base: ir.Expr, at: int, node: cst.Subscript, scope: Scope) -> ir.Expr:
