@@ -177,9 +177,8 @@ class ParameterReader:
             self._error("P106", what, param, "leave the default out")
         elif not _is_none(param.default):
             kind = "array" if isinstance(type_.type, ir.ArrayType) else "number"
-            self._error(
-                "P106", f"the default of an optional {kind} such as `{name}` must be None", param, "write `= None`"
-            )
+            what = f"the default of an optional {kind} such as `{name}` must be None"
+            self._error("P106", what, param, "write `= None`")
 
     def _constant_elsewhere(self, node: cst.BaseExpression) -> object:
         return self.imported.constant(node, self.source.environment, self.module, self.reporter)

@@ -201,9 +201,8 @@ class Unpacker:
         if item is None and (sequence := reader.read_sequence(value)) is not None:
             length = known_rounds(sequence, self.scope)
             if length is None and any(map(is_starred, target.elements)):
-                self.scope.error(
-                    "P103", "`*` needs a known number of values", value, "write the extent in the annotation"
-                )
+                hint = "write the extent in the annotation"
+                self.scope.error("P103", "`*` needs a known number of values", value, hint)
                 return []
             if length is None:
                 is_count = ir.Compare("==", sequence.rounds, ir.Constant(count, span, ir.PY_INT), span)

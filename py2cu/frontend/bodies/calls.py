@@ -110,10 +110,9 @@ class CallReader:
             return None
         for value in values:
             if isinstance(value, cst.Name) and self.scope.is_row_view(value.value):
-                what, base = f"`{value.value}` is a view in rows; device functions cannot take it", value.value
-                self.scope.error(
-                    "P410", what, value, f"pass `{self.scope.base_array(base)}`, or an element that was loaded"
-                )
+                what = f"`{value.value}` is a view in rows; device functions cannot take it"
+                hint = f"pass `{self.scope.base_array(value.value)}`, or an element that was loaded"
+                self.scope.error("P410", what, value, hint)
                 return None
         if refuses_arguments(node, values, self.scope):
             return None
@@ -337,9 +336,8 @@ class CallReader:
                 hint = f"`{EXAMPLES[space]}` outside loops and branches, once"
                 self.scope.error("P408", f"a {space.value} array must be assigned on a line of its own", node, hint)
             case _ if (row := self._sync_row(node)) is not None:
-                self.scope.error(
-                    "P103", f"`{row.name}` has no value", node, f"write `{row.name}()` on a line of its own"
-                )
+                hint = f"write `{row.name}()` on a line of its own"
+                self.scope.error("P103", f"`{row.name}` has no value", node, hint)
             case _ if (way := builtins.way_to_unpack(qualified or "")) is not None:
                 what = f"`{source_text(node.func)}` returns two numbers"
                 hint = f"unpack them on a line of their own: `{rewrite_call(way, node)}`"

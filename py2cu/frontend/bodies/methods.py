@@ -185,9 +185,8 @@ def _read_of_array(node: cst.Call, base: cst.BaseExpression, name: str, scope: S
             if isinstance(axis, int) and -len(extents) <= axis < len(extents):
                 return extents[axis]
     text = source_text(base)
-    scope.error(
-        "P105", f"`.{name}` of `{text}` does not take these arguments", node, f"`{text}.{name}{_OF_ARRAYS[name]}`"
-    )
+    hint = f"`{text}.{name}{_OF_ARRAYS[name]}`"
+    scope.error("P105", f"`.{name}` of `{text}` does not take these arguments", node, hint)
     return ir.Constant(0, span)
 
 

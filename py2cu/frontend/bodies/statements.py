@@ -296,9 +296,8 @@ class StatementReader:
             case cst.Name() if self.scope.is_unknown(target):
                 self.scope.unknown_name(target)
             case _:
-                self.scope.error(
-                    "P103", "`del` takes numbers in a kernel: locals and parameters", target, "leave it out"
-                )
+                what = "`del` takes numbers in a kernel: locals and parameters"
+                self.scope.error("P103", what, target, "leave it out")
         return ()
 
     # --- blocks ---

@@ -44,9 +44,8 @@ class ViewReader:
             case [-1, int(row)] if len(call.args) == 2 and row in ROWS:
                 pass
             case _:
-                self._refuse_rows(
-                    f"`{base}` is viewed in rows of {_LISTED_ROWS} elements", call, f"`{base}.view(-1, 4)`"
-                )
+                what = f"`{base}` is viewed in rows of {_LISTED_ROWS} elements"
+                self._refuse_rows(what, call, f"`{base}.view(-1, 4)`")
                 row = ROWS[0]
         array = self.extents.arrays.get(base)
         if array is None or self.extents.is_device:

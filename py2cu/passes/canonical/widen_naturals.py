@@ -185,6 +185,12 @@ class _Widening:
                 return map_children(expr, self.low_bits if op == "&" else self.exact)
         return map_children(expr, self.exact)
 
+    def count(self, expr: ir.Expr) -> ir.Expr:
+        """The count of a shift."""
+        if self.is_wide(expr):
+            self.refuse_wide(expr, "a shift counts in int64")  # rule: natural-count
+        return self.observed(expr)
+
     def check_chosen(self, value: ir.Expr) -> None:
         """Refuse an integer that an int64 may not hold beside an element that makes it one."""
         if isinstance(value, ir.Convert) and isinstance(value.type, ir.ElementType) and self.exceeds(value.value):
@@ -207,7 +213,7 @@ class _Widening:
                     return map_children(expr, self.modular)
             case ir.Binary(op=op, left=left, right=right) if op in _BY_SIGN:  # rule: natural-by-sign
                 if self.are_natural(expr, observed):
-                    by = self.exact(right) if op == ">>" else self.modular(right)
+                    by = self.count(right) if op == ">>" else self.modular(right)
                     return _as_int(ir.Binary(op, self.modular(left), by, expr.span, _UINT64))
             case _:
                 what = f"`{expr.function}`" if isinstance(expr, ir.Call) else "a power"
@@ -220,6 +226,8 @@ class _Widening:
             return self.exact(expr)
         if expr.op in ("+", "-", "*") and any(map(self.exceeds, children(expr))):  # a signed overflow is undefined
             return _as_int(self.modular(expr, masked=True))
+        if expr.op == "<<":
+            return with_fields(expr, left=self.low_bits(expr.left), right=self.count(expr.right))
         return map_children(expr, self.low_bits)
 
     def modular(self, expr: ir.Expr, *, masked: bool = False) -> ir.Expr:
@@ -229,7 +237,7 @@ class _Widening:
             case ir.Constant(value=value):
                 return _uint64_constant(expr, int(value) % (UINT64_MAX + 1))
             case ir.Binary(op="<<", left=left, right=count, type=ir.PythonType(kind=Kind.INT)):
-                return ir.Binary("<<", self.modular(left, masked=masked), self.observed(count), expr.span, _UINT64)
+                return ir.Binary("<<", self.modular(left, masked=masked), self.count(count), expr.span, _UINT64)
             case ir.Binary(op=op, left=left, right=right, type=ir.PythonType(kind=Kind.INT)) if op in _MODULAR:
                 masked |= op == "&" and isinstance(self.bounds.of(expr), int)
                 if not masked and not self.is_wide(expr) and any(map(self.is_wide_constant, (left, right))):

@@ -59,9 +59,8 @@ def add_guards(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     for guard in missing:
         index, extent = print_expr(guard.index), print_expr(guard.extent)
         test = f"if {index} >= {extent}: return"
-        reporter.note(
-            "P406", f"`{index}` may pass the end: added `{test}`", guard.span, "write it yourself, or leave it"
-        )
+        what = f"`{index}` may pass the end: added `{test}`"
+        reporter.note("P406", what, guard.span, "write it yourself, or leave it")
     guards = tuple(Guard(print_expr(item.index), ir.as_extent(item.extent), item.axis) for item in missing)
     early_return = _return_if_past([(item.index, item.extent) for item in missing])
     return with_fields(kernel, body=(*kernel.body[: place + 1], early_return, *kernel.body[place + 1 :]), guards=guards)
