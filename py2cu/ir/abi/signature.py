@@ -239,7 +239,8 @@ def evaluate(expr: DimExpr, values: Mapping[str, int]) -> int:
             return values[name]
         case Binary(op=op, left=left, right=right):
             try:
-                return int(OPERATORS[op].compute(evaluate(left, values), evaluate(right, values)))
+                result: int = OPERATORS[op].compute(evaluate(left, values), evaluate(right, values))
+                return result  # a symbolic integer stays one
             except ZeroDivisionError:
                 raise ValueError("an extent is divided by zero") from None
         case _:

@@ -164,9 +164,8 @@ class _Widening:
         """`expr` with its value; beyond an int64, with its low 64 bits in one."""
         self.silence(expr)
         operands = children(expr)
-        if isinstance(expr, ir.Select):
-            self.check_chosen(expr.then)
-            self.check_chosen(expr.orelse)
+        for part in operands if isinstance(expr, ir.Select | ir.Compare) else ():
+            self.check_met(part)
         observed = tuple(operand for operand in operands if _observes(expr, operand))
         if not all([*map(self.is_masked, observed)]):
             return map_children(expr, self.exact)
@@ -191,12 +190,12 @@ class _Widening:
             self.refuse_wide(expr, "a shift counts in int64")  # rule: natural-count
         return self.observed(expr)
 
-    def check_chosen(self, value: ir.Expr) -> None:
-        """Refuse an integer that an int64 may not hold beside an element that makes it one."""
+    def check_met(self, value: ir.Expr) -> None:
+        """Refuse an integer that an int64 may not hold, and that an element beside it makes one."""
         if isinstance(value, ir.Convert) and isinstance(value.type, ir.ElementType) and self.exceeds(value.value):
             dtype = value.type.dtype
-            if not value.explicit and not (dtype is U64 and self.is_wide(value.value)):  # rule: natural-chosen
-                self.refuse_wide(value.value, f"the element on the other path makes it {dtype}")
+            if not value.explicit and not (dtype is U64 and self.is_wide(value.value)):  # rule: natural-met
+                self.refuse_wide(value.value, f"the element that it meets makes it {dtype}")
 
     def in_uint64(self, expr: ir.Expr, observed: tuple[ir.Expr, ...]) -> ir.Expr:
         """`expr`, of which all bits of `observed` decide the result: an int64 may not hold one of them."""
