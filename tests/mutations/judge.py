@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from py2cu.diagnostics import render
+from py2cu.diagnostics import TranslationError, render
 from tests.mutations.rows import FOLDERS
 from tests.test_error_cases import reported, sections
 from tests.test_kernel_cases import device_functions, import_kernels, read_case, translate
@@ -22,7 +22,13 @@ def find_fault(case: str) -> str | None:
     """What is wrong with a case; None where it holds."""
     how, _, name = case.partition(":")
     name, _, kernel = name.partition(".")
-    path = ROOT / FOLDERS[how] / f"{name}.case"
+    try:
+        return _fault(how, ROOT / FOLDERS[how] / f"{name}.case", kernel)
+    except TranslationError as refused:
+        return f"is refused: {refused.diagnostics[0].code}"
+
+
+def _fault(how: str, path: Path, kernel: str) -> str | None:
     match how:
         case "refused":
             error_case = sections(path)
@@ -41,7 +47,6 @@ def find_fault(case: str) -> str | None:
 def compare(path: Path, only: str, where: str, sanitize: bool = False) -> str | None:
     """What a kernel of a case, or each of them, computes otherwise than its Python."""
     from py2cu.check import check_kernel
-    from py2cu.diagnostics import TranslationError
     from py2cu.pipeline import translate_file
     from py2cu.source import SourceFile
     from tests.support.libraries import STOPS, Checked, CompileFailure, Device, Setting, build
@@ -53,8 +58,6 @@ def compare(path: Path, only: str, where: str, sanitize: bool = False) -> str | 
         try:
             translations = [translate_file(file, kernel.__name__, device.targets) for kernel in kernels]
             runs = build(translations, Setting(device, STOPS if sanitize else ()))
-        except TranslationError as refused:
-            return f"is refused: {refused.diagnostics[0].code}"
         except CompileFailure:
             return "does not compile"
         for kernel, translation, (run,) in zip(kernels, translations, map(dict.values, runs), strict=True):
