@@ -31,6 +31,7 @@ from py2cu.call.batching import run_batched
 from py2cu.call.gradients import BackwardCall, Gradients
 from py2cu.call.native import Launch, Native
 from py2cu.call.outputs import allocate_outputs
+from py2cu.call.sharding import have_dtensor, prepare
 from py2cu.call.torch_state import require_writable
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID, SchemaStyle, schemas
@@ -129,9 +130,10 @@ class Definition:
             self.library.define(text, tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides))
         self.packet = getattr(torch.ops.py2cu, name)
         self.overloads = {overload: getattr(self.packet, overload) for overload in texts}
+        self.functions = {overload: _Overload(self, op) for overload, op in self.overloads.items()}
         for overload, op in self.overloads.items():
             op.definition = self
-            self._implement(name if overload == ALLOCATES else f"{name}.{overload}", _Overload(self, op))
+            self._implement(name if overload == ALLOCATES else f"{name}.{overload}", self.functions[overload])
 
     def _implement(self, name: str, overload: _Overload) -> None:
         for device, key in _KEYS.items():
@@ -161,7 +163,8 @@ class _Overload:
         style = style_of(self.signature)
         spelled = ((p, style.arguments(p)) for p in self.signature.parameters)
         self.parameters = [(p, arguments) for p, arguments in spelled if names.issuperset(arguments)]
-        self.written = [p for p, _ in self.parameters if p.is_array and p.role is not Role.INPUT]
+        self.arrays = {names[0]: parameter for parameter, names in self.parameters if parameter.is_array}
+        self.written = [p for p in self.arrays.values() if p.role is not Role.INPUT]
 
     @property
     def native(self) -> Native:
@@ -181,6 +184,11 @@ class _Overload:
                 values[parameter.name] = complex(value, given[imaginary[0]]) if imaginary else value
         return self.native.binder.complete(values), (given["grid"], given["block"]) if self.is_launch else ()
 
+    def prepare_sharding(self, values: Mapping[str, Any]) -> None:
+        """Tell torch how to shard the op, before it first meets a DTensor."""
+        if have_dtensor(values.values()):
+            prepare(self.op(), self.signature, values, self.arrays)
+
     def implementation(self, device: TargetName) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
             values, launch = self.read(args, kwargs)
@@ -198,8 +206,7 @@ class _Overload:
         return outputs[0] if len(outputs) == 1 else outputs or None
 
     def batched(self, *args: Any, **kwargs: Any) -> Any:
-        arrays = {names[0]: parameter for parameter, names in self.parameters if parameter.is_array}
-        return run_batched(self.signature, arrays, self.op(), args, kwargs)
+        return run_batched(self.signature, self.arrays, self.op(), args, kwargs)
 
     def bump_versions(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         """Tell autograd that the arrays which the kernel writes change."""
@@ -219,6 +226,7 @@ class _Overload:
                 return self.op().redispatch(keyset & keyset_below, *args, **kwargs)
 
         values, launch = self.read(args, kwargs)
+        self.prepare_sharding(values)
         if forward_ad._current_level >= 0:  # rule: gradient-forward
             self._refuse_tangents(values)
         requires_grad = any(isinstance(value, torch.Tensor) and value.requires_grad for value in values.values())
