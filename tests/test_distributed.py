@@ -1,6 +1,7 @@
 """Kernels on two processes of `torch.distributed`: DTensors, and layers under DDP and FSDP2."""
 
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,7 @@ def reversed_block(x: Float32[Tensor, "32"], out: Float32[Tensor, "32"]):
 
 def work(rank: int, meeting: str, what: Callable[[], None]) -> None:
     torch.set_num_threads(1)
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # the name of the machine may not resolve
     dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=PROCESSES)
     what()
     dist.barrier()
