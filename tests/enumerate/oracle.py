@@ -355,8 +355,9 @@ def watch(source: str) -> tuple[FunctionType, SimpleNamespace]:
     seen = SimpleNamespace(low=0, high=0)
 
     def see(value: Any) -> Any:
-        if isinstance(value, int):
-            seen.low, seen.high = min(seen.low, value), max(seen.high, value)
+        for each in value if isinstance(value, tuple) else (value,):
+            if isinstance(each, int):
+                seen.low, seen.high = min(seen.low, each), max(seen.high, each)
         return value
 
     return read(source, see), seen

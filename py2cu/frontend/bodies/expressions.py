@@ -346,9 +346,8 @@ class ExpressionReader:
         """The element of an array or of a view that `node` is; None after a diagnostic."""
         match read_subscript(node, self.scope, self.read):
             case View(array=array, rank=rank):
-                what = (
-                    f"this is a part of `{array}` with {rank} dimension{'s' * (rank > 1)}; a kernel works on elements"
-                )
+                count = f"{rank} dimension{'s' * (rank > 1)}"
+                what = f"this is a part of `{array}` with {count}; a kernel works on elements"
                 indices = ", ".join("klmnopq"[:rank])
                 self.scope.error("P303", what, node, f"index it: `{source_text(node)}[{indices}]`")
                 return None

@@ -116,9 +116,8 @@ class _PrintReader:
                 for part in parts:
                     self.part(part, node)
             case _ if (string := rewrite_format(node)) is not None:
-                what = (
-                    f"{'an assertion' if self.is_message else '`print`'} in a kernel formats values only in f-strings"
-                )
+                subject = "an assertion" if self.is_message else "`print`"
+                what = f"{subject} in a kernel formats values only in f-strings"
                 hint = f"`{string}`" if self.is_message else f"`print({string})`"
                 self.expressions.scope.error("P103", what, node, hint)
             case _:

@@ -198,9 +198,8 @@ def as_array(name: str, table: Constants, span: Span) -> ir.ArrayDecl:
     values, shape = tuple(numbers(table)), shape_of(table)
     assert shape is not None
     extents = tuple(ir.Constant(extent, span, ir.PY_INT) for extent in shape)
-    return ir.ArrayDecl(
-        name, ir.ArrayType(_DTYPES[type(values[0])], extents, weak=True), ir.Space.CONSTANT, values, span=span
-    )
+    type_ = ir.ArrayType(_DTYPES[type(values[0])], extents, weak=True)
+    return ir.ArrayDecl(name, type_, ir.Space.CONSTANT, values, span=span)
 
 
 def shape_of(table: Constants) -> tuple[int, ...] | None:

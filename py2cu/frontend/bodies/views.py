@@ -47,9 +47,8 @@ class View:
 
     def at(self, indices: tuple[ir.Expr, ...]) -> View:
         """The part of the array that these leading indices select; they are fewer than `rank`."""
-        return (
-            View(self.array, self.rank - len(indices), self.indices(indices), origin=self.origin) if indices else self
-        )
+        rank = self.rank - len(indices)
+        return View(self.array, rank, self.indices(indices), origin=self.origin) if indices else self
 
     def load(self, indices: tuple[ir.Expr, ...], span: Span) -> ir.Load:
         """The element at `indices`, which iteration reads."""

@@ -135,9 +135,8 @@ class ImportedSources:
         if name in environment.definitions:
             return f"`{name}` of `{module.file.name}` is not a function defined by `def`"
         if name in environment.ambiguous:
-            return (
-                f"the source of `{module.file.name}` does not determine what `{name}` is: define it once, undecorated"
-            )
+            source = f"the source of `{module.file.name}`"
+            return f"{source} does not determine what `{name}` is: define it once, undecorated"
         return did_you_mean(name, environment.names, f"`{module.file.name}` has no function `{name}`")
 
     def _open(
@@ -149,9 +148,8 @@ class ImportedSources:
         module_name = before.rstrip(".") or before
         path = find_file(module_name, Path(beside.name).parent)
         if path is None:
-            return (
-                f"functions are read from files beside this one, and there is no `{module_name.rpartition('.')[2]}.py`"
-            )
+            missing = f"{module_name.rpartition('.')[2]}.py"
+            return f"functions are read from files beside this one, and there is no `{missing}`"
         try:
             module = self._read(SourceFile.read(path), reporter, used, name, {})
         except UnreadableSource as error:

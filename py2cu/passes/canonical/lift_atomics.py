@@ -112,9 +112,8 @@ class _Lifting:
         places = tuple(self.snapshot(index) for index in stmt.indices)  # rule: atomic-places
         old = with_fields(stmt.value.left, indices=places)
         left, right = self.operands((old, stmt.value.right))
-        return with_fields(
-            stmt, indices=places, value=with_fields(stmt.value, left=left, right=right), augmented=left is old
-        )
+        value = with_fields(stmt.value, left=left, right=right)
+        return with_fields(stmt, indices=places, value=value, augmented=left is old)
 
     def lift_root(self, value: ir.Expr) -> ir.Expr:
         """`value` with its operations lifted, unless `value` itself is one."""

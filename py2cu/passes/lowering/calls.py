@@ -107,6 +107,5 @@ class CallLowering:
 def infinite(value: ir.Expr, span: Span) -> ir.Compare:
     """`isinf` of a constant as a comparison: nvcc (13.0) folds `isinf` of NaN to true."""
     type_ = value.type
-    return ir.Compare(
-        "==", ir.Call("math.fabs", (value,), value.span, type_), ir.Constant(math.inf, value.span, type_), span
-    )
+    magnitude = ir.Call("math.fabs", (value,), value.span, type_)
+    return ir.Compare("==", magnitude, ir.Constant(math.inf, value.span, type_), span)

@@ -182,7 +182,15 @@ def _types(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> set[ir.Scala
     """The types that `expr` has on its paths."""
     assert isinstance(expr.type, ir.ElementType | ir.PythonType)
     reaching = possible_types(expr, names) or {expr.type}
-    return {each if isinstance(each, ir.ElementType | ir.PythonType) else constant_type(each) for each in reaching}
+    types = {each if isinstance(each, ir.ElementType | ir.PythonType) else constant_type(each) for each in reaching}
+    return types | {ir.PY_INT} if _may_be_python(expr, names) else types  # rule: two-types-weak
+
+
+def _may_be_python(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> bool:
+    """True for what is computed of Python's numbers alone on some path, though of elements on another."""
+    if isinstance(expr, ir.Binary):
+        return _may_be_python(expr.left, names) and _may_be_python(expr.right, names)
+    return not all(isinstance(each, ir.ElementType) for each in possible_types(expr, names))
 
 
 def _common(type_: ir.ScalarType, others: Iterable[ir.ScalarType]) -> ir.ScalarType | None:

@@ -30,9 +30,8 @@ class StatementTyper(ExpressionTyper):
             case ir.Assign(name=name, value=value):
                 typed = self.type_value(value)
                 # A local without a type is only assigned from names that were refused.
-                return (
-                    with_fields(stmt, value=self.convert_value(typed, self.types[name])) if name in self.types else stmt
-                )
+                known = self.types.get(name)
+                return stmt if known is None else with_fields(stmt, value=self.convert_value(typed, known))
             case ir.Store(array=array, indices=indices, value=value) if self.kernel.is_list(array):
                 value, type_of_elements = self.expr(value), self.types.get(list_elements(array))
                 value = value if type_of_elements is None else self.convert_value(value, type_of_elements)
