@@ -34,9 +34,10 @@ SECONDS: Final = 2.0  # for a call that is simulated
 # Kernels beyond reach: their threads meet by other means than `__syncthreads()`.
 BEYOND: Final = {
     "lanes of a warp meet": frozenset((
-        "arguments_by_name.named", "dequantise.matvec", "guards_kept_in_locals.compacted", "masks.of_all_lanes",
-        "masks.of_the_uppermost", "narrow_shifts.votes", "reductions.warp_sums", "shared_arrays.through_functions",
-        "warp_reductions.signed", "warp_reductions.unsigned", "warps.sums", "warps.types", "warps.votes",
+        "arguments_by_name.named", "collective_bounds.counted", "dequantise.matvec", "guards_kept_in_locals.compacted",
+        "masks.of_all_lanes", "masks.of_the_uppermost", "narrow_shifts.votes", "reductions.warp_sums",
+        "shared_arrays.through_functions", "tuples_from_waiting_functions.by_shuffles", "warp_reductions.signed",
+        "warp_reductions.unsigned", "warps.sums", "warps.types", "warps.votes",
     )),
     "threads wait for what others write, or fence it": frozenset((
         "agreed_in_shared_memory.last_block", "assert_of_blocks.in_order", "atomics_inside.locked",
@@ -57,10 +58,12 @@ UNJUDGED: Final = {
     "breakpoint.halve": "it stops in a debugger",
     "naturals.kept_low": "numbers of 64 bits without a sign",
     "naturals.loaded": "numbers of 64 bits without a sign",
+    "naturals_joined.paths": "a natural is greater than 12 bits hold",
     "overloads.alike_in_an_instance": "which overload a call means hangs on the types of its arguments",
     "powers_of_computed.counted": "a power whose range is known is greater than 12 bits hold",
     "ranges_of_integers.rounded_reach": "a constant of 32 bits",
     "shared_of_templates.reversed_rows": "a product of template arguments is greater than 12 bits hold",
+    "truth_arguments.truths": "a power of a constant is greater than 12 bits hold",
     "tuples_iterated.cyclic": "a constant of 32 bits",
     "waiting.all_together": "each thread spins until all have written, and they run one after the other",
     "waiting.backwards": "each thread spins until the next one has written, and they run one after the other",
