@@ -165,7 +165,7 @@ def test_a_reloaded_module_has_the_new_kernel(notebook: Notebook) -> None:
             out[i] = x[i] + {}
         """
     write = "import pathlib; _ = pathlib.Path('reloaded.py').write_text({!r})"
-    assert notebook.run("%load_ext autoreload\n%autoreload 2") == ""
+    assert notebook.run("%reload_ext autoreload\n%autoreload 2") == ""
     assert notebook.run(write.format(textwrap.dedent(module.format(1)))) == ""
     assert notebook.run("import reloaded\nprint(reloaded.shifted(x).tolist())") == "[-1.0, 1.5, 4.0]\n"
     # A time of its own, whatever the file system's resolution is.
@@ -271,6 +271,7 @@ def test_autoreload_of_a_helpers_file(notebook: Notebook) -> None:
     """IPython puts the new code into the function that the notebook imported."""
     write = "import pathlib; _ = pathlib.Path('moving.py').write_text('def moved(v):\\n    return v + {}\\n')"
     later = "os.utime('moving.py', (time.time() + {0}, time.time() + {0}))"
+    assert notebook.run("%reload_ext autoreload\n%autoreload 2") == ""
     assert notebook.run(write.format(1)) == ""
     cell = """
         from moving import moved
