@@ -33,7 +33,17 @@ NEED_TORCH = [
     "unit/test_type_hints.py",
     *(
         f"unit/simulator/test_{name}.py"
-        for name in ("elements", "findings", "functions", "rows", "simulate", "small_integers", "threads", "tuples")
+        for name in (
+            "elements",
+            "ends_and_defaults",
+            "findings",
+            "functions",
+            "rows",
+            "simulate",
+            "small_integers",
+            "threads",
+            "tuples",
+        )
     ),
 ]
 collect_ignore = NEED_TORCH if find_spec("torch") is None else []
