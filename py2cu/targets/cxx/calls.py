@@ -104,7 +104,10 @@ class CallEmitter(ExpressionEmitter):
 
     def complex_constructor(self, expr: ir.Call) -> CxxText:
         """A complex number, constructed from its parts."""
-        return CxxText(f"{self.type_text(expr.type)}({self.parts(expr)})", PRIMARY, self.c_type(expr.type))
+        parts, named = self.parts(expr), self.type_text(expr.type)
+        # Of a template argument, gcc parses `int64_t(T(both) == 0)` as the type of a function.
+        text = f"static_cast<{named}>({parts})" if parts in self.kernel.constexprs else f"{named}({parts})"
+        return CxxText(text, PRIMARY, self.c_type(expr.type))
 
     def parts(self, expr: ir.Call) -> str:
         """The arguments of a complex number's constructor; an imaginary part of zero is left out."""
