@@ -197,7 +197,7 @@ def footprint_of_function(key: str, functions: Mapping[str, ir.Kernel]) -> Footp
 
 def _own_footprint(block: ir.Block, parts: Sequence[ir.Expr], base: Callable[[str], str]) -> Footprint:
     """The footprint without those of calls; `parts` are all expressions, in `block` and beside it."""
-    inner = [*statements(block)]
+    inner, calls = [*statements(block)], [part for part in parts if isinstance(part, ir.Call)]
     return Footprint(
         reads=frozenset(part.id for part in parts if isinstance(part, ir.Name)),
         writes=frozenset(assigned_names(block)),
@@ -205,6 +205,6 @@ def _own_footprint(block: ir.Block, parts: Sequence[ir.Expr], base: Callable[[st
         # rule: atomic-touches
         stores=frozenset(base(each.array) for each in (*inner, *parts) if isinstance(each, ir.Store | ir.Atomic)),
         reports=any(isinstance(stmt, ir.Print | ir.Assert) for stmt in inner),
-        waits=any(isinstance(stmt, ir.Sync) for stmt in inner) or any(map(is_block_vote, parts)),
-        meets=any(map(is_collective, parts)),  # rule: footprint-meets
+        waits=any(isinstance(stmt, ir.Sync) for stmt in inner) or any(map(is_block_vote, calls)),
+        meets=any(map(is_collective, calls)),  # rule: footprint-meets
     )

@@ -8,7 +8,7 @@ from itertools import chain
 
 from py2cu import ir
 from py2cu.analysis.call_graph import functions_with
-from py2cu.analysis.effects import Footprint, footprint, footprint_of_function, waiting_functions
+from py2cu.analysis.effects import Footprint, footprint, footprint_of_function, is_block_vote, waiting_functions
 from py2cu.ir.visit import children, expressions, statements, walk
 
 
@@ -41,12 +41,13 @@ def unordered_calls(stmt: ir.Stmt, effectful: frozenset[str]) -> Iterator[ir.Exp
 def unordered_waits(caller: ir.Kernel, functions: Sequence[ir.Kernel]) -> Iterator[ir.Expr]:
     """The calls in which threads wait, where C++ may read what others write before or behind them."""
     by_key = {function.key: function for function in functions}
+    waiting = {key for key in by_key if footprint_of_function(key, by_key).waits}
 
     def does(*values: ir.Expr, block: ir.Block = ()) -> Footprint:
         return footprint(block, values, caller.base_array, by_key)
 
     def waits(node: ir.Expr) -> bool:
-        return isinstance(node, ir.DeviceCall | ir.Call) and does(node).waits
+        return node.function in waiting if isinstance(node, ir.DeviceCall) else is_block_vote(node)
 
     private = {decl.name for decl in caller.array_decls if decl.space is ir.Space.LOCAL}
     written = does(block=caller.body).stores - private
