@@ -144,11 +144,13 @@ def dtensors() -> None:
     v = spread(torch.arange(5.0), Shard(0))
     bump(v)
     torch.testing.assert_close(v.full_tensor(), torch.arange(5.0) + 1)
-    with pytest.raises(RuntimeError, match="bump: `x` is written where it lies"):
+    with pytest.raises(
+        RuntimeError, match="bump: `x` is written in place and must be replicated, or sharded along `n`"
+    ):
         bump(DTensor.from_local(torch.arange(5.0), mesh, [Partial()]))
-    with pytest.raises(RuntimeError, match="`out=` goes with no DTensor"):
+    with pytest.raises(RuntimeError, match="DTensors cannot be passed with `out=`"):
         scaled(spread(x), spread(b), out=spread(x))
-    with pytest.raises(RuntimeError, match="an explicit grid goes with no DTensor"):
+    with pytest.raises(RuntimeError, match="DTensors cannot be passed with an explicit grid"):
         reversed_block[1, 32](spread(line), spread(line))
     with pytest.raises(RuntimeError, match="`b` is a tensor, and `x` a DTensor"):
         scaled(spread(x), b)

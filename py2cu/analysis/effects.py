@@ -110,8 +110,8 @@ def is_block_cooperative(kernel: ir.Kernel) -> bool:
 class Footprint:
     """What a computation reads and writes, locals and arrays apart, and what else it does that can be observed.
 
-    `reports`: it prints or asserts. `waits`: other threads run before it ends, and may write any array; a fence counts.
-    `meets`: threads take part together, those of a warp too.
+    `reports`: it prints or asserts. `waits`: other threads run before it ends, and may write any array. A fence
+    counts as a wait. `meets`: it has a collective, of the block or of a warp.
     """
 
     reads: frozenset[str] = frozenset()

@@ -9,7 +9,7 @@ from itertools import chain
 from py2cu import ir
 from py2cu.analysis.call_graph import functions_with
 from py2cu.analysis.effects import Footprint, footprint, footprint_of_function, is_block_vote, waiting_functions
-from py2cu.ir.visit import children, expressions, statements, walk
+from py2cu.ir.visit import all_expressions, children, expressions, statements, walk
 
 
 def functions_with_effects(kernel: ir.Kernel) -> frozenset[str]:
@@ -39,7 +39,7 @@ def unordered_calls(stmt: ir.Stmt, effectful: frozenset[str]) -> Iterator[ir.Exp
 
 
 def unordered_waits(caller: ir.Kernel, functions: Sequence[ir.Kernel]) -> Iterator[ir.Expr]:
-    """The calls in which threads wait, where C++ may read what others write before or behind them."""
+    """Calls that wait for other threads, beside operands that read what those may write: C++ leaves the order open."""
     by_key = {function.key: function for function in functions}
     waiting = {key for key in by_key if footprint_of_function(key, by_key).waits}
 
@@ -49,6 +49,8 @@ def unordered_waits(caller: ir.Kernel, functions: Sequence[ir.Kernel]) -> Iterat
     def waits(node: ir.Expr) -> bool:
         return node.function in waiting if isinstance(node, ir.DeviceCall) else is_block_vote(node)
 
+    if not any(map(waits, all_expressions(caller.body))):
+        return
     private = {decl.name for decl in caller.array_decls if decl.space is ir.Space.LOCAL}
     written = does(block=caller.body).stores - private
 

@@ -164,7 +164,9 @@ class KernelCall:
         if op_call.missing:
             values = allocate_outputs(self.signature, bound.values)
             kwargs = kwargs | {name: values[name] for name in op_call.missing}
-        op.definition.functions[op_call.overload].prepare_sharding(bound.values)  # in inference mode nothing else does
+        op.definition.functions[op_call.overload].prepare_sharding(
+            bound.values
+        )  # its autograd is off in inference mode
         return call_op(op_call, args, kwargs, launch)
 
     def _plan(

@@ -1,9 +1,9 @@
-"""Shards a kernel's op over the devices of a mesh: what a `DTensor` asks of an operator.
+"""Registers how DTensors shard a kernel's op over the devices of a mesh.
 
-In: an overload of the op that meets DTensors, and its arguments. Out: its strategies, registered with torch. An index
-kernel is sharded along each dimension along which it computes independently (`Signature.independent_dims`): each device
-computes its own elements, without communication. Arguments that are placed otherwise, and all those of other kernels,
-become replicas first; torch reduces partial ones. Torch keeps the op of a registered strategy for good.
+In: an overload of the op and the arguments of its first call with DTensors. Out: sharding strategies, registered with
+torch. An index kernel is sharded along each of its independent dimensions (`Signature.independent_dims`): each device
+computes its own elements, without communication. Torch redistributes arguments with other placements, replicates all
+arguments of other kernels, and reduces partial tensors. Torch never drops the op of a registered strategy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REGISTERED: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
 def have_dtensor(values: Iterable[object]) -> bool:
-    """Whether one of `values` is a DTensor; importing its module takes half a second, so nothing here does."""
+    """Whether one of `values` is a DTensor. Does not import DTensor's module, which takes half a second."""
     module = sys.modules.get("torch.distributed.tensor")
     return module is not None and any(isinstance(value, module.DTensor) for value in values)
 
@@ -43,7 +43,7 @@ def prepare(op: Any, signature: Signature, values: Mapping[str, Any], parameters
     arrays = {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
     if op._overloadname != ALLOCATES:
         what = "an explicit grid" if op._overloadname == ON_GRID else "`out=`"
-        raise RuntimeError(f"{signature.name}: {what} goes with no DTensor; leave it out")
+        raise RuntimeError(f"{signature.name}: DTensors cannot be passed with {what}; leave it out")
     sharded = next(name for name, value in arrays.items() if isinstance(value, DTensor))
     for name, value in arrays.items():
         if not isinstance(value, DTensor):
@@ -58,8 +58,8 @@ def prepare(op: Any, signature: Signature, values: Mapping[str, Any], parameters
         fitting = [strategy for strategy in sharding.by_name(ranks) if {*value.placements} == {strategy[name]}]
         if not fitting:
             along = " or ".join(f"`{dim}`" for dim in signature.independent_dims)
-            can = f"a replica, or sharded along {along} on all dimensions of the mesh" if along else "a replica"
-            what = f"`{name}` is written where it lies, so that it has to be {can}, not {value.placements}"
+            can = f"replicated, or sharded along {along} on every dimension of the mesh" if along else "replicated"
+            what = f"`{name}` is written in place and must be {can}, but its placements are {value.placements}"
             raise RuntimeError(f"{signature.name}: {what}; pass `{name}.redistribute(…)`")
     if op not in _REGISTERED:
         from torch.distributed.tensor.experimental import register_sharding
@@ -105,10 +105,10 @@ class _Sharding:
         for dim in self.signature.independent_dims:
             places = {name: at for name, type_ in arrays.items() if (at := _place(type_, dim)) is not None}
             if not places.keys() >= written:
-                continue  # each device would write its part of a sum
+                continue  # each device would hold a partial result
             spread = [name for name, at in places.items() if at == 0 and arrays[name].leading]
             if spread and len(spread) < len(places) and leading != 1:
-                continue  # several axes of one array are one of another
+                continue  # several leading axes of one array are a single axis of another
             for axis in range(leading) if spread else (0,):
                 yield {
                     name: Shard(_axis(type_, places[name], leading, axis)) if name in places else Replicate()
@@ -122,7 +122,7 @@ def _place(type_: ArrayType, dim: str) -> int | None:
 
 
 def _axis(type_: ArrayType, place: int, leading: int, axis: int) -> int:
-    """The axis of a tensor behind the extent at `place`; the first one is any of the `leading` axes: `axis`."""
+    """The axis of a tensor that the extent at `place` describes; `axis`, if it is the product of leading axes."""
     if not type_.leading:
         return place
     return axis if place == 0 else leading + place - 1

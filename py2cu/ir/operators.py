@@ -1,4 +1,4 @@
-"""Python's operators on numbers, a row each: what the compiler knows of an operator's meaning follows from its row.
+"""Python's operators on numbers, one row each. The compiler derives what an operator means from its row.
 
 The simulator shares only their names: it computes by rules of its own.
 """

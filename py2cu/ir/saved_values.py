@@ -1,4 +1,4 @@
-"""Locals that a pass adds: each is assigned an operand before the statement, which then reads the local."""
+"""Temporaries: a pass evaluates an operand before its statement, and lets the statement read a local instead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from py2cu.ir.names import free_name
 
 @dataclass(slots=True)
 class SavedValues:
-    """The locals added to one function, whose own names are `taken`; `before` waits for the current statement."""
+    """The temporaries of one function. `taken` are the names in its scope, `before` the pending assignments."""
 
     taken: set[str]
     locals: list[tuple[str, ir.ValueType]] = field(default_factory=list)  # with their types, in a typed kernel
@@ -26,7 +26,7 @@ class SavedValues:
         return ir.Name(fresh, value.span, value.type)
 
     def ahead_of(self, stmt: ir.Stmt) -> ir.Block:
-        """The assignments that wait, and `stmt` behind them; the comments above it stay above all."""
+        """The pending assignments, followed by `stmt`. The comments above `stmt` move above the first assignment."""
         if not self.before:
             return (stmt,)
         (first, *rest), self.before = self.before, []

@@ -185,17 +185,17 @@ class _Widening:
         return map_children(expr, self.exact)
 
     def count(self, expr: ir.Expr) -> ir.Expr:
-        """The count of a shift."""
+        """The count of a shift, which C++ takes as an int64."""
         if self.is_wide(expr):
             self.refuse_wide(expr, "a shift counts in int64")  # rule: natural-count
         return self.observed(expr)
 
     def check_met(self, value: ir.Expr) -> None:
-        """Refuse an integer that an int64 may not hold, and that an element beside it makes one."""
-        if isinstance(value, ir.Convert) and isinstance(value.type, ir.ElementType) and self.exceeds(value.value):
-            dtype = value.type.dtype
-            if not value.explicit and not (dtype is U64 and self.is_wide(value.value)):  # rule: natural-met
-                self.refuse_wide(value.value, f"the element that it meets makes it {dtype}")
+        """Refuse an integer beyond an int64 that promotion with an element converts to the type of the element."""
+        match value:
+            case ir.Convert(value=number, type=ir.ElementType(dtype=dtype), explicit=False) if self.exceeds(number):
+                if not (dtype is U64 and self.is_wide(number)):  # rule: natural-met
+                    self.refuse_wide(number, f"the element beside it converts it to {dtype}")
 
     def in_uint64(self, expr: ir.Expr, observed: tuple[ir.Expr, ...]) -> ir.Expr:
         """`expr`, of which all bits of `observed` decide the result: an int64 may not hold one of them."""

@@ -18,7 +18,7 @@ from py2cu.ir.visit import expressions, statements, walk
 from py2cu.source import Span
 
 _EFFECTS: Final = "this call has effects that an operand beside it may observe"
-_WAITS: Final = "threads wait in this call, and others may change what an operand beside it reads"
+_WAITS: Final = "this call waits for other threads, which may change what an operand beside it reads"
 
 
 def check_order(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:

@@ -84,6 +84,8 @@ class _Lowering:
     def once(self, loop: ir.For, what: str, before: list[ir.Stmt]) -> ir.Expr:
         """The `stop` or `step` of the loop; saved in a local before the loop if C may not compute it in every round."""
         value = loop.stop if what == "stop" else loop.step
+        if isinstance(value, ir.Constant):
+            return value
         bound, rounds = self.footprint((), value), self.footprint((replace(loop, stop=value, step=value, orelse=()),))
         if not bound.acts and commute(bound, rounds):  # rule: range-bound-commutes
             return value

@@ -49,7 +49,7 @@ class ExpressionTyper(CallTyper):
                 return with_fields(expr, type=constant_type(value))
             case ir.Name(id=name):
                 return with_fields(expr, type=self.types[name]) if name in self.types else expr
-            case ir.LaunchIndex() | ir.Extent() | ir.IsGiven():
+            case ir.LaunchIndex() | ir.Extent() | ir.IsGiven() | ir.Convert():
                 return expr
             case ir.Load(array=array, indices=indices) if self.kernel.is_list(array):
                 element = self.types.get(list_elements(array), ir.UNKNOWN)
@@ -93,8 +93,6 @@ class ExpressionTyper(CallTyper):
                 return called
             case ir.ArrayName(id=name):
                 return with_fields(expr, type=self.kernel.array_type(name))
-            case ir.Convert():
-                return expr
             case ir.Tuple(items=items):
                 typed = tuple(map(self.expr, items))
                 rebuilt = ir.TupleType(tuple(map(scalar, typed))) if all(map(known, typed)) else ir.UNKNOWN

@@ -187,7 +187,7 @@ def _types(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> set[ir.Scala
 
 
 def _may_be_python(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> bool:
-    """True for what is computed of Python's numbers alone on some path, though of elements on another."""
+    """True for an element that is a Python number on some path: all its operands are Python numbers there."""
     if isinstance(expr, ir.Binary):
         return _may_be_python(expr.left, names) and _may_be_python(expr.right, names)
     return not all(isinstance(each, ir.ElementType) for each in possible_types(expr, names))

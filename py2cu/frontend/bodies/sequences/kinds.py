@@ -58,11 +58,9 @@ class Display:
         return ir.Constant(len(self.items), self.span, ir.PY_INT)
 
     def item(self, at: ir.Expr) -> Item:
-        if not self.items:
-            return ir.Constant(0, self.span, ir.PY_INT)  # of no round
-        if isinstance(at, ir.Constant):
+        if isinstance(at, ir.Constant) and self.items:
             return self.items[int(at.value)]
-        return self._select(self.items, at)
+        return self._select(self.items, at) if self.items else ir.Constant(0, self.span, ir.PY_INT)
 
     def _select(self, items: tuple[Item, ...], at: ir.Expr) -> Item:
         """The number that `at` selects; of tuples, one by one."""
