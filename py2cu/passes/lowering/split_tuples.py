@@ -247,7 +247,7 @@ class _Splitter:
             yield ir.Assign(part.id, item, span)
 
 
-def without_unread(body: ir.Block, names: Set[str]) -> ir.Block:
+def without_unread(body: ir.Block, names: Set[str], *, keep_comments: bool = True) -> ir.Block:
     """`body` without assignments to those of `names` that it never reads, but for calls and what waits for threads."""
     unread = names - {node.id for node in all_expressions(body) if isinstance(node, ir.Name)}
 
@@ -256,7 +256,7 @@ def without_unread(body: ir.Block, names: Set[str]) -> ir.Block:
             return (stmt,)
         if any(isinstance(node, ir.DeviceCall) or is_wait(node) for node in walk(stmt.value)):
             return (stmt,)
-        return () if stmt.trivia == ir.BARE else (ir.Comment(stmt.span, stmt.trivia),)
+        return (ir.Comment(stmt.span, stmt.trivia),) if keep_comments and stmt.trivia != ir.BARE else ()
 
     return rebuild_statements(body, prune) if unread else body
 

@@ -89,9 +89,8 @@ def lift_waiting_calls(kernel: ir.Kernel) -> ir.Kernel:
 
 
 def _without_unread(body: ir.Block, names: Set[str]) -> ir.Block:
-    """`body` without assignments of inlined functions that lead to no result that is read; those with comments stay."""
-    names = names - {s.name for s in statements(body) if isinstance(s, ir.Assign) and s.trivia != ir.BARE}
-    while (rest := without_unread(body, names)) is not body:
+    """`body` without assignments of inlined functions, and their comments, that lead to no result that is read."""
+    while (rest := without_unread(body, names, keep_comments=False)) is not body:
         body = rest
     return body
 
