@@ -243,7 +243,8 @@ def _translate(
     if reporter.failed:
         raise TranslationError(reporter.sorted)  # rule: refused-raises
     finished = _finish(families, reporter)
-    signatures = tuple(signature_of(family).called() for family in finished)
+    unbound = tuple(map(signature_of, finished))
+    signatures = tuple(signature.called() for signature in unbound)
     if module is not None and all(options is None for _, options in sources):  # a call checks its backwards itself
         names = (source.function.name.value for source, _ in sources)
         _check_backwards(module, dict(zip(names, signatures, strict=True)), reporter, values)
@@ -254,7 +255,7 @@ def _translate(
     for target in targets:
         try:
             kernels = finished if target is TargetName.CUDA else _for_cpu(families, finished, reporter)
-            texts[target] = render(name, source_name, kernels, target)
+            texts[target] = render(name, source_name, kernels, unbound, target)
         except CannotSplit as obstacle:
             obstacles[target] = str(obstacle)
     return Translation(

@@ -5,9 +5,10 @@ footprints, by which `commute` decides whether two computations may change place
 from __future__ import annotations
 
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from py2cu import ir
 from py2cu.analysis.call_graph import callees, functions_with
@@ -155,14 +156,18 @@ _EVERYTHING: Final = Footprint(loads=_ANY, stores=_ANY, reports=True, waits=True
 
 
 def footprint(
-    block: ir.Block, values: Iterable[ir.Expr], base: Callable[[str], str], functions: Mapping[str, ir.Kernel]
+    block: ir.Block,
+    values: Iterable[ir.Expr],
+    functions: Mapping[str, ir.Kernel],
+    base: Callable[[str], str] = lambda _: "",
 ) -> Footprint:
     """The footprint of statements, with the blocks in them, and of expressions.
 
-    `base` names the array that a view is part of. A function that is not among `functions`, since the front end has not
-    read it to its end, may do anything with the arrays that it is passed.
+    `base` names the array that a view is part of; by default all arrays are one, as they may be in a call. A function
+    that is not among `functions`, since the front end has not read it to its end, may do anything with the arrays that
+    it is passed.
     """
-    parts = [*all_expressions(block), *(part for value in values for part in walk(value))]
+    parts = [*all_expressions(block), *walk(*values)]
     found = _own_footprint(block, parts, base)
     for call in (part for part in parts if isinstance(part, ir.DeviceCall)):
         inside = footprint_of_function(call.function, functions)
@@ -197,14 +202,15 @@ def footprint_of_function(key: str, functions: Mapping[str, ir.Kernel]) -> Footp
 
 def _own_footprint(block: ir.Block, parts: Sequence[ir.Expr], base: Callable[[str], str]) -> Footprint:
     """The footprint without those of calls; `parts` are all expressions, in `block` and beside it."""
-    inner, calls = [*statements(block)], [part for part in parts if isinstance(part, ir.Call)]
+    of: defaultdict[type, list[Any]] = defaultdict(list)  # by class
+    for each in (*statements(block), *parts):
+        of[each.__class__].append(each)
     return Footprint(
-        reads=frozenset(part.id for part in parts if isinstance(part, ir.Name)),
+        reads=frozenset(name.id for name in of[ir.Name]),
         writes=frozenset(assigned_names(block)),
-        loads=frozenset(base(part.array) for part in parts if isinstance(part, ir.Load | ir.Atomic)),
-        # rule: atomic-touches
-        stores=frozenset(base(each.array) for each in (*inner, *parts) if isinstance(each, ir.Store | ir.Atomic)),
-        reports=any(isinstance(stmt, ir.Print | ir.Assert) for stmt in inner),
-        waits=any(isinstance(stmt, ir.Sync) for stmt in inner) or any(map(is_block_vote, calls)),
-        meets=any(map(is_collective, calls)),  # rule: footprint-meets
+        loads=frozenset(base(access.array) for access in of[ir.Load] + of[ir.Atomic]),
+        stores=frozenset(base(access.array) for access in of[ir.Store] + of[ir.Atomic]),  # rule: atomic-touches
+        reports=bool(of[ir.Print] or of[ir.Assert]),
+        waits=bool(of[ir.Sync]) or any(map(is_block_vote, of[ir.Call])),
+        meets=any(map(is_collective, of[ir.Call])),  # rule: footprint-meets
     )

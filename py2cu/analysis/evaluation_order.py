@@ -44,7 +44,7 @@ def unordered_waits(caller: ir.Kernel, functions: Sequence[ir.Kernel]) -> Iterat
     waiting = {key for key in by_key if footprint_of_function(key, by_key).waits}
 
     def does(*values: ir.Expr, block: ir.Block = ()) -> Footprint:
-        return footprint(block, values, caller.base_array, by_key)
+        return footprint(block, values, by_key, caller.base_array)
 
     def waits(node: ir.Expr) -> bool:
         return node.function in waiting if isinstance(node, ir.DeviceCall) else is_block_vote(node)
@@ -90,7 +90,8 @@ class _Operands:
     def unsequenced(self, operands: Sequence[ir.Expr]) -> Iterator[ir.Expr]:
         """The nodes in operands whose evaluation order C++ leaves open."""
         for operand in operands:
+            if (node := next(filter(self.acts, walk(operand)), None)) is None:
+                continue
             yield from self.expression(operand)
-            node = next(filter(self.acts, walk(operand)), None)
-            if node is not None and any(self.observes(other) for other in operands if other is not operand):
+            if any(self.observes(other) for other in operands if other is not operand):
                 yield node

@@ -230,11 +230,13 @@ class Kernel:
         return self._with_dtypes(lambda dtype: dtype.plain).having(variables=())
 
     def _with_dtypes(self, change: Callable[[DType], DType]) -> Kernel:
+        if not self.variables:
+            return self
         parameters = [
             replace(p, type=replace(p.type, dtype=change(p.type.dtype))) if isinstance(p.type, ArrayType) else p
             for p in self.parameters
         ]
-        return self.having(parameters=tuple(parameters)) if self.variables else self
+        return self.having(parameters=tuple(parameters))
 
     @property
     def type_parameters(self) -> frozenset[str]:

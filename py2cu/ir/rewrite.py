@@ -6,6 +6,7 @@ that passes which change little cost little.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
@@ -15,6 +16,7 @@ from py2cu.ir.fields import BLOCKS, OPERANDS
 
 Node = TypeVar("Node", bound=ir.Expr | ir.Stmt | ir.Kernel)
 
+_values_of: Final = functools.cache(lambda fields: operator.attrgetter(*fields))
 _OPERANDS: Final = {node: tuple(name.removeprefix("*") for name in row) for node, row in OPERANDS.items()}
 
 
@@ -31,7 +33,7 @@ def map_children(node: Node, change: Callable[[ir.Expr], ir.Expr]) -> Node:
     for name in _OPERANDS.get(node.__class__, ()):
         old = getattr(node, name)
         if old is not None:
-            new = map_all(old, change) if isinstance(old, tuple) else change(old)
+            new = map_all(old, change) if old.__class__ is tuple else change(old)
             if new is not old:
                 changed[name] = new
     return _copy(node, changed) if changed else node
@@ -57,10 +59,10 @@ def with_fields(node: Node, **fields: Any) -> Node:
 
 
 def _copy(node: Any, fields: dict[str, Any]) -> Any:
-    values = []
-    for name in node.__match_args__:
-        values.append(fields[name] if name in fields else getattr(node, name))  # noqa: PERF401 - slower on 3.11
-    return type(node)(*values)
+    values = [*_values_of(node.__match_args__)(node)]
+    for name, value in fields.items():
+        values[node.__match_args__.index(name)] = value
+    return node.__class__(*values)
 
 
 def map_blocks(stmt: ir.Stmt, change: Callable[[ir.Block], ir.Block]) -> ir.Stmt:

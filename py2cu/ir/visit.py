@@ -29,7 +29,7 @@ from py2cu.ir.types import Constant, Name
 
 Item = TypeVar("Item")
 
-_CACHE_SIZE: Final = 64
+_CACHE_SIZE: Final = 1024
 
 
 def _getter(row: tuple[str, ...]) -> Callable[[Any], tuple[Expr, ...]]:
@@ -59,14 +59,14 @@ def children(expr: Expr) -> tuple[Expr, ...]:
     return get(expr) if get else ()
 
 
-def walk(expr: Expr) -> list[Expr]:
-    """`expr` and everything in it, parents first."""
-    nodes, waiting = [], [expr]
+def walk(*exprs: Expr) -> list[Expr]:
+    """`exprs` and everything in them, parents first."""
+    nodes, waiting = [], [*exprs[::-1]]
     while waiting:
         node = waiting.pop()
         nodes.append(node)
-        if get := _OPERANDS.get(node.__class__):
-            waiting += reversed(get(node))
+        if node.__class__ in _OPERANDS:
+            waiting += reversed(_OPERANDS[node.__class__](node))
     return nodes
 
 
@@ -151,8 +151,4 @@ def assigned_names(block: Block) -> Iterator[str]:
 @cached_by_block
 def all_expressions(block: Block) -> Iterator[Expr]:
     """Every expression node under `block`."""
-    nodes: list[Expr] = []
-    for stmt in statements(block):
-        for expr in expressions(stmt):
-            nodes += walk(expr)
-    return iter(nodes)
+    return iter(walk(*[expr for stmt in statements(block) for expr in expressions(stmt)]))

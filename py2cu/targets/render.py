@@ -18,6 +18,7 @@ from jinja2.bccache import Bucket
 
 from py2cu import ir
 from py2cu.cache_directory import location
+from py2cu.ir.abi.signature import Signature
 from py2cu.targets.cpu import target as cpu
 from py2cu.targets.cpu.helpers import HELPERS_OF_CPU
 from py2cu.targets.cuda import target as cuda
@@ -71,16 +72,20 @@ class _CompiledTemplates(FileSystemBytecodeCache):
             super().dump_bytecode(bucket)
 
 
-def render(name: str, source: str, families: tuple[ir.Instances, ...], target: TargetName) -> Artifacts:
+def render(
+    name: str, source: str, families: tuple[ir.Instances, ...], signatures: tuple[Signature, ...], target: TargetName
+) -> Artifacts:
     """The three files of `target` for these kernels; `name` is their stem, `source` the Python file they came from.
 
     A family is all instances of one kernel; a group is the views of a family.
     """
     make = _render_cuda if target is TargetName.CUDA else _render_cpu
-    return make(name, source, families)
+    return make(name, source, families, signatures)
 
 
-def _render_cuda(name: str, source: str, families: tuple[ir.Instances, ...]) -> Artifacts:
+def _render_cuda(
+    name: str, source: str, families: tuple[ir.Instances, ...], signatures: tuple[Signature, ...]
+) -> Artifacts:
     families = separate_overloads(families, cuda.DIALECT)
     groups = tuple(group(family, cuda.view, cuda.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
@@ -91,11 +96,13 @@ def _render_cuda(name: str, source: str, families: tuple[ir.Instances, ...]) -> 
         TargetName.CUDA,
         _text(f"{name}.cu", "cuda/kernel.cu.j2", common | parts, _headers(views, HELPERS_OF_CUDA)),
         _text(f"{name}.h", "cuda/launcher.h.j2", common, _declaration_headers(views)),
-        _binding_text(f"{name}.cpp", common, families, groups, is_cuda=True),
+        _binding_text(f"{name}.cpp", common, families, signatures, groups, is_cuda=True),
     )
 
 
-def _render_cpu(name: str, source: str, families: tuple[ir.Instances, ...]) -> Artifacts:
+def _render_cpu(
+    name: str, source: str, families: tuple[ir.Instances, ...], signatures: tuple[Signature, ...]
+) -> Artifacts:
     families = separate_overloads(families, cpu.DIALECT)
     groups = tuple(group(family, cpu.view, cpu.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
@@ -106,7 +113,7 @@ def _render_cpu(name: str, source: str, families: tuple[ir.Instances, ...]) -> A
         TargetName.CPU,
         _text(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common | parts, _headers(views, HELPERS_OF_CPU)),
         _text(f"{name}_cpu.h", "cpu/launcher.h.j2", common, _declaration_headers(views)),
-        _binding_text(f"{name}_cpu_binding.cpp", common, families, groups, is_cuda=False),
+        _binding_text(f"{name}_cpu_binding.cpp", common, families, signatures, groups, is_cuda=False),
     )
 
 
@@ -144,11 +151,12 @@ def _binding_text(
     file: str,
     common: Mapping[str, object],
     families: tuple[ir.Instances, ...],
+    signatures: tuple[Signature, ...],
     groups: tuple[tuple[KernelView, ...], ...],
     is_cuda: bool,
 ) -> Text:
     dialect = cuda.DIALECT if is_cuda else cpu.DIALECT
-    views = tuple(binding.view(*both, dialect) for both in zip(families, groups, strict=True))
+    views = tuple(binding.view(*each, dialect) for each in zip(families, signatures, groups, strict=True))
     facts = {
         "kernels": views,
         "is_cuda": is_cuda,

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from py2cu.diagnostics import TranslationError, render
+from py2cu.diagnostics import InternalError, TranslationError, render
 from tests.mutations.rows import FOLDERS
 from tests.test_error_cases import reported, sections
 from tests.test_kernel_cases import device_functions, import_kernels, read_case, translate
@@ -26,6 +26,8 @@ def find_fault(case: str) -> str | None:
         return _fault(how, ROOT / FOLDERS[how] / f"{name}.case", kernel)
     except TranslationError as refused:
         return f"is refused: {refused.diagnostics[0].code}"
+    except InternalError as broken:
+        return f"breaks the compiler: {broken}"
 
 
 def _fault(how: str, path: Path, kernel: str) -> str | None:

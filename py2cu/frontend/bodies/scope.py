@@ -154,7 +154,7 @@ class Scope:
 
     def footprint(self, block: ir.Block, *values: ir.Expr) -> Footprint:
         """What statements and expressions of the function read, write and do."""
-        return footprint(block, values, self.memory, self.functions.finished())
+        return footprint(block, values, self.functions.finished(), self.memory)
 
     def memory(self, name: str) -> str:
         """What holds the elements of an array: the parameters of a device function may all be one array.

@@ -26,9 +26,10 @@ from py2cu.source import Span
 
 def lift_assertions(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel and its device functions with such calls in locals."""
-    effectful, asserting = functions_with_effects(kernel), asserting_functions(kernel)
+    asserting = asserting_functions(kernel)
     if not asserting:
         return kernel
+    effectful = functions_with_effects(kernel)
 
     def lifted(caller: ir.Kernel) -> ir.Kernel:
         lifting = _Lifting(effectful, asserting, SavedValues(names_in_scope(caller)))

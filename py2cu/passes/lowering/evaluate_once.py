@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from py2cu import ir
 from py2cu.analysis.account import elided_calls
-from py2cu.analysis.effects import Footprint, commute, footprint
+from py2cu.analysis.effects import commute, footprint
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.names import names_in_scope
@@ -69,16 +69,13 @@ class _Lifting:
         before, mark = self.saved.before, len(self.saved.before)
         indices = map_all(stmt.indices, self.lift)
         behind = before[mark:]
-        value, place = self.footprint((), stmt.value), self.footprint(tuple(behind), *indices)
+        value = footprint((), [stmt.value], self.functions)
+        place = footprint(tuple(behind), indices, self.functions)
         if not (stmt.augmented or commute(value, place)):
             del before[mark:]
             stmt = with_fields(stmt, value=self.saved.save(stmt.value))
             before += behind
         return with_fields(stmt, indices=indices)
-
-    def footprint(self, block: ir.Block, *values: ir.Expr) -> Footprint:
-        """What statements and expressions do, as if all arrays were one: in a call, two may be."""
-        return footprint(block, values, lambda _: "", self.functions)
 
     def lift(self, expr: ir.Expr) -> ir.Expr:
         """`expr` with locals for the operands that it always evaluates and needs twice."""

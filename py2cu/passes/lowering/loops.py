@@ -21,7 +21,7 @@ from dataclasses import replace
 
 from py2cu import ir
 from py2cu.analysis.account import elided_in
-from py2cu.analysis.effects import Footprint, commute, footprint
+from py2cu.analysis.effects import commute, footprint
 from py2cu.diagnostics import Reporter
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.names import names_in_scope, underscored_name
@@ -54,6 +54,7 @@ class _Lowering:
         self.functions = functions
         self.types = dict(kernel.locals)
         self.taken = names_in_scope(kernel)
+        self.assigned = {*assigned_names(kernel.body)}
         self.used_elsewhere = _variables_used_elsewhere(kernel.body)
         self.elided: list[ir.Elided] = []
 
@@ -84,18 +85,15 @@ class _Lowering:
     def once(self, loop: ir.For, what: str, before: list[ir.Stmt]) -> ir.Expr:
         """The `stop` or `step` of the loop; saved in a local before the loop if C may not compute it in every round."""
         value = loop.stop if what == "stop" else loop.step
-        if isinstance(value, ir.Constant):
+        if isinstance(value, ir.Constant) or (isinstance(value, ir.Name) and value.id not in self.assigned):
             return value
-        bound, rounds = self.footprint((), value), self.footprint((replace(loop, stop=value, step=value, orelse=()),))
+        bound = footprint((), [value], self.functions)
+        rounds = footprint((replace(loop, stop=value, step=value, orelse=()),), (), self.functions)
         if not bound.acts and commute(bound, rounds):  # rule: range-bound-commutes
             return value
         name = self.fresh(f"{loop.var}_{what}", ir.PY_INT)
         before.append(ir.Assign(name, value, loop.span))
         return ir.Name(name, loop.span, ir.PY_INT)
-
-    def footprint(self, block: ir.Block, *values: ir.Expr) -> Footprint:
-        """What statements and expressions do, as if all arrays were one: in a call, two may be."""
-        return footprint(block, values, lambda _: "", self.functions)
 
     def lower_else(self, before: ir.Block, loop: ir.For | ir.While) -> ir.Block:
         """The loop, followed by the statements of its `else`."""
@@ -164,7 +162,7 @@ def _variables_used_elsewhere(body: ir.Block) -> set[str]:
         inside = sum(reads(loop.body, var) for loop in _outermost(loops_of_var))
         bounds = sum(var in names_in(e) for loop in loops_of_var for e in (loop.start, loop.stop, loop.step))
         # rule: range-read-after
-        if reads(body, var) > inside or bounds or any(_rebinds(loop.body, var) for loop in loops_of_var):
+        if reads(body, var) > inside or bounds or any(var in assigned_names(loop.body) for loop in loops_of_var):
             shared.add(var)
     return shared
 
@@ -173,7 +171,3 @@ def _outermost(loops: list[ir.For]) -> Iterator[ir.For]:
     for loop in loops:
         if not any(loop is not other and any(loop is inner for inner in statements(other.body)) for other in loops):
             yield loop
-
-
-def _rebinds(body: ir.Block, var: str) -> bool:
-    return any(isinstance(stmt, ir.For) and stmt.var == var for stmt in statements(body))

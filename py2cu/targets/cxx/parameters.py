@@ -196,10 +196,12 @@ def _alternatives(kernel: ir.Kernel) -> Iterator[tuple[set[str], set[str]]]:
 
 def is_communicated(kernel: ir.Kernel, array: str) -> bool:
     """True if threads may read elements of the written `array` that others wrote before a barrier or a fence."""
+    if not synchronises(kernel):
+        return False
     nodes = [*all_expressions(kernel.body)]
     read = {kernel.base_array(node.array) for node in nodes if isinstance(node, ir.Load)}
     passed = {kernel.base_array(node.id) for node in nodes if isinstance(node, ir.ArrayName)}  # to functions
-    return array in read | passed and synchronises(kernel)  # rule: meeting-reads
+    return array in read | passed  # rule: meeting-reads
 
 
 def is_input(parameter: Parameter | None) -> bool:

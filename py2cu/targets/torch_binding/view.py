@@ -14,7 +14,6 @@ from itertools import chain
 
 from py2cu import ir
 from py2cu.analysis.effects import syncs_grid
-from py2cu.analysis.signatures import signature_of
 from py2cu.dtypes import C128, Kind, TypeVariable
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Dim, Signature
@@ -136,10 +135,9 @@ def _overlaps(written: tuple[ArrayView, ...], others: tuple[ArrayView, ...]) -> 
                 yield array, other
 
 
-def view(family: ir.Instances, groups: tuple[KernelView, ...], dialect: Dialect) -> BindingView:
+def view(family: ir.Instances, signature: Signature, groups: tuple[KernelView, ...], dialect: Dialect) -> BindingView:
     """A kernel's binding to the launchers of `groups`."""
     kernel = family[0]
-    signature = signature_of(family)
     dtype_sources = {variable: _dtype_source(signature, variable) for variable in kernel.variables}
     dims = {dim.name: dim for dim in signature.dims}
     passed = tuple(array_view(family, p, dims, dtype_sources) for p in signature.arrays if p.role is not Role.OUTPUT)
