@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.compilers import gxx
+from tests.support.samples import proofs
 from tests.test_kernel_cases import BATCHES, CASES, import_kernels, read_case, signature_of, translate
 
 pytest.importorskip("torch")
@@ -23,7 +24,7 @@ from tests.support.libraries import Checked, Device, Setting, build
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "paths",
-    [pytest.param(paths, marks=[pytest.mark.proof] if place % 3 else []) for place, paths in enumerate(BATCHES)],
+    proofs(BATCHES, 3),
     ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}",
 )
 def test_cuda_text_matches_python(paths, tmp_path):

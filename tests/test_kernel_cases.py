@@ -26,7 +26,7 @@ from py2cu.testing import assert_matches_python
 from py2cu.translation import TargetName, Translation
 from tests.support.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_headers
 from tests.support.modules import import_file
-from tests.support.samples import sampled
+from tests.support.samples import proofs, sampled
 
 CASES = sorted((Path(__file__).parent / "cases" / "kernels").glob("*.case"))
 # Those whose kernels can be run against their Python, as many at a time as one library holds.
@@ -132,7 +132,7 @@ def test_of_two_limits_it_is_always_the_same_that_gives_the_size():
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("paths", BATCHES, ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
+@pytest.mark.parametrize("paths", proofs(BATCHES, 2), ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
 def test_compiled_kernels_match_python(paths, tmp_path):
     """One library for all of them, without torch's binding."""
     pytest.importorskip("torch")
@@ -160,7 +160,7 @@ def test_kernels_compiled_for_a_call_match_python(paths, tmp_path):
 @pytest.mark.builds
 @pytest.mark.parametrize(
     "stem",
-    [pytest.param(stem, marks=[pytest.mark.proof] if place % 2 else []) for place, stem in enumerate(THROUGH_BINDING)],
+    proofs(THROUGH_BINDING, 2),
 )
 def test_kernels_behind_their_binding_match_python(stem, tmp_path):
     pytest.importorskip("torch")

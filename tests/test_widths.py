@@ -21,6 +21,7 @@ from py2cu.translation import TargetName, Translation
 from tests.support.compilers import gxx
 from tests.support.libraries import Device, Setting, build
 from tests.support.modules import import_file
+from tests.support.samples import proofs
 from tests.test_kernel_cases import CHECKED, read_case, values_of
 from tests.widths.narrow import bits_of, is_within_reach
 from tests.widths.sizes import cases
@@ -120,7 +121,7 @@ def is_judged(translation: Translation) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
-    [pytest.param(names, marks=[pytest.mark.proof] if place % 2 else []) for place, names in enumerate(BATCHES)],
+    proofs(BATCHES, 3),
     ids=lambda names: f"{names[0]}-{names[-1]}",
 )
 def test_no_integer_overflows(names, tmp_path):
