@@ -326,7 +326,7 @@ def refused_syntax() -> str:
 
 AREAS: Final = {
     "1": "syntax", "2": "names", "3": "types", "4": "memory and guards", "5": "barriers", "6": "build",
-    "7": "performance",
+    "7": "performance", "8": "host functions",
 }  # fmt: skip
 
 

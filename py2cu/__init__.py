@@ -17,6 +17,8 @@ _HOMES = {
     ),
     "Kernel": "py2cu.kernels",
     "kernel": "py2cu.decorator",
+    "Host": "py2cu.hosts.live.handle",
+    "host": "py2cu.decorator",
 }
 
 

@@ -6,7 +6,9 @@ from py2cu.diagnostics import EnvironmentLacks as EnvironmentLacks
 from py2cu.diagnostics import NarrowIntegerWarning as NarrowIntegerWarning
 from py2cu.diagnostics import Py2cuError as Py2cuError
 from py2cu.diagnostics import TranslationError as TranslationError
+from py2cu.hosts.live.handle import Host as Host
 from py2cu.kernels import Kernel as Kernel
+from py2cu.decorator import host as host
 from py2cu.decorator import kernel as kernel
 from py2cu.builtins.annotations import Constexpr as Constexpr
 from py2cu.builtins.atomics import atomic as atomic
@@ -55,6 +57,7 @@ __version__: str
 __all__ = [
     "Constexpr",
     "EnvironmentLacks",
+    "Host",
     "Index",
     "Kernel",
     "NarrowIntegerWarning",
@@ -73,6 +76,7 @@ __all__ = [
     "ffs",
     "fma",
     "gridDim",
+    "host",
     "kernel",
     "laneid",
     "local",

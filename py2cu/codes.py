@@ -1,7 +1,8 @@
 """Every diagnostic code: its title and kind, and the page that `py2cu explain CODE` shows.
 
 Areas: P1xx syntax outside the language, P2xx names, P3xx types, P4xx memory and guards, P5xx barriers, P6xx build,
-P7xx performance. The pages are `explanations/CODE.md`: what the code means, then a wrong and a right example.
+P7xx performance, P8xx host functions. The pages are `explanations/CODE.md`: what the code means, then a wrong and a
+right example.
 """
 
 from __future__ import annotations
@@ -115,4 +116,7 @@ CODES: Final[dict[str, Code]] = {
     "P703": Code("a division in a loop", Kind.NOTE),
     "P704": Code("an order of indices that does not coalesce", Kind.NOTE),
     "P705": Code("a power that a few operations compute", Kind.NOTE),
+    # Host functions.
+    "P801": Code("syntax that host functions do not support"),
+    "P802": Code("a call, or a value, that host functions cannot use"),
 }

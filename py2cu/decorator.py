@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, Unpack, overload
 
+from py2cu.hosts.live.handle import Host
 from py2cu.kernels import Kernel
 from py2cu.options import Block, KernelKeywords, KernelOptions, Size, Strided
 
@@ -60,3 +61,18 @@ def kernel(
         return Kernel(function, options)  # rule: refused-late
 
     return decorate if function is None else decorate(function)
+
+
+def host(function: Callable[..., Any]) -> Host:
+    """Make a host function of a function that calls kernels and torch: `@host`.
+
+    Args:
+        function: a plain Python function with annotated parameters.
+
+    Returns:
+        The host function: called like `function`, translated to C++, built in the background.
+
+    Raises:
+        TypeError: `function` is no plain Python function.
+    """
+    return Host(function)

@@ -18,12 +18,14 @@ from typing import Final
 
 from py2cu import ir
 from py2cu.analysis.signatures import signature_of
+from py2cu.backwards import check_backwards
 from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernel_reader import read_kernel
 from py2cu.frontend.source.dynamic_kernels import report_dynamic_kernels
 from py2cu.frontend.source.reader import LAMBDA, KernelSource, Module, read_module
-from py2cu.ir.abi.gradients import match_backwards
+from py2cu.hosts.of_file import render_hosts
+from py2cu.hosts.sources import host_sources
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.verify import Stage, verify
@@ -194,7 +196,12 @@ def translate_file(
     reporter = Reporter(file)
     module = read_module(file, reporter)
     sources = _chosen(module, only, reporter) if module else ()
-    return _translate(_stem(file), module, [(source, None) for source in sources], targets, reporter, values, notes)
+    done = _translate(_stem(file), module, [(source, None) for source in sources], targets, reporter, values, notes)
+    if module is None or not (hosts := host_sources(module, only)):
+        return done
+    signatures = {signature.name: signature for signature in done.signatures}
+    find = functools.partial(_signature_in, module, signatures, reporter, values)
+    return replace(done, host=render_hosts(done.name, module, hosts, find, reporter))
 
 
 @with_deep_stack
@@ -247,7 +254,8 @@ def _translate(
     signatures = tuple(signature.called() for signature in unbound)
     if module is not None and all(options is None for _, options in sources):  # a call checks its backwards itself
         names = (source.function.name.value for source, _ in sources)
-        _check_backwards(module, dict(zip(names, signatures, strict=True)), reporter, values)
+        chosen = dict(zip(names, signatures, strict=True))
+        check_backwards(module, chosen, functools.partial(_signature_in, module, chosen, reporter, values), reporter)
     name = spell_identifier(name)
     source_name = _printable(PurePath(reporter.file.name).name)
     texts: dict[TargetName, Artifacts] = {}
@@ -268,31 +276,15 @@ def _translate(
     )
 
 
-def _check_backwards(module: Module, chosen: Mapping[str, Signature], reporter: Reporter, values: Values) -> None:
-    """Check that every chosen `@NAME.backward` fits the kernel NAME of the file.
-
-    Raises:
-        TranslationError: one does not.
-    """
-
-    def signature(source: KernelSource) -> Signature | None:
-        if (name := source.function.name.value) in chosen:
-            return chosen[name]
-        own = Reporter(reporter.file)
-        family = compile_kernel(module, source, None, own, values)
-        return None if own.failed else signature_of(_finish((family,), own)[0]).called()
-
-    forwards = [source.forward for source in module.kernels]
-    for source in module.kernels:
-        attached = [each for each, to in zip(module.kernels, forwards, strict=True) if to is source.function]
-        # rule: backward-checked
-        if any(each.function.name.value in chosen for each in attached) and (forward := signature(source)):
-            backwards = [found for each in attached if (found := signature(each))]
-            for misfit in match_backwards(forward, backwards).misfits:
-                if backwards[misfit.place] in chosen.values():
-                    reporter.error("P412", misfit.message, misfit.parameter.span, misfit.hint)
-    if reporter.failed:
-        raise TranslationError(reporter.sorted)
+def _signature_in(
+    module: Module, known: Mapping[str, Signature], reporter: Reporter, values: Values, source: KernelSource
+) -> Signature | None:
+    """The signature of a kernel of the file, among `known` or not; None if the kernel has errors."""
+    if source.function.name.value in known:
+        return known[source.function.name.value]
+    own = Reporter(reporter.file)
+    family = compile_kernel(module, source, None, own, values)
+    return None if own.failed else signature_of(_finish((family,), own)[0]).called()
 
 
 def _printable(name: str) -> str:
@@ -380,7 +372,7 @@ def _lower(kernel: ir.Kernel, local: Reporter, notes: bool, *, is_wide: bool) ->
 def _chosen(module: Module, only: str | None, reporter: Reporter) -> tuple[KernelSource, ...]:
     chosen = tuple(s for s in module.kernels if only is None or s.function.name.value == only)
     has_dynamic_error = report_dynamic_kernels(module, only, reporter)
-    if not chosen and not has_dynamic_error:
+    if not chosen and not has_dynamic_error and not host_sources(module, only):
         message = f"there is no kernel called `{only}`" if only else "there is no kernel in this file"
         hint = "decorate a function with `@kernel` from py2cu"
         if only and module.kernels:

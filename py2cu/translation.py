@@ -60,6 +60,7 @@ class Translation:
     notes: tuple[Diagnostic, ...]
     texts: Mapping[TargetName, Artifacts]
     obstacles: Mapping[TargetName, str] = field(default_factory=dict)  # why targets have no text
+    host: Text | None = None  # of the host functions, where the file has some
 
     @property
     def cuda(self) -> Artifacts:
@@ -70,6 +71,11 @@ class Translation:
         """A hash of what the kernels do: equal in every process, whatever the file is called and holds besides."""
         lines = [*self.cuda.kernel.code, *self.cuda.binding.code]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+    def files(self, target: TargetName) -> tuple[Text, ...]:
+        """Every text for `target`: the three of the kernels, if there are some, and that of the host functions."""
+        of_kernels = self.artifacts(target).files if self.signatures else ()
+        return of_kernels if self.host is None else (*of_kernels, self.host)
 
     def artifacts(self, target: TargetName) -> Artifacts:
         """The texts for `target`.

@@ -47,11 +47,13 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class CompileJob:
-    """The texts to compile and their flags. `prelude` goes before the binding's first line."""
+    """The texts to compile and their flags. `prelude` goes before the first line of the binding, or of host functions,
+    which have no kernel beside them.
+    """
 
     name: str
-    kernel: Text
-    header: Text
+    kernel: Text | None
+    header: Text | None
     binding: Text
     prelude: str
     cxx_flags: tuple[str, ...]
@@ -89,7 +91,7 @@ def compile_library(job: CompileJob, tools: Tools, directory: Path) -> Path:
         EnvironmentLacks: torch's extension builder cannot be imported.
         OSError: the directory cannot be written, or is full.
     """
-    for text in (job.kernel, job.header, job.binding):
+    for text in filter(None, (job.kernel, job.header, job.binding)):
         # For messages, compilers read the lines that they quote from files of these names, as `#line` states.
         (directory / text.name).write_text(text.text, encoding="utf-8")
     log = _attempt(job, tools, directory, toolchain.find_linker())
@@ -121,7 +123,7 @@ def _write_build_files(job: CompileJob, tools: Tools, directory: Path, linker: s
             extension.load_inline(
                 job.name,
                 cpp_sources=[f"{job.prelude}{_line_one(job.binding)}{job.binding.text}"],
-                cuda_sources=[f"{_line_one(job.kernel)}{job.kernel.text}"],
+                cuda_sources=[f"{_line_one(job.kernel)}{job.kernel.text}"] if job.kernel is not None else None,
                 extra_cflags=list(job.cxx_flags),
                 extra_cuda_cflags=list(job.nvcc_flags),
                 extra_ldflags=[*job.link_flags, *linker_flags, *_link_flags(cuda, linker_scripts)],

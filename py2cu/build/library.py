@@ -120,15 +120,16 @@ def _load(path: Path, plan: _BuildPlan, source: Callable[[], SourceFile] | None)
     """Load `path`; rebuild a damaged cached file once."""
     with contextlib.suppress(OSError):
         if _is_complete(path):
-            return _load_library(path)
+            return load_path(path)
     cache.discard(path)
     try:
-        _load_library(_library(plan, source))
+        load_path(_library(plan, source))
     except OSError as error:
         raise EnvironmentLacks(f"the built library does not load: {error}", "see `py2cu doctor`") from error
 
 
-def _load_library(path: Path) -> None:
+def load_path(path: Path) -> None:
+    """Load a library with operators into this process."""
     import torch
 
     torch.ops.load_library(str(path))  # type: ignore[no-untyped-call]
@@ -161,7 +162,7 @@ def _require_cuda_in_torch(target: TargetName) -> None:
 def _plan(artifacts: Artifacts, fma: bool) -> _BuildPlan:
     import torch
 
-    standard = _standard(torch.__version__)
+    standard = cxx_standard(torch.__version__)
     cxx: tuple[str, ...]
     nvcc: tuple[str, ...]
     if artifacts.target is TargetName.CUDA:
@@ -182,7 +183,7 @@ def cpu_flags() -> tuple[str, ...]:
     return *_CPU_FLAGS, *toolchain.vector_flags()
 
 
-def _standard(torch_version: str) -> str:
+def cxx_standard(torch_version: str) -> str:
     """C++17 builds a quarter faster than torch's default, C++20. Torch's headers are known to accept it up to 2.13."""
     major, minor = (int(part) for part in re.findall(r"\d+", torch_version)[:2])
     return "-std=c++17" if (major, minor) <= (2, 13) else "-std=c++20"

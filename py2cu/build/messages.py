@@ -8,7 +8,7 @@ Promises: reads the messages of g++, clang++ and nvcc; a message without a place
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Final
 
@@ -66,20 +66,30 @@ class BuildError(Py2cuError):
 def build_error(log: str, artifacts: Artifacts, source: SourceFile | None = None) -> BuildError:
     """Read `log`; `source` is the Python whose lines `Text.origin` counts, None if only the emitted text is known."""
     hint = next((hint for sign, hint in _HINTS if sign in log), _DEFAULT_HINT)
-    diagnostics = dict.fromkeys(_diagnostics(log, artifacts, source, hint))
+    compiler = "nvcc" if artifacts.target is TargetName.CUDA else "the C++ compiler"
+    found = _diagnostics(log, _texts_by_file(artifacts), artifacts.kernel, compiler, source, hint)
+    diagnostics = dict.fromkeys(found)
     return BuildError(sorted(diagnostics, key=lambda item: (item.file.name, item.span)), log, hint)
 
 
-def _diagnostics(log: str, artifacts: Artifacts, source: SourceFile | None, hint: str) -> Iterator[Diagnostic]:
-    compiler = "nvcc" if artifacts.target is TargetName.CUDA else "the C++ compiler"
-    texts = _texts_by_file(artifacts)
+def host_build_error(log: str, text: Text, source: SourceFile) -> BuildError:
+    """The same for the text of host functions."""
+    hint = next((hint for sign, hint in _HINTS if sign in log), _DEFAULT_HINT)
+    texts = {"main.cpp": text, text.name: text}
+    diagnostics = dict.fromkeys(_diagnostics(log, texts, None, "the C++ compiler", source, hint))
+    return BuildError(sorted(diagnostics, key=lambda item: (item.file.name, item.span)), log, hint)
+
+
+def _diagnostics(
+    log: str, texts: Mapping[str, Text], kernel: Text | None, compiler: str, source: SourceFile | None, hint: str
+) -> Iterator[Diagnostic]:
     for match in _PLACED.finditer(log):
         text = texts.get(PurePath(match["file"]).name)
         if text is None:
             continue
         line = int(match["line"] or match["nvcc_line"])
         file, span = _place(text, line, int(match["column"] or 1), source)
-        by = compiler if text is artifacts.kernel else "the C++ compiler"
+        by = compiler if text is kernel else "the C++ compiler"
         where = "" if file is not source else f" ({text.name}:{line})"
         yield Diagnostic(Severity.ERROR, "P601", f"{by} refuses this line: {match['message']}{where}", span, file, hint)
 

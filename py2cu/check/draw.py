@@ -14,7 +14,7 @@ import torch
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.types import PythonType
-from py2cu.tensor_bits import as_bits
+from py2cu.simulator.tensor_bits import as_bits
 
 RANDOM: Final = "random"
 TAME: Final = "tame"  # integers are valid indices of every array

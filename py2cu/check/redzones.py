@@ -11,7 +11,7 @@ from typing import Final
 
 import torch
 
-from py2cu.tensor_bits import as_bits
+from py2cu.simulator.tensor_bits import as_bits
 
 MARGIN: Final = 4096  # elements on each side, and never less than the array itself
 CONTIGUOUS: Final = ""

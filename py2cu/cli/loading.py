@@ -18,6 +18,7 @@ from types import CodeType, ModuleType
 from py2cu.cli.console import InputError, collecting, described, marked
 from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
+from py2cu.hosts.live.handle import Host
 from py2cu.kernels import Kernel
 from py2cu.live import is_library
 from py2cu.options import NO_VALUES, Values
@@ -30,10 +31,11 @@ ShadowedModules = dict[tuple[str, ...], dict[str, ModuleType]]
 
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
-    """An imported file, and its translated kernels."""
+    """An imported file, its translated kernels and its host functions."""
 
     file: SourceFile
     kernels: tuple[Kernel, ...]
+    hosts: tuple[Host, ...]
 
     def source(self) -> SourceFile:
         """The file; a method, as `build_library` takes it."""
@@ -63,6 +65,9 @@ def load_files(files: Sequence[Path], only: str | None, values: Values = NO_VALU
                         known = kernel.signature.constexpr_ints.keys() & values.keys()
                         kernels.append(kernel.with_values(**{name: values[name] for name in known}))
                         kernels[-1].translation  # noqa: B018
+                for host in loaded.hosts:
+                    with errors.of(path):
+                        host.translation  # noqa: B018
                 done.append(replace(loaded, kernels=tuple(kernels)))
     return done
 
@@ -70,25 +75,26 @@ def load_files(files: Sequence[Path], only: str | None, values: Values = NO_VALU
 def _load(path: Path, number: int, only: str | None, shadowed: ShadowedModules) -> LoadedFile:
     file = SourceFile.read(path)
     module = _import(path, file, f"_py2cu_{number}_{path.stem}", shadowed)
-    defined = {id(kernel): kernel for kernel in _kernels_in(module, module.__name__)}
-    kernels = tuple(kernel for kernel in defined.values() if only in (None, kernel.__name__))
-    if not kernels:
+    defined = {id(each): each for each in _defined_in(module, module.__name__)}
+    chosen = [each for each in defined.values() if only in (None, each.__name__)]
+    if not chosen:
         known = [kernel.__name__ for kernel in defined.values()]
         names = ", ".join(f"`{name}`" for name in known)
         what = f"no kernel called `{only}`" if only else "no kernel"
         hint = "decorate a function at the top level of the file or of a class with `@kernel` from py2cu"
         hint = did_you_mean(only or "", known, f"it has {names}") if names else hint
         raise InputError([f"{path}: {marked('error', 'error[P107]')}: there is {what} to import\n  hint: {hint}"], 1)
-    return LoadedFile(file, kernels)
+    kernels = tuple(each for each in chosen if isinstance(each, Kernel))
+    return LoadedFile(file, kernels, tuple(each for each in chosen if isinstance(each, Host)))
 
 
-def _kernels_in(scope: ModuleType | type, module: str) -> Iterator[Kernel]:
-    """The kernels that a module and its classes define."""
+def _defined_in(scope: ModuleType | type, module: str) -> Iterator[Kernel | Host]:
+    """The kernels and the host functions that a module and its classes define."""
     for value in vars(scope).values():
-        if isinstance(value, Kernel) and value.__module__ == module:
+        if isinstance(value, Kernel | Host) and value.__module__ == module:
             yield value
         elif isinstance(value, type) and value.__module__ == module and value is not scope:
-            yield from _kernels_in(value, module)
+            yield from _defined_in(value, module)
 
 
 def _import(path: Path, file: SourceFile, name: str, shadowed: ShadowedModules) -> ModuleType:

@@ -34,6 +34,8 @@ from py2cu.translation import TargetName
 if TYPE_CHECKING:
     from py2cu.check import CheckReport
     from py2cu.cli.loading import LoadedFile
+    from py2cu.hosts.live.check import HostReport
+    from py2cu.hosts.live.handle import Host
     from py2cu.ir.abi.signature import Signature
     from py2cu.kernels import Kernel
 
@@ -98,9 +100,22 @@ def check(
                 reports.append(check_gradients(each, report) if has_gradients else report)
     if not with_gradients and any(each.backwards for loaded in files_of_kernels for each in loaded.kernels):
         print_error("note: gradients are not compared; `--grad` compares them")
-    show_reports(reports)
-    if not all(report.ok for report in reports):
+    if reports:
+        show_reports(reports)
+    of_hosts = [_checked_host(host) for loaded in files_of_kernels for host in loaded.hosts]
+    if not (all(report.ok for report in reports) and all(report.ok for report in of_hosts)):
         raise click.exceptions.Exit(EXIT_CHECK_FAILED)
+
+
+def _checked_host(host: Host) -> HostReport:
+    """Build a host function, compare it with its Python, and print the report."""
+    with working(f"checking {host.__name__}"):
+        report = host.check()
+    if report.unchecked:
+        print_error(f"{marked('warning', 'warning')}: {report}")
+    else:
+        click.echo(str(report))
+    return report
 
 
 def _require_backwards(kernels: Sequence[Kernel]) -> None:
@@ -169,6 +184,10 @@ def build(files: tuple[Path, ...], kernel: str | None, target: TargetName | None
             with working(f"building {each.__name__} for {target}"):
                 path = build_library(each.translation.artifacts(target), fma=fma, source=loaded.source)
             click.echo(f"{each.__name__}: {path}")
+        for host in loaded.hosts:
+            with working(f"building {host.__name__}"):
+                host.build()
+            click.echo(f"{host.__name__}: {host.library}")
 
 
 def _loaded(files: Sequence[Path], only: str | None, values: Values) -> list[LoadedFile]:

@@ -78,7 +78,7 @@ def translate(
         dump_all(files, kernel, target, values, notes, selection=selection, has_output=output is not None)
         return
     translations = translate_all(files, kernel, target, values, notes)
-    texts = [text for done in translations for text in done.artifacts(target).files]
+    texts = [text for done in translations for text in done.files(target)]
     for done in translations:
         print_error(*map(rendered, done.notes))
     if output is None:

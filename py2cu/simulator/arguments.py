@@ -80,7 +80,7 @@ def write_back(view: ArrayView, tensor: torch.Tensor) -> None:
     """Write the elements that the kernel stored to `tensor`; all other elements keep their bits."""
     import torch
 
-    from py2cu.tensor_bits import as_bits
+    from py2cu.simulator.tensor_bits import as_bits
 
     if not view.writes:
         return

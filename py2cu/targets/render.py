@@ -94,8 +94,8 @@ def _render_cuda(
     return Artifacts(
         name,
         TargetName.CUDA,
-        _text(f"{name}.cu", "cuda/kernel.cu.j2", common | parts, _headers(views, HELPERS_OF_CUDA)),
-        _text(f"{name}.h", "cuda/launcher.h.j2", common, _declaration_headers(views)),
+        render_text(f"{name}.cu", "cuda/kernel.cu.j2", common | parts, _headers(views, HELPERS_OF_CUDA)),
+        render_text(f"{name}.h", "cuda/launcher.h.j2", common, _declaration_headers(views)),
         _binding_text(f"{name}.cpp", common, families, signatures, groups, is_cuda=True),
     )
 
@@ -111,8 +111,8 @@ def _render_cpu(
     return Artifacts(
         name,
         TargetName.CPU,
-        _text(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common | parts, _headers(views, HELPERS_OF_CPU)),
-        _text(f"{name}_cpu.h", "cpu/launcher.h.j2", common, _declaration_headers(views)),
+        render_text(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common | parts, _headers(views, HELPERS_OF_CPU)),
+        render_text(f"{name}_cpu.h", "cpu/launcher.h.j2", common, _declaration_headers(views)),
         _binding_text(f"{name}_cpu_binding.cpp", common, families, signatures, groups, is_cuda=False),
     )
 
@@ -178,10 +178,10 @@ def _binding_text(
         "uses_in_place": any(view.in_place for view in views),
         "uses_overlap": any(view.passed_overlaps or view.allocated_overlaps for view in views),
     }
-    return _text(file, "binding/binding.cpp.j2", {**common, **facts})
+    return render_text(file, "binding/binding.cpp.j2", {**common, **facts})
 
 
-def _text(file: str, template: str, facts: Mapping[str, object], headers: Iterable[str] = ()) -> Text:
+def render_text(file: str, template: str, facts: Mapping[str, object], headers: Iterable[str] = ()) -> Text:
     """Render a template to the text of `file` and its line map.
 
     `includes` starts as `headers`; a template adds the headers that its own text needs.

@@ -59,10 +59,14 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "targets.torch_binding": IR | {"targets.cxx"},
     "targets": IR
     | {"cache_directory", "targets.cpu", "targets.cuda", "targets.cxx", "targets.torch_binding", "translation"},
-    "pipeline": IR | {"deep_stack", "frontend", "frontend.names", "frontend.source", "translation"}
+    "hosts": IR
+    | {"frontend.bodies", "frontend.declarations", "frontend.names", "frontend.source", "passes.lowering"}
+    | {"targets", "targets.cxx", "translation"},
+    "backwards": ABI | {"frontend.source"},
+    "pipeline": IR | {"backwards", "deep_stack", "hosts", "frontend", "frontend.names", "frontend.source"}
+    | {"translation"}
     | {"passes", "passes.canonical", "passes.checks", "passes.guards", "passes.lowering", "passes.typing"}
     | {"targets", "targets.cpu", "targets.cuda", "targets.cxx"},
-    "tensor_bits": set(),
     "simulator.findings": BASE,
     "simulator.launch": ABI,
     "simulator.state": ABI | {"simulator.findings"},
@@ -70,20 +74,23 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "simulator.memory": ABI | {*SIMULATED, "simulator.values"},
     "simulator.schedule": ABI | {*SIMULATED, "live", "simulator.memory", "simulator.values", "builtins"},
     "simulator": ABI
-    | {*SIMULATED, "builtins", "live", "simulator.memory", "simulator.schedule", "simulator.values", "tensor_bits"},
+    | {*SIMULATED, "builtins", "live", "simulator.memory", "simulator.schedule", "simulator.values"},
     "devices": {"translation"},
     "build": ABI | {"cache_directory", "devices", "translation"},
     "call": ABI | {"devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "translation"},
-    "check": ABI | {"devices", "ir", "build", "call", "simulator", "simulator.values", "tensor_bits"},
+    "check": ABI | {"devices", "ir", "build", "call", "simulator", "simulator.values"},
     "kernels": ABI | {"call", "check", "function_text", "translation"},
-    "decorator": {"kernels", "options"},
+    "hosts.live": ABI
+    | {"build", "call", "deep_stack", "frontend.source", "function_text", "hosts", "ir", "kernels", "live"}
+    | {"translation"},
+    "decorator": {"hosts.live", "kernels", "options"},
     "testing": {"check", "diagnostics", "kernels"},
     "cli": {"*"},
     "__main__": {"cli"},
-    "__init__": {"builtins", "decorator", "diagnostics", "kernels"},
+    "__init__": {"builtins", "decorator", "diagnostics", "hosts.live", "kernels"},
 }  # fmt: skip
 HOMES: Final = {
-    "libcst": ("frontend",),
+    "libcst": ("frontend", "hosts"),
     "jinja2": ("targets",),
     "torch": (
         "build",
@@ -91,9 +98,9 @@ HOMES: Final = {
         "check",
         "cli",
         "devices",
+        "hosts",
         "kernels",
         "simulator",
-        "tensor_bits",
         "testing",
         "builtins",
     ),

@@ -24,7 +24,9 @@ from py2cu.diagnostics import EnvironmentLacks as EnvironmentLacks
 from py2cu.diagnostics import NarrowIntegerWarning as NarrowIntegerWarning
 from py2cu.diagnostics import Py2cuError as Py2cuError
 from py2cu.diagnostics import TranslationError as TranslationError
+from py2cu.hosts.live.handle import Host as Host
 from py2cu.kernels import Kernel as Kernel
+from py2cu.decorator import host as host
 from py2cu.decorator import kernel as kernel'''
 FOLDER: Final = Path(py2cu.__file__).parent / "builtins"
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from py2cu.ir.header_names import is_macro
 
-_KEYWORDS: Final = """
+KEYWORDS: Final = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl
     concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete
     do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable
@@ -50,7 +50,7 @@ LAUNCHER_NAMES: Final = (
 RUNTIME_NAMES: Final = "FiberScheduler GridBarrier FailedAssert FirstFailure Abandoned assert_that fail_assert is_large"
 
 
-RESERVED: Final = frozenset(f"{_KEYWORDS} {_TAKEN} {LAUNCHER_NAMES} {RUNTIME_NAMES}".split())
+RESERVED: Final = frozenset(f"{KEYWORDS} {_TAKEN} {LAUNCHER_NAMES} {RUNTIME_NAMES}".split())
 
 
 @functools.lru_cache(4096)

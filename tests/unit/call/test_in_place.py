@@ -11,7 +11,7 @@ from torch import Tensor  # noqa: E402
 
 from py2cu import Index, blockDim, blockIdx, kernel, threadIdx  # noqa: E402
 from py2cu.check.cases import invent_cases  # noqa: E402
-from py2cu.tensor_bits import as_bits  # noqa: E402
+from py2cu.simulator.tensor_bits import as_bits  # noqa: E402
 from tests.support.compilers import gxx  # noqa: E402
 from tests.support.libraries import Device, Setting, build  # noqa: E402
 from tests.test_kernel_cases import BATCHES, read_case, translate  # noqa: E402

@@ -15,7 +15,7 @@ from py2cu.dtypes import F32, U8, Kind
 from py2cu.ir.abi.dims import unravel
 from py2cu.ir.abi.parameters import Role
 from py2cu.simulator import Write
-from py2cu.tensor_bits import as_bits
+from py2cu.simulator.tensor_bits import as_bits
 from tests.support.kernels_by_hand import FakeKernel, array, scalar, signature
 
 HERE = ((0, 0, 0), (0, 0, 0))

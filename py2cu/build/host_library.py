@@ -1,0 +1,121 @@
+"""Build and load the library of host functions, for calls in this process.
+
+In: the text of `NAME_host.cpp` and the kernels that it calls. Out: the namespace of its operators under `torch.ops`,
+and a way to say which operators of `py2cu::` its kernels are: an edited kernel compiles no host function again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from py2cu.build import cache, toolchain
+from py2cu.build.library import cxx_standard, load_path
+from py2cu.source import SourceFile
+from py2cu.translation import Text
+
+_FLAGS: Final = ("-fvisibility=hidden", "-O1")
+_PRELUDE: Final = """\
+#include <atomic>
+#include <cstring>
+
+namespace {{
+struct KernelName {{
+    const char* kernel;
+    std::atomic<const char*> op;
+}};
+KernelName kernel_names[] = {{{names}}};
+
+const char* operator_of(const char* kernel)
+{{
+    for (const auto& each : kernel_names)
+        if (!std::strcmp(each.kernel, kernel)) return each.op;
+    return "";
+}}
+}}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void py2cu_name_kernel(const char* kernel, const char* op)
+{{
+    for (auto& each : kernel_names)
+        if (!std::strcmp(each.kernel, kernel) && std::strcmp(each.op, op)) each.op = ::strdup(op);
+}}
+#define KERNEL(name) operator_of(name)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class HostBuild:
+    """How a text is built on this machine."""
+
+    text: Text
+    prelude: str
+    flags: tuple[str, ...]
+    key: str
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the operators under `torch.ops`."""
+        return f"py2cu_host_{self.key[:16]}"
+
+    @property
+    def cached(self) -> Path | None:
+        """The library, if an earlier process built it."""
+        return cache.get_library(self.key, toolchain.tool_fingerprint(toolchain.find_cxx()))
+
+    def library(self, source: Callable[[], SourceFile]) -> Path:
+        """The library, compiled unless it is cached.
+
+        Raises:
+            BuildError: a compiler refused the text.
+            EnvironmentLacks: the library is not cached, and a tool to build it is missing.
+        """
+        from py2cu.build.compiler import CompileError, CompileJob, compile_library, find_tools
+        from py2cu.build.messages import host_build_error
+
+        if (path := self.cached) is not None:
+            return path
+        tools = find_tools(cuda=False)
+        job = CompileJob(self.namespace, None, None, self.text, self.prelude, self.flags, (), (), ("-Wl,--as-needed",))
+        compiler = str(toolchain.tool_fingerprint(tools.cxx))
+        try:
+            return cache.put_library(self.key, compiler, lambda directory: compile_library(job, tools, directory))
+        except CompileError as failure:
+            raise host_build_error(str(failure), self.text, source()) from None
+
+    def load(self, path: Path, operators: Mapping[str, str]) -> None:
+        """Load the library into this process, once, and name the operators of its kernels.
+
+        Raises:
+            OSError: it does not load.
+        """
+        with _LOADING:
+            if self.key not in _loaded:
+                load_path(path)
+                _loaded[self.key] = ctypes.CDLL(str(path))
+        self.name_kernels(operators)
+
+    def name_kernels(self, operators: Mapping[str, str]) -> None:
+        """Say which operator each kernel is from now on: by its name in the text, `py2cu::grey_0123456789abcdef`."""
+        for kernel, operator in operators.items():
+            _loaded[self.key].py2cu_name_kernel(kernel.encode(), operator.encode())
+
+
+_loaded: Final[dict[str, ctypes.CDLL]] = {}
+_LOADING: Final = threading.Lock()
+
+
+def plan_host(text: Text, kernels: tuple[str, ...]) -> HostBuild:
+    """The build of a text that calls these kernels."""
+    import torch
+
+    names = ", ".join(f'{{"{kernel}", ""}}' for kernel in kernels)
+    prelude = _PRELUDE.format(names=names) if kernels else ""
+    flags = (cxx_standard(torch.__version__), *_FLAGS)
+    content = [cache.FORMAT, torch.__version__, "host", text.code, prelude, flags]
+    return HostBuild(text, prelude, flags, hashlib.sha256(json.dumps(content).encode()).hexdigest())

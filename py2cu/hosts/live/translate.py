@@ -1,0 +1,109 @@
+"""Translate a live host function, with the host functions that it calls, and find the kernels that they mean.
+
+In: a function under `@host`. Out: `HostTranslation`. Nothing of it is run. Errors: `TranslationError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from py2cu.deep_stack import with_deep_stack
+from py2cu.diagnostics import Reporter, TranslationError
+from py2cu.frontend.source.reader import Module, read_module
+from py2cu.function_text import source_file
+from py2cu.hosts.functions import HostFunction, HostReader
+from py2cu.hosts.live.marked import Marked
+from py2cu.hosts.render import render_host
+from py2cu.hosts.signatures import Callee, HostSignature
+from py2cu.hosts.values import identifier
+from py2cu.live import defaults_of, live_attribute, visible_objects
+from py2cu.source import Span
+from py2cu.translation import Text
+
+if TYPE_CHECKING:
+    from py2cu.kernels import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class HostTranslation:
+    """The text of a host function and of those that it calls, its signature, and by op the kernels that they call."""
+
+    text: Text
+    signature: HostSignature
+    kernels: Mapping[str, Kernel]
+
+
+@with_deep_stack
+def translate_host(function: FunctionType) -> HostTranslation:
+    """Translate `function` with its text and the objects around it now.
+
+    Raises:
+        TranslationError: the function is outside the language, or its text is not available.
+    """
+    live = _Live()
+    found = live.read(function)
+    text = render_host(identifier(function.__name__), function.__code__.co_filename, tuple(live.done.values()))
+    return HostTranslation(text, found.signature, live.kernels)
+
+
+@dataclass(slots=True)
+class _Live:
+    done: dict[str, HostFunction] = field(default_factory=dict)
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+
+    def read(self, function: FunctionType) -> HostFunction:
+        file, line, name = source_file(function), function.__code__.co_firstlineno, function.__name__
+        reporter, around = Reporter(file), visible_objects(function)
+        module = read_module(file, reporter, around, name)
+        source = module.function_at(line, name) if module is not None else None
+        if module is None or source is None:
+            if not reporter.failed:
+                what = f"no function `{name}` begins here" if file.text else f"the source of `{name}` is not available"
+                hint = "write the function with `def`, in a file or a notebook cell"
+                reporter.error("P107", what, Span(line, 0, line, 1), hint)
+            raise TranslationError(reporter.sorted)
+        finder = _Finder(self, function, around, reporter)
+        reader = HostReader(module, reporter, finder, defaults_of(function), self.done)
+        found = reader.read(source)
+        if found is None or reporter.failed:
+            raise TranslationError(reporter.sorted)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """What names mean in one live function."""
+
+    live: _Live
+    function: FunctionType
+    around: Mapping[str, object]
+    reporter: Reporter
+
+    def __call__(self, node: cst.BaseExpression, module: Module) -> Callee | None:
+        from py2cu.kernels import Kernel
+
+        value = self._value(node)
+        if isinstance(value, Kernel):
+            signature = value.signature
+            if self.live.kernels.setdefault(signature.op, value) is not value:
+                what = f"two kernels are called `{signature.op}`"
+                self.reporter.error("P107", what, module.span(node), "give one another name: `@kernel(name=…)`")
+            return Callee(identifier(signature.op), signature)
+        if isinstance(value, Marked) and value._function is not self.function:
+            found = self.live.done.get(value._function.__name__) or self.live.read(value._function)
+            return Callee(found.signature.name, host=found.signature)
+        return None
+
+    def _value(self, node: cst.BaseExpression) -> Any:
+        match node:
+            case cst.Name(value=name):
+                return self.around.get(name)
+            case cst.Attribute(value=owner, attr=cst.Name(value=attr)):
+                return live_attribute(self._value(owner), attr)
+            case _:
+                return None

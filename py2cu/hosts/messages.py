@@ -1,0 +1,55 @@
+"""The texts of errors: `assert` and `raise`."""
+
+from __future__ import annotations
+
+import ast
+from typing import Final
+
+import libcst as cst
+
+from py2cu.hosts.reader import Reader
+from py2cu.hosts.values import Kind
+
+_CHECKS: Final = {
+    "ValueError": "TORCH_CHECK_VALUE", "IndexError": "TORCH_CHECK_INDEX", "TypeError": "TORCH_CHECK_TYPE",
+    "NotImplementedError": "TORCH_CHECK_NOT_IMPLEMENTED", "RuntimeError": "TORCH_CHECK",
+}  # fmt: skip
+
+
+def raised(reader: Reader, statement: cst.Raise) -> tuple[str, str]:
+    """The macro that throws this exception, and its text."""
+    match statement.exc:
+        case cst.Call(func=cst.Name(value=name) as function, args=[cst.Arg(value=text, keyword=None, star="")]) if (
+            name in _CHECKS and reader.environment.qualify(function) == f"builtins.{name}" and statement.cause is None
+        ):
+            return _CHECKS[name], message(reader, text)
+    hint = f'write `raise ValueError("…")`, or {", ".join(name for name in _CHECKS if name != "ValueError")}'
+    raise reader.refused("P801", "host functions raise these exceptions with one text", statement, hint)
+
+
+def message(reader: Reader, node: cst.BaseExpression) -> str:
+    """A text in C++; the integers of an f-string are arguments of their own."""
+    match node:
+        case cst.SimpleString() | cst.ConcatenatedString() if isinstance(text := node.evaluated_value, str):
+            return f'"{escaped(text)}"'
+        case cst.FormattedString(parts=parts):
+            words = []
+            for part in parts:
+                match part:
+                    case cst.FormattedStringText(value=value):
+                        words.append(f'"{escaped(_plain(value))}"')
+                    case cst.FormattedStringExpression(expression=inner, conversion=None, format_spec=None, equal=None):
+                        words.append(reader.of_kind(inner, Kind.INT).text)
+                    case _:
+                        raise reader.refused("P801", "a message shows integers without a format", part, "write `{n}`")
+            return ", ".join(words) or '""'
+    raise reader.refused("P801", "the message is not a constant text", node, 'write it out: `"sizes differ"`')
+
+
+def _plain(text: str) -> str:
+    """The text between the braces of an f-string."""
+    return str(ast.literal_eval(f'"""{text.replace("{{", "{").replace("}}", "}")}"""'))
+
+
+def escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")

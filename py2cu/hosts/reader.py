@@ -1,0 +1,83 @@
+"""The state of a reader of one host function, and what its parts ask of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from py2cu.diagnostics import Reporter
+from py2cu.frontend.names.environment import Environment
+from py2cu.frontend.names.syntax import source_text
+from py2cu.hosts.signatures import Callee
+from py2cu.hosts.values import (
+    EQUAL,
+    Kind,
+    Local,
+    Value,
+)
+from py2cu.source import Span
+
+
+class Refused(Exception):
+    """The expression was refused, and reported."""
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads the expressions of one host function."""
+
+    environment: Environment
+    reporter: Reporter
+    span_of: Callable[[cst.CSTNode], Span]
+    callee: Callable[[cst.BaseExpression], Callee | None]
+    locals: dict[str, Local] = field(default_factory=dict)
+    unassigned: set[str] = field(default_factory=set)  # locals that no path to here, or not every path, assigns
+    constants: dict[str, Value] = field(default_factory=dict)  # numbers of the module that the function reads
+    helpers: dict[str, None] = field(default_factory=dict)
+    headers: dict[str, None] = field(default_factory=dict)
+    called: dict[tuple[str, str], Callee] = field(default_factory=dict)
+    read_names: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)  # parameters that a kernel writes to
+
+    def refused(self, code: str, message: str, node: cst.CSTNode, hint: str) -> Refused:
+        """Report an error; the caller raises what this returns."""
+        self.reporter.error(code, message, self.span_of(node), hint)
+        return Refused()
+
+    def value(self, node: cst.BaseExpression) -> Value:
+        """The value of an operand: what writes to tensors stands in a statement of its own."""
+        value = self.read(node)
+        if value.acts:
+            what = "this call writes to tensors, and C++ does not say when it runs among other operands"
+            raise self.refused("P409", what, node, f"call it on a line of its own: `result = {source_text(node)}`")
+        return value
+
+    def of_kind(self, node: cst.BaseExpression, *kinds: Kind) -> Value:
+        value = self.value(node)
+        if value.kind not in kinds:
+            raise self.mismatch(node, value, kinds[0])
+        return value
+
+    def mismatch(self, node: cst.BaseExpression, value: Value, wanted: Kind) -> Refused:
+        hint = {
+            Kind.INT: "an integer comes from a shape, a parameter or a constant: `x.size(0)`",
+            Kind.BOOL: "compare it: `n > 0`",
+            Kind.TENSOR: "pass a tensor",
+        }.get(wanted, f"pass {wanted.value}")
+        return self.refused("P802", f"this is {value.kind.value}, where {wanted.value} is due", node, hint)
+
+    def truth(self, node: cst.BaseExpression) -> Value:
+        """A condition."""
+        value = self.value(node)
+        if value.kind in (Kind.INT, Kind.FLOAT):
+            return Value(Kind.BOOL, f"{value.at(EQUAL)} != 0", EQUAL)
+        if value.kind is Kind.BOOL:
+            return value
+        hint = "test a shape or a number: what a tensor holds is known on its device alone"
+        raise self.refused("P802", f"this is {value.kind.value}, where a truth value is due", node, hint)
+
+    def read(self, node: cst.BaseExpression) -> Value:
+        """The value of an expression."""
+        raise NotImplementedError

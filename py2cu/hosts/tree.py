@@ -1,0 +1,35 @@
+"""The body of a host function in C++: lines, and what nests blocks of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from py2cu.hosts.values import Kind
+
+
+@dataclass(slots=True)
+class Line:
+    """A statement: `text`, or the value that it assigns to the local `target`, which C++ calls `name`."""
+
+    text: str
+    origin: int
+    target: str = ""
+    kind: Kind = Kind.NONE
+    reads: frozenset[str] = frozenset()
+    above: tuple[str, ...] = ()
+    beside: str = ""
+    name: str = ""
+
+
+@dataclass(slots=True)
+class Nest:
+    """An `if` with its branches, or a loop: each head with the block below it."""
+
+    parts: list[tuple[str, Block]]
+    origin: int
+    reads: frozenset[str] = frozenset()  # by the heads
+    above: tuple[str, ...] = ()
+    beside: str = ""
+
+
+Block = list["Line | Nest"]
