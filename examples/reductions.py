@@ -23,6 +23,7 @@ from py2cu import (
     blockDim,
     blockIdx,
     gridDim,
+    host,
     kernel,
     shared,
     shfl_down_sync,
@@ -83,7 +84,8 @@ def warp_sums(x: Float32[Tensor, "n"], out: Float32[Tensor, "1"]):
             atomic.add(out, 0, s)
 
 
-def total(x: Tensor, blocks: int = 128) -> Tensor:
+@host
+def total(x: Float32[Tensor, "n"], blocks: int = 128) -> Tensor:
     """The sum of `x` by two launches: one sum a block, and the sum of these."""
     parts = x.new_empty(blocks)
     tree_sums(x, parts)

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from py2cu import blockDim, blockIdx, kernel, shared, syncthreads, threadIdx
+from py2cu import blockDim, blockIdx, host, kernel, shared, syncthreads, threadIdx
 
 THREADS = 256
 
@@ -51,7 +51,8 @@ def add_totals(out: Float32[Tensor, "n"], totals: Float32[Tensor, "blocks"]):
     out[i] += totals[blockIdx.x - 1]
 
 
-def scan(x: Tensor) -> Tensor:
+@host
+def scan(x: Float32[Tensor, "n"]) -> Tensor:
     """The running sums of `x`, of any length."""
     blocks = (x.numel() + THREADS - 1) // THREADS
     out = torch.empty_like(x)

@@ -23,7 +23,7 @@ from tests.support.compilers import gxx
 from tests.support.libraries import STOPS, Device, Setting
 
 SEED = 0
-NUMBERS = {Device.CPU: range(24), Device.OPTIMISED: range(60, 72), Device.EMULATED: range(36, 60)}
+NUMBERS = {Device.CPU: range(16), Device.OPTIMISED: range(60, 68), Device.EMULATED: range(36, 52)}
 
 
 @pytest.mark.builds

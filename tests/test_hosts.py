@@ -17,6 +17,7 @@ from py2cu.source import SourceFile  # noqa: E402
 from tests.support.compilers import GXX_STRICT, gxx, torch_headers  # noqa: E402
 from tests.support.hosts import Hosts, differs  # noqa: E402
 from tests.support.modules import import_file  # noqa: E402
+from tests.support.random_hosts import functions  # noqa: E402
 
 pytestmark = pytest.mark.builds
 
@@ -335,3 +336,27 @@ def test_a_file_has_a_text_of_host_functions() -> None:
     assert translation.host.name == "launchers_host.cpp"
     assert 'KERNEL("grey"), "grid"' in translation.host.text
     assert "host" not in translation.cuda.kernel.text
+
+
+# --- random functions -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.proof)])
+def test_random_functions_agree_with_python(count: int, tmp_path: Path) -> None:
+    hosts = Hosts(functions(count, seed=count), tmp_path)
+    generator = torch.Generator().manual_seed(1)
+    shapes = ((3, 3), (3, 3)), ((4, 6), (4, 6)), ((2, 5), (5, 2)), ((4,), (4,)), ((1, 3), (2, 3)), ((0, 2), (0, 2))
+    wrong, agreed, raised = [], 0, 0
+    for name in hosts.python:
+        for place, pair in enumerate(shapes):
+            x, y = (torch.randn(shape, generator=generator) for shape in pair)
+            arguments = {"x": x, "y": y, "n": (2, 1, 5, 0, -3, 3)[place], "s": 0.25}
+            theirs, ours = hosts.outcomes(name, arguments)
+            raised += isinstance(theirs, Exception)
+            agreed += not isinstance(theirs, Exception)
+            if what := differs(theirs, ours):
+                wrong.append(f"{name}{pair}: {what}")
+    assert not wrong, "\n".join(wrong)
+    assert agreed > count
+    assert raised > count

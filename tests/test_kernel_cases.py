@@ -132,7 +132,7 @@ def test_of_two_limits_it_is_always_the_same_that_gives_the_size():
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("paths", proofs(BATCHES, 2), ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
+@pytest.mark.parametrize("paths", proofs(BATCHES, 3), ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
 def test_compiled_kernels_match_python(paths, tmp_path):
     """One library for all of them, without torch's binding."""
     pytest.importorskip("torch")

@@ -138,7 +138,9 @@ class AssignmentReader:
         for name, item in zip(names, items, strict=True):
             if name.value != "_":
                 reader.read_names = {*reads}
-                yield self.bind(name.value, name, item, origin)
+                line = self.bind(name.value, name, item, origin)
+                line.may_go = item.kind is Kind.INT
+                yield line
 
     def assign_each(
         self, names: Sequence[cst.Name], nodes: Sequence[cst.BaseExpression], node: cst.BaseExpression, origin: int

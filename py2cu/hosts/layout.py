@@ -6,7 +6,6 @@ loop that assigns it first.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -25,9 +24,6 @@ _EMPTY: Final = {
     Kind.INT: " = 0", Kind.FLOAT: " = 0.0", Kind.BOOL: " = false", Kind.DTYPE: " = at::kFloat",
     Kind.DEVICE: " = at::kCPU",
 }  # fmt: skip
-
-
-_EXTENT: Final = re.compile(r"\w+\.size\(\d+\)")
 
 
 def laid_out(
@@ -69,14 +65,10 @@ class _Layout:
                         declared.add(name)
                         yield Line(f"{pad}{self.kinds[name].cpp} {self.texts[name]}{_EMPTY.get(self.kinds[name], '')};")
                 yield from self.nest(statement, declared, depth)
-            elif statement.target and not self.is_dropped(statement):
+            elif statement.target and (statement.target in self.reads or not statement.may_go):
                 yield from self.assignment(statement, declared, pad)
             elif statement.text and not statement.target:
                 yield from _wrapped(f"{pad}{statement.text}", 4, statement.origin, statement.beside)
-
-    def is_dropped(self, statement: Statement) -> bool:
-        """Whether nothing reads the extent that a shape is unpacked to."""
-        return statement.target not in self.reads and _EXTENT.fullmatch(statement.text) is not None
 
     def is_shared(self, name: str, nest: Nest, later: set[str]) -> bool:
         """Whether a local that `nest` assigns is used behind it, in its heads, or in several of its blocks."""

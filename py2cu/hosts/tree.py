@@ -19,6 +19,7 @@ class Line:
     above: tuple[str, ...] = ()
     beside: str = ""
     name: str = ""
+    may_go: bool = False  # where nothing reads the target: the value cannot be an error
 
 
 @dataclass(slots=True)

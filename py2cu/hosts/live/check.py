@@ -144,7 +144,10 @@ def invented(signature: HostSignature) -> Iterator[dict[str, Any]]:
     dims = dict.fromkeys(name for array in arrays for dim in array.dims for name in names_in(dim))
     variables = {array.dtype.variable for array in arrays if array.dtype.variable is not None}
     for number in range(_CASES):
-        sizes = {name: chance.choice(_SIZES[: 7 if number % 5 else 8]) for name in dims}
+        few = chance.sample(
+            _SIZES[: 7 if number % 5 else 8], 1 + number % 3
+        )  # so that sizes of two names are often equal
+        sizes = {name: chance.choice(few) for name in dims}
         dtypes = {variable.symbol: chance.choice(variable.admits) for variable in variables}
         yield {p.name: _invented(p, sizes, dtypes, chance, generator) for p in signature.parameters}
 
