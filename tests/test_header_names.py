@@ -81,7 +81,7 @@ def names(target: TargetName, tmp_path_factory: pytest.TempPathFactory) -> list[
     return [name for name in header_names([*COMPILERS[target], "-E"], source) if name not in OWN]
 
 
-@pytest.mark.parametrize("turn", [pytest.param(turn, marks=[pytest.mark.proof] if turn > 1 else []) for turn in TURNS])
+@pytest.mark.parametrize("turn", [pytest.param(turn, marks=[pytest.mark.proof] if turn > 0 else []) for turn in TURNS])
 def test_names_that_headers_declare(target: TargetName, names: list[str], turn: int, tmp_path: Path) -> None:
     file = SourceFile("named.py", kernels_of(names, turn))
     texts = translate_file(file, targets=[target]).artifacts(target)

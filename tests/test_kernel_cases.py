@@ -188,7 +188,7 @@ def import_kernels(case: Case, place: Path) -> list[Kernel]:
 
 @pytest.mark.builds
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["cuda", "cpu"])
+@pytest.mark.parametrize("target", ["cuda", pytest.param("cpu", marks=pytest.mark.proof)])
 def test_all_cases_compile_without_warnings(target, tmp_path):
     """All of them in one file, a namespace each."""
     command = {
