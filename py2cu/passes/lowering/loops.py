@@ -161,8 +161,9 @@ def _variables_used_elsewhere(body: ir.Block) -> set[str]:
     for var, loops_of_var in loops.items():
         inside = sum(reads(loop.body, var) for loop in _outermost(loops_of_var))
         bounds = sum(var in names_in(e) for loop in loops_of_var for e in (loop.start, loop.stop, loop.step))
+        rebinds = any(isinstance(s, ir.For) and s.var == var for loop in loops_of_var for s in statements(loop.body))
         # rule: range-read-after
-        if reads(body, var) > inside or bounds or any(var in assigned_names(loop.body) for loop in loops_of_var):
+        if reads(body, var) > inside or bounds or rebinds:
             shared.add(var)
     return shared
 
