@@ -1,4 +1,4 @@
-"""Check the backwards in a file that is read and not run; a call checks those that are attached to its kernel."""
+"""Checks each `@NAME.backward` of a file that `py2cu translate` reads. For calls, `call/gradients.py` does the same."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.support.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_he
 HERE = Path(__file__).parent
 EXAMPLES = sorted((HERE.parent / "examples").glob("*.py"))
 GOLDEN = HERE / "golden"
-WHOLE = {"grayscale", "matmul"}  # of these every file is kept, of the others the `.cu`
+WHOLE = {"grayscale", "matmul"}  # of these every file is kept, of the others the `.cu` and the host functions
 ARCHITECTURES = ("75", "90", "100")
 
 
@@ -29,9 +29,9 @@ def translate(path: Path) -> Translation:
 def texts(path: Path) -> dict[str, str]:
     """The files to keep, by name."""
     translation = translate(path)
-    files = [translation.cuda.kernel]
+    files = [translation.cuda.kernel, *([translation.host] if translation.host is not None else [])]
     if path.stem in WHOLE:
-        files = [*translation.cuda.files, *translation.texts[TargetName.CPU].files[:2]]
+        files = [*files, *translation.cuda.files[1:], *translation.texts[TargetName.CPU].files[:2]]
     return {file.name: file.text for file in files}
 
 
@@ -52,7 +52,9 @@ def test_two_translations_of_one_file_are_equal(path):
 
 
 def test_every_golden_belongs_to_an_example():
-    of_examples = {name for path in EXAMPLES for name in (texts(path) if path.stem in WHOLE else [f"{path.stem}.cu"])}
+    of_examples = {f"{path.stem}.cu" for path in EXAMPLES}
+    more = [path for path in EXAMPLES if path.stem in WHOLE or "@host" in path.read_text(encoding="utf-8")]
+    of_examples |= {name for path in more for name in texts(path)}
     assert {path.name for path in GOLDEN.iterdir()} == of_examples
 
 

@@ -282,6 +282,21 @@ def in_place(x: Float32[Tensor, "n"], n: int):
     for _ in range(n):
         increased(x)
     increased(x[1:])
+
+
+@kernel
+def sigmoid(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    out[i] = x[i] * 3
+
+
+@host
+def softmax(x: Float32[Tensor, "n"], n: int = 1) -> Tensor:
+    sigmoid_out = -(-x)
+    y = torch.empty_like(x)
+    sigmoid(sigmoid_out, out=y)
+    if n > 0:
+        return softmax(y, n - 2) + torch.sigmoid(x)
+    return torch.softmax(sigmoid(y), 0) + -n
 """
 
 
@@ -292,7 +307,7 @@ def launchers(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return import_file(file)
 
 
-@pytest.mark.parametrize("name", ["rgb2grey", "scales", "in_place"])
+@pytest.mark.parametrize("name", ["rgb2grey", "scales", "in_place", "softmax"])
 def test_kernels_are_called_by_their_operators(launchers: Any, name: str) -> None:
     host: Host = getattr(launchers, name)
     report = host.check()

@@ -46,14 +46,14 @@ def unary(reader: Reader, node: cst.UnaryOperation) -> Value:
         case cst.Minus():
             value = reader.value(node.expression)
             if value.kind is Kind.TENSOR:
-                return replace(value, text=f"-{value.at(SIGN)}", rank=SIGN, bases=frozenset())
+                return replace(value, text=f"-{value.at(ATOM)}", rank=SIGN, bases=frozenset())
             if value.kind in (Kind.INT, Kind.FLOAT):
                 if value.known is not None and value.text[0].isdigit():
                     return number(-value.known)
-                return Value(value.kind, f"-{value.at(ATOM)}", SIGN)
-    raise reader.refused(
-        "P801", "host functions negate numbers, tensors and truth values", node, "write `-x` or `not c`"
-    )
+                if value.kind is Kind.INT and not value.is_size:
+                    return arithmetic(reader, number(0), "-", value)
+                return Value(value.kind, f"-{value.at(ATOM)}", SIGN, is_size=value.is_size)
+    raise reader.refused("P801", "host functions negate numbers, tensors and bools", node, "write `-x` or `not c`")
 
 
 def binary(
@@ -148,7 +148,7 @@ def comparison(reader: Reader, node: cst.Comparison) -> Value:
         if Kind.TENSOR in (a.kind, b.kind):
             if len(node.comparisons) > 1:
                 raise reader.refused(
-                    "P801", "a chain of comparisons needs truth values", node, "compare tensors one by one"
+                    "P801", "a chain of comparisons cannot compare tensors", node, "compare tensors one by one"
                 )
             return of_tensors(reader, node, a, sign, b)
         numbers = a.kind.is_number and b.kind.is_number

@@ -17,11 +17,10 @@ from py2cu.ir.names import underscored_name
 
 @dataclass(slots=True)
 class AssignmentReader:
-    """Reads assignments, and keeps what is known of the names."""
+    """Reads assignments, and records the kind and the least value of each local."""
 
     expressions: ExpressionReader
-    assigned: frozenset[str]  # every name that the body assigns
-    once: frozenset[str]  # those that it assigns at one place, outside of loops
+    once: frozenset[str]  # the locals with a single assignment, outside of loops
     names: dict[str, str]  # in C++, by the name in Python
     taken: set[str]
     ranks: Mapping[str, int]  # of the parameters whose annotation says how many dimensions they have, by name in C++
@@ -53,7 +52,7 @@ class AssignmentReader:
                 raise reader.refused("P801", "host functions assign to names", target, "write `name = …`")
 
     def bind(self, name: str, node: cst.CSTNode, value: Value, origin: int) -> Line:
-        """`name = value`, and what is known of the name from here on."""
+        """The line `name = value`; records the kind of the local."""
         reader = self.expressions
         if value.kind is Kind.NONE:
             raise reader.refused("P802", "this gives no value to assign", node, "call it on a line of its own")

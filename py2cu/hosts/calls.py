@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import libcst as cst
 
-from py2cu.dtypes import Kind as NumberKind
 from py2cu.hosts.reader import Reader, Refused
 from py2cu.hosts.signatures import Callee, HostSignature
-from py2cu.hosts.values import Kind, Value, identifier, number
+from py2cu.hosts.values import Kind, Value, number
+from py2cu.hosts.wrappers import kind_of, wrapper_name
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.schemas import ALLOCATES, FILLS, ON_GRID
 from py2cu.ir.abi.signature import Signature
-from py2cu.ir.types import ArrayType, ElementType, is_complex
-from py2cu.targets.cxx.parameters import wrapped
-
-_KINDS: Final = {NumberKind.BOOL: Kind.BOOL, NumberKind.INT: Kind.INT, NumberKind.FLOAT: Kind.FLOAT}
+from py2cu.ir.types import is_complex
 
 
 def bound_call(reader: Reader, node: cst.Call, callee: Callee, launch: tuple[Value, Value] | None = None) -> Value:
@@ -44,7 +39,7 @@ class _KernelCall:
             n for n, _ in signature.tuples
         ]:
             what = f"`{self.callee.name}` takes `{unsupported[0]}`, a complex number or a tuple"
-            raise self.refused(what, "host functions pass tensors, integers, floats and truth values")
+            raise self.refused(what, "host functions pass tensors, integers, floats and bools")
         if signature.size is None and launch is None:
             raise self.refused(
                 f"`{self.callee.name}` has no `size`", f"launch it: `{self.callee.name}[grid, block](…)`"
@@ -67,7 +62,7 @@ class _KernelCall:
         for value in written:
             self.reader.written |= value.bases
         self.reader.called[self.callee.name, overload] = self.callee
-        text = f"{wrapper_name(self.callee, overload)}({', '.join(texts)})"
+        text = f"{self.reader.function(wrapper_name(self.callee, overload))}({', '.join(texts)})"
         if launch is not None or not signature.outputs:
             return Value(Kind.NONE, text, acts=True)
         if allocates:
@@ -100,7 +95,7 @@ class _KernelCall:
             fits &= required <= given.keys() and all(_fits(signature.parameter(n), v) for n, v in given.items())
             if fits:
                 return given
-        listed = ", ".join(f"{p.name}: {_kind(p).value}" for p in signature.parameters)
+        listed = ", ".join(f"{p.name}: {kind_of(p).value}" for p in signature.parameters)
         raise self.refused(f"these arguments do not fit `{self.callee.name}`", f"it takes {listed}")
 
     def text(self, parameter: Parameter, value: Value | None) -> str:
@@ -109,89 +104,18 @@ class _KernelCall:
         if value is not None or parameter.may_be_none or self.signature.is_derived(parameter):
             return "std::nullopt"
         assert parameter.default is not None
-        known = number(parameter.default.value)  # type: ignore[arg-type]
-        return f"/*{parameter.name}=*/{known.text}"
+        assert not isinstance(parameter.default.value, complex)
+        return f"/*{parameter.name}=*/{number(parameter.default.value).text}"
 
     def refused(self, message: str, hint: str) -> Refused:
         return self.reader.refused("P802", message, self.node, hint)
 
 
-def _kind(parameter: Parameter) -> Kind:
-    match parameter.type:
-        case ArrayType():
-            return Kind.TENSOR
-        case ElementType(dtype=dtype):
-            return _KINDS[dtype.kind]
-        case type_:
-            return _KINDS[type_.kind]
-
-
 def _fits(parameter: Parameter, value: Value) -> bool:
-    wanted = _kind(parameter)
+    wanted = kind_of(parameter)
     if value.kind is Kind.NONE:
         return parameter.may_be_none
     return value.kind is wanted or (wanted is Kind.FLOAT and value.kind is Kind.INT)
-
-
-def wrapper_name(callee: Callee, overload: str) -> str:
-    """The function of the C++ text that calls this overload of a kernel's operator."""
-    return callee.name + {ALLOCATES: "", FILLS: "_out", ON_GRID: "_launch"}[overload]
-
-
-def cpp_type(signature: Signature, parameter: Parameter) -> str:
-    """The type of an argument of a kernel's operator."""
-    kind = _kind(parameter)
-    type_ = "const at::Tensor&" if kind is Kind.TENSOR else kind.cpp
-    if parameter.may_be_none or signature.is_derived(parameter):
-        return "const std::optional<at::Tensor>&" if kind is Kind.TENSOR else f"std::optional<{kind.cpp}>"
-    return type_
-
-
-def wrapper_lines(callee: Callee, overload: str) -> Iterator[str]:
-    """A function that calls a kernel by its operator: devices are the dispatcher's."""
-    signature = callee.kernel
-    assert signature is not None
-    allocates = overload == ALLOCATES and bool(signature.outputs) and signature.op_allocates
-    parameters = signature.inputs if allocates else signature.parameters
-    types = [cpp_type(signature, p) for p in parameters]
-    names = [identifier(p.name) for p in parameters]
-    if overload == ON_GRID:
-        types += ["at::IntArrayRef", "at::IntArrayRef"]
-        names += ["grid", "block"]
-    count = len(signature.outputs)
-    returned = "void"
-    if allocates:
-        returned = "at::Tensor" if count == 1 else f"std::tuple<{', '.join(['at::Tensor'] * count)}>"
-    listed = [f"{type_} {name}" for type_, name in zip(types, names, strict=True)]
-    gives_output = overload == FILLS and count == 1
-    result = (
-        "at::Tensor"
-        if gives_output or (allocates and count == 1)
-        else "std::vector<at::Tensor>"
-        if allocates
-        else "void"
-    )
-    variant = "" if overload == ALLOCATES else overload
-    yield (
-        f"// The kernel `{signature.name}`"
-        + {ALLOCATES: ".", FILLS: ", with outputs of the caller.", ON_GRID: ", with a grid and a block."}[overload]
-    )
-    name = wrapper_name(callee, overload)
-    yield from wrapped(f"{result} {name}", listed).split("\n")
-    yield "{"
-    function = f"decltype({name})" if returned == result else f"{returned}({', '.join(types)})"
-    yield f'    const auto op = kernel_operator<{function}>(KERNEL("{signature.op}"), "{variant}");'
-    call = f"op.call({', '.join(names)})"
-    if allocates and count > 1:
-        outputs = [f"output{place}" for place in range(count)]
-        yield f"    auto [{', '.join(outputs)}] = {call};"
-        yield f"    return {{{', '.join(outputs)}}};"
-    elif gives_output:
-        yield f"    {call};"
-        yield f"    return {identifier(signature.outputs[0].name)};"
-    else:
-        yield f"    {'return ' if result != 'void' else ''}{call};"
-    yield "}"
 
 
 def _host_call(reader: Reader, node: cst.Call, callee: Callee, host: HostSignature) -> Value:
@@ -208,7 +132,7 @@ def _host_call(reader: Reader, node: cst.Call, callee: Callee, host: HostSignatu
                 what = f"`{callee.name}` has no parameter `{arg.keyword.value}`, or got it twice"
                 raise reader.refused("P802", what, arg, f"it takes {', '.join(names)}")
             given[arg.keyword.value] = arg.value
-    texts, acts = [], False
+    texts, bases, acts = [], frozenset[str](), False
     for parameter in host.parameters:
         argument = given.get(parameter.name)
         if argument is None:
@@ -224,11 +148,8 @@ def _host_call(reader: Reader, node: cst.Call, callee: Callee, host: HostSignatu
         if parameter.name in host.written:
             reader.written |= value.bases
             acts = True
+        bases |= value.bases
         texts.append(value.text)
-    text = f"{host.cpp_name}({', '.join(texts)})"
-    bases = frozenset[str]()
-    for parameter in host.parameters:
-        if parameter.name in given and parameter.kind in (Kind.TENSOR, Kind.TENSORS):
-            bases |= reader.value(given[parameter.name]).bases
+    text = f"{reader.function(host.cpp_name)}({', '.join(texts)})"
     items = None if host.count is None else tuple(Value(Kind.TENSOR, "") for _ in range(host.count))
     return Value(host.result, text, items=items, bases=bases, acts=acts)

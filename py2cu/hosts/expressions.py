@@ -23,6 +23,7 @@ from py2cu.hosts.values import (
     Kind,
     Value,
     display,
+    identifier,
     number,
 )
 from py2cu.suggestions import did_you_mean
@@ -85,16 +86,25 @@ class ExpressionReader(Reader):
                 raise self.refused("P204", f"`{name}` may be unassigned here", node, hint)
             self.read_names.add(name)
             return self.locals[name].value
-        constant = self.environment.constant(node)
-        if isinstance(constant, bool | int | float):
-            value = number(constant)
-            self.constants[name] = value
-            return replace(value, text=name, rank=ATOM)
+        if (constant := self.constant(node)) is not None:
+            self.constants[identifier(name)] = constant
+            return replace(constant, text=identifier(name), rank=ATOM)
         if (dtype := self.dtype(node)) is not None:
             return dtype
         raise self.refused(
             "P201", f"unknown name `{name}`", node, did_you_mean(name, [*self.locals], "define it before this line")
         )
+
+    def constant(self, node: cst.Name | cst.Attribute) -> Value | None:
+        """A number of a module."""
+        constant = self.environment.constant(node)
+        if not isinstance(constant, bool | int | float):
+            return None
+        is_fit = math.isfinite(constant) if isinstance(constant, float) else -(2**63) < constant < 2**63
+        if not is_fit:
+            what = f"`{source_text(node)}` is {constant}, which no literal of C++ is"
+            raise self.refused("P305", what, node, "use a finite number of 64 bits")
+        return number(constant)
 
     def dtype(self, node: cst.BaseExpression) -> Value | None:
         """`torch.float32`."""
@@ -105,9 +115,8 @@ class ExpressionReader(Reader):
     def attribute(self, node: cst.Attribute) -> Value:
         if (dtype := self.dtype(node)) is not None:
             return dtype
-        constant = self.environment.constant(node)
-        if isinstance(constant, bool | int | float):
-            return number(constant)
+        if (constant := self.constant(node)) is not None:
+            return constant
         owner, name = self.value(node.value), node.attr.value
         if owner.kind is Kind.TENSOR and name in _ATTRIBUTES:
             kind, text = _ATTRIBUTES[name]

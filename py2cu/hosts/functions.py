@@ -159,7 +159,7 @@ class _FunctionReader:
                         parameter = HostParameter(name, text, Kind.TENSOR, None, keyword, array, span)
                     case ir.PythonType(kind=kind) as type_ if kind in _NUMBERS:
                         value = None if param.default is None else defaults.read_for_kernel(param, type_)
-                        known = None if value is None else number(value.value)  # type: ignore[arg-type]
+                        known = None if value is None or isinstance(value.value, complex) else number(value.value)
                         parameter = HostParameter(name, text, _NUMBERS[kind], known, keyword, span=span)
                     case None:
                         continue
@@ -212,25 +212,23 @@ class _FunctionReader:
             base = frozenset([parameter.name]) if parameter.kind in (Kind.TENSOR, Kind.TENSORS) else frozenset[str]()
             expressions.locals[parameter.name] = Local(parameter.kind, parameter.text, bases=base)
         expressions.unassigned |= {*every} - of_parameters
-        taken = {p.text for p in signature.parameters} | {identifier(n) for n in names_in(suite) if n not in every}
+        mentioned = {identifier(n) for n in names_in(suite) if n not in every}
+        taken = {p.text for p in signature.parameters} | mentioned
+        taken |= {f"{n}_{suffix}" for n in mentioned for suffix in ("out", "launch")}  # wrappers of kernels
         names = {p.name: p.text for p in signature.parameters}
         ranks = {
             p.text: len(p.array.dims)
             for p in signature.parameters
             if p.array is not None and not p.array.leading and p.name not in every
         }
-        statements = StatementReader(expressions, frozenset(every), once, names, taken, ranks, last_items(suite))
+        statements = StatementReader(expressions, once, names, taken, ranks, last_items(suite))
         block, is_reached = statements.suite(suite)
         result, count, is_list = self.result(statements, is_reached)
         if self.reporter.failed:
             return None
-        outputs = statements.outputs if len(statements.returned) == 1 else None
         written = frozenset(expressions.written)
         reassigned = of_parameters & {*every}
-        whole = replace(
-            signature, result=result, count=count, is_list=is_list, written=written, outputs=outputs,
-            kernels=tuple(sorted({c.name for c in expressions.called.values() if c.kernel is not None})),
-        )  # fmt: skip
+        whole = replace(signature, result=result, count=count, is_list=is_list, written=written)
         checks, helpers = check_lines(whole)
         head = [f"{_by_value(p) if p.name in reassigned else _CPP[p.kind]} {p.text}" for p in whole.parameters]
         returns = {Kind.TENSOR: "at::Tensor", Kind.TENSORS: "std::vector<at::Tensor>"}.get(result, "void")

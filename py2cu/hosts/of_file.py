@@ -23,7 +23,7 @@ def render_hosts(
     signature: Callable[[KernelSource], Signature | None],
     reporter: Reporter,
 ) -> Text:
-    """The text of these host functions and of those that they call; `signature` finds that of a kernel.
+    """The text of these host functions and their callees; `signature` returns the signature of a kernel.
 
     Raises:
         TranslationError: one of them is outside the language.

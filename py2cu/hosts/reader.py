@@ -10,6 +10,7 @@ import libcst as cst
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import source_text
+from py2cu.hosts import table
 from py2cu.hosts.signatures import Callee
 from py2cu.hosts.values import (
     EQUAL,
@@ -46,8 +47,16 @@ class Reader:
         self.reporter.error(code, message, self.span_of(node), hint)
         return Refused()
 
+    def function(self, name: str) -> str:
+        """How the text calls its function `name`: with `::` where a local hides it, or where argument-dependent lookup
+        would also find a function of ATen. Its headers declare `sigmoid_out` and `sigmoid_` beside `sigmoid`.
+        """
+        is_hidden = any(local.text == name for local in self.locals.values())
+        is_in_aten = any(name == each or name.startswith(f"{each}_") for each in table.NAMES)
+        return f"::{name}" if is_hidden or is_in_aten else name
+
     def value(self, node: cst.BaseExpression) -> Value:
-        """The value of an operand: what writes to tensors stands in a statement of its own."""
+        """The value of an operand; a call that writes to tensors is refused: it must be a statement of its own."""
         value = self.read(node)
         if value.acts:
             what = "this call writes to tensors, and C++ does not say when it runs among other operands"
@@ -66,7 +75,7 @@ class Reader:
             Kind.BOOL: "compare it: `n > 0`",
             Kind.TENSOR: "pass a tensor",
         }.get(wanted, f"pass {wanted.value}")
-        return self.refused("P802", f"this is {value.kind.value}, where {wanted.value} is due", node, hint)
+        return self.refused("P802", f"expected {wanted.value}, got {value.kind.value}", node, hint)
 
     def truth(self, node: cst.BaseExpression) -> Value:
         """A condition."""
@@ -76,7 +85,7 @@ class Reader:
         if value.kind is Kind.BOOL:
             return value
         hint = "test a shape or a number: what a tensor holds is known on its device alone"
-        raise self.refused("P802", f"this is {value.kind.value}, where a truth value is due", node, hint)
+        raise self.refused("P802", f"expected a bool, got {value.kind.value}", node, hint)
 
     def read(self, node: cst.BaseExpression) -> Value:
         """The value of an expression."""

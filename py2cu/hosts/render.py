@@ -6,12 +6,24 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Final
 
-from py2cu.hosts.calls import wrapper_lines
 from py2cu.hosts.functions import HostFunction
+from py2cu.hosts.wrappers import wrapper_lines
 from py2cu.ir.abi.schemas import ALLOCATES
 from py2cu.targets.cxx.wrap_lines import wrap_line
 from py2cu.targets.render import render_text
 from py2cu.translation import Text
+
+
+def _checked(name: str, sign: str) -> str:
+    """A sum, a difference or a product of integers that may leave 64 bits."""
+    return f"""\
+int64_t checked_{name}(int64_t a, int64_t b)
+{{
+    int64_t result = 0;
+    TORCH_CHECK(!__builtin_{name}_overflow(a, b, &result), "an integer is beyond 64 bits: ", a, " {sign} ", b);
+    return result;
+}}"""
+
 
 HELPERS: Final = {
     "check_count": """\
@@ -28,27 +40,7 @@ auto item_at(const Items& items, int64_t at)
     TORCH_CHECK_INDEX(-count <= at && at < count, "tuple index out of range");
     return items[at < 0 ? at + count : at];
 }""",
-    "checked_add": """\
-int64_t checked_add(int64_t a, int64_t b)
-{
-    int64_t sum = 0;
-    TORCH_CHECK(!__builtin_add_overflow(a, b, &sum), "an integer is beyond 64 bits: ", a, " + ", b);
-    return sum;
-}""",
-    "checked_sub": """\
-int64_t checked_sub(int64_t a, int64_t b)
-{
-    int64_t difference = 0;
-    TORCH_CHECK(!__builtin_sub_overflow(a, b, &difference), "an integer is beyond 64 bits: ", a, " - ", b);
-    return difference;
-}""",
-    "checked_mul": """\
-int64_t checked_mul(int64_t a, int64_t b)
-{
-    int64_t product = 0;
-    TORCH_CHECK(!__builtin_mul_overflow(a, b, &product), "an integer is beyond 64 bits: ", a, " * ", b);
-    return product;
-}""",
+    **{f"checked_{name}": _checked(name, sign) for name, sign in (("add", "+"), ("sub", "-"), ("mul", "*"))},
     "checked_div": """\
 double checked_div(double a, double b)
 {
@@ -132,7 +124,7 @@ void check_dtype(
 
 
 def render_host(name: str, source: str, functions: Sequence[HostFunction]) -> Text:
-    """The text for these functions, each behind those that it calls."""
+    """The text for these functions; each follows the functions that it calls."""
     called = {key: callee for function in functions for key, callee in function.called.items() if callee.kernel}
     helpers = [helper for helper in HELPERS if any(helper in function.helpers for function in functions)]
     headers = {f"ATen/ops/{header}.h" for function in functions for header in function.headers}

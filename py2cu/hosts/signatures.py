@@ -43,8 +43,8 @@ class HostParameter:
 class HostSignature:
     """What callers know of a host function.
 
-    `count`: the number of tensors that it returns, where that is known. `outputs`: the names in its one `return`, None
-    where it returns other values. `written`: the parameters that its kernels write to.
+    `count`: the number of tensors that it returns, where that is known. `written`: the parameters that its kernels
+    write to.
     """
 
     name: str
@@ -54,9 +54,7 @@ class HostSignature:
     count: int | None = None
     is_list: bool = False
     written: frozenset[str] = frozenset()
-    outputs: tuple[str, ...] | None = None
     doc: str | None = None
-    kernels: tuple[str, ...] = ()
 
     @property
     def schema(self) -> str:

@@ -24,7 +24,6 @@ class StatementReader(AssignmentReader):
     returned: list[tuple[Kind, int | None, bool]] = field(
         default_factory=list
     )  # of each return: kind, count, is a list
-    outputs: tuple[str, ...] | None = ()  # the names in the one `return`; None where there are several or other values
 
     def suite(self, suite: cst.BaseSuite) -> tuple[Block, bool]:
         """The statements of a block, and whether its end is reached."""
@@ -227,9 +226,6 @@ class StatementReader(AssignmentReader):
         ):
             count = self.locals[python_name(self.locals, value.text)].length
         self.returned.append((value.kind, count, isinstance(node, cst.List)))
-        nodes = [element.value for element in node.elements] if isinstance(node, cst.Tuple) else [node]
-        names = tuple(each.value for each in nodes if isinstance(each, cst.Name))
-        self.outputs = names if len(names) == len(nodes) and len(self.returned) == 1 else None
         return self.line(f"return {value.text};", origin)
 
 

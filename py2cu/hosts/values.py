@@ -18,7 +18,7 @@ class Kind(enum.Enum):
     TENSORS = "a list of tensors"
     INT = "an integer"
     FLOAT = "a float"
-    BOOL = "a truth value"
+    BOOL = "a bool"
     SIZES = "a shape"
     DTYPE = "a dtype"
     DEVICE = "a device"

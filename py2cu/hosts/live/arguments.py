@@ -7,7 +7,7 @@ import numbers
 import traceback
 from collections.abc import Mapping
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -68,13 +68,13 @@ def explain(function: FunctionType, arguments: Mapping[str, Any], error: Excepti
                 return found.with_traceback(None)
             if own:
                 place = f"{own[-1].filename}:{own[-1].lineno}: {own[-1].line}"
-                return type(error)(f"{error}\n  at {place}") if type(error) in _PLAIN else error
+                return type(error)(f"{error}\n  at {place}") if type(error) in _MADE_OF_TEXT else error
         finally:
             logger.disabled = False
     return error
 
 
-_PLAIN = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError)
+_MADE_OF_TEXT: Final = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError)
 
 
 def _fake(value: Any, mode: Any) -> Any:

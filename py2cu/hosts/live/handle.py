@@ -167,7 +167,7 @@ class Host(Marked):
 
 
 class _Library:
-    """The library of one text: built by a thread of its own, which the first use starts."""
+    """The compiled library of one text. A background thread builds it, unless it is cached."""
 
     def __init__(self, translation: HostTranslation, function: FunctionType) -> None:
         from py2cu.build.host_library import plan_host

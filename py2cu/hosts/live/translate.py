@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HostTranslation:
-    """The text of a host function and of those that it calls, its signature, and by op the kernels that they call."""
+    """The text of a host function and its host callees, its signature, and the kernels that the text calls, by op."""
 
     text: Text
     signature: HostSignature
