@@ -24,8 +24,8 @@ from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernel_reader import read_kernel
 from py2cu.frontend.source.dynamic_kernels import report_dynamic_kernels
 from py2cu.frontend.source.reader import LAMBDA, KernelSource, Module, read_module
+from py2cu.hosts.functions import host_sources
 from py2cu.hosts.of_file import render_hosts
-from py2cu.hosts.sources import host_sources
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.verify import Stage, verify

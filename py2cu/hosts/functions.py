@@ -19,11 +19,11 @@ from py2cu.hosts.checks import check_lines
 from py2cu.hosts.expressions import ExpressionReader
 from py2cu.hosts.layout import laid_out
 from py2cu.hosts.signatures import Callee, HostParameter, HostSignature
-from py2cu.hosts.sources import host_sources
 from py2cu.hosts.statements import StatementReader, last_items, names_in
 from py2cu.hosts.values import Kind, Local, Value, identifier, number
 from py2cu.targets.cxx.lines import Line
 
+DECORATOR: Final = "py2cu.host"
 _CPP: Final = {
     Kind.TENSOR: "const at::Tensor&", Kind.TENSORS: "at::TensorList", Kind.INT: "int64_t", Kind.FLOAT: "double",
     Kind.BOOL: "bool",
@@ -271,4 +271,14 @@ class _Body:
 def _by_value(parameter: HostParameter) -> str:
     return {Kind.TENSORS: "std::vector<at::Tensor>", Kind.TENSOR: "at::Tensor"}.get(
         parameter.kind, _CPP[parameter.kind]
+    )
+
+
+def host_sources(module: Module, only: str | None = None) -> tuple[KernelSource, ...]:
+    """The functions of a file under `@py2cu.host`, or the one called `only`."""
+    return tuple(
+        source
+        for source in module.functions
+        if only in (None, source.function.name.value)
+        and any(source.environment.decorates(each.decorator) == DECORATOR for each in source.function.decorators)
     )
