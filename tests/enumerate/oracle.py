@@ -14,6 +14,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
@@ -290,8 +291,10 @@ def _distance(p: Any, q: Any) -> float:
     if any(isinstance(each, Element) for each in (*p, *q)):
         raise Unmodelled("a function of floats of an element")
     distance = math.dist(p, q)
-    if distance >= 2**52:
-        raise Unmodelled("a distance whose last bit, which C may round otherwise, is an integer")
+    neighbours = {int(math.nextafter(distance, end)) for end in (-math.inf, math.inf)}
+    is_exact = Fraction(distance) ** 2 == sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(p, q, strict=True))
+    if neighbours != {int(distance)} and not is_exact:
+        raise Unmodelled("a distance whose last bit, which CUDA may round otherwise, decides its integer")
     return distance
 
 
