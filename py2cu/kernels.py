@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from py2cu.call import Simulator, Translator, python_text, remember_texts
-from py2cu.call.traced import Traced, traced_as, traced_call, traced_launch, traced_op
+from py2cu.call.traced import Traced, add_backward, traced_as, traced_call, traced_launch, traced_op
 from py2cu.function_text import remember_cell
 from py2cu.options import NO_VALUES, Extent, KernelKeywords, KernelOptions, Values, launch_shape
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from py2cu.check import CheckReport
     from py2cu.ir.abi.signature import Signature
     from py2cu.translation import Translation
+
+Backward = TypeVar("Backward", bound=Traced)
 
 
 class Kernel(Traced):
@@ -53,7 +55,7 @@ class Kernel(Traced):
         values: Values = NO_VALUES,
         *,
         fma: bool = True,
-        backwards: Iterable[Kernel] = (),
+        backwards: Iterable[Traced] = (),
     ) -> None:
         if not isinstance(function, FunctionType):
             raise TypeError(f"@kernel takes a plain Python function, not {function!r}")
@@ -64,7 +66,7 @@ class Kernel(Traced):
         self._options = options or KernelOptions()
         self._values = values
         self._fma = fma
-        self.backwards: list[Kernel] = [*backwards]
+        self.backwards: list[Any] = [*backwards]
         self._lock = threading.RLock()
         self._translator: Translator | None = None
         self._translation: Translation | None = None
@@ -152,39 +154,40 @@ class Kernel(Traced):
     # --- gradients ---
 
     @overload
-    def backward(self, function: Kernel | Callable[..., Any], /) -> Kernel: ...
+    def backward(self, function: Backward, /) -> Backward: ...
 
     @overload
-    def backward(self, /, **options: Unpack[KernelKeywords]) -> Callable[[Kernel | Callable[..., Any]], Kernel]: ...
+    def backward(self, function: Callable[..., Any], /) -> Kernel: ...
 
-    def backward(
-        self, function: Kernel | Callable[..., Any] | None = None, /, **options: Unpack[KernelKeywords]
-    ) -> Kernel | Callable[[Kernel | Callable[..., Any]], Kernel]:
+    @overload
+    def backward(self, /, **options: Unpack[KernelKeywords]) -> Callable[[Callable[..., Any]], Kernel]: ...
+
+    def backward(self, function: Any = None, /, **options: Unpack[KernelKeywords]) -> Any:
         """Attach a kernel that computes gradients: `@k.backward`, `@k.backward(size=…)` or `k.backward(other)`.
 
         The parameters of the backward, in any order, are parameters and dimensions of this kernel by their names,
         `grad_<output>` for incoming gradients, and `grad_<input>` for the gradients that it stores. Of an array that
         this kernel updates in place, `x` is the value after the call, and `grad_x` is read and overwritten. Several
-        backward kernels may be attached, each for other inputs.
+        backward kernels may be attached, each for other inputs. A host function, too, which returns the gradients as
+        locals `grad_<input>`.
 
         Args:
-            function: a Python function, or a kernel.
-            options: those of `kernel`, for a function.
+            function: a Python function, a kernel, or a host function.
+            options: those of `kernel`, for a Python function.
 
         Returns:
-            The backward kernel, or a decorator if only options are passed.
+            The backward, or a decorator if only options are passed.
 
         Raises:
-            TypeError: `function` is neither, or a kernel with options, or a kernel whose backward is this one.
+            TypeError: `function` is none of these, or not a Python function with options, or its backward is this
+                kernel.
         """
 
-        def attach(function: Kernel | Callable[..., Any]) -> Kernel:
-            if isinstance(function, Kernel) and options:
-                raise TypeError(f"`{function.__name__}` is a kernel already, and has its own options")
-            backward = function if isinstance(function, Kernel) else Kernel(function, KernelOptions.of(**options))
-            if self in _with_backwards(backward):
-                raise TypeError(f"`{self.__name__}` cannot be its own backward")
-            self.backwards.append(backward)
+        def attach(function: Traced | Callable[..., Any]) -> Traced:
+            if isinstance(function, Traced) and options:
+                raise TypeError(f"`{function.__name__}` is a {function.kind} already, and has its own options")
+            backward = function if isinstance(function, Traced) else Kernel(function, KernelOptions.of(**options))
+            add_backward(self, backward)
             return backward
 
         return attach if function is None else attach(function)
@@ -299,14 +302,18 @@ class Kernel(Traced):
 
     def without_fma(self) -> Kernel:
         """The same kernel, compiled without fused multiply-adds: each multiplication and each addition is rounded."""
-        other = self._copy(fma=False, backwards=[backward.without_fma() for backward in self.backwards])
+        other = self._copy(fma=False, backwards=self._with_copies(Kernel.without_fma))
         other._translation, other._unchanged = self._translation, self._unchanged
         return other
 
     def in_float64(self) -> Kernel:
         """The same kernel and its backwards with float64 and complex128 in place of narrower floats."""
-        backwards = [backward.in_float64() for backward in self.backwards]
+        backwards = self._with_copies(Kernel.in_float64)
         return Kernel(self._function, replace(self._options, float64=True), self._values, backwards=backwards)
+
+    def _with_copies(self, copy: Callable[[Kernel], Kernel]) -> list[Traced]:
+        """The backwards, with copies of those that are kernels."""
+        return [copy(each) if isinstance(each, Kernel) else each for each in self.backwards]
 
     def with_small_values(self) -> Kernel:
         """The kernel that `check` invents arguments for: with a few instances for template arguments without any."""
@@ -375,18 +382,11 @@ def _unpickled(
     values: Values,
     fma: bool,
     texts: Translation | None,
-    backwards: tuple[Kernel, ...],
+    backwards: tuple[Traced, ...],
 ) -> Kernel:
     """A pickled kernel; `function` may also be another kernel of the function."""
     unpickled = Kernel(getattr(function, "python", function), options, values, fma=fma, backwards=backwards)
     return unpickled if texts is None else unpickled.with_translation(texts)
-
-
-def _with_backwards(kernel: Kernel) -> Iterator[Kernel]:
-    """A kernel, its backward kernels, and theirs."""
-    yield kernel
-    for backward in kernel.backwards:
-        yield from _with_backwards(backward)
 
 
 def _never() -> bool:

@@ -11,6 +11,7 @@ torch's dispatcher holds refer to the overloads weakly.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import threading
 import weakref
@@ -45,15 +46,14 @@ _KEYS: Final = {TargetName.CPU: "CPU", TargetName.CUDA: "CUDA"}
 class Differentiated(Protocol):
     """What is known here of a backward `Kernel`."""
 
-    def _prepare(self) -> BackwardCall: ...
+    def _as_backward(self) -> BackwardCall: ...
 
 
 class Operator:
-    """A kernel's hold on the definition of its op."""
+    """A kernel's, or a host function's, hold on the definition of its op."""
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: Any) -> None:
         self.definition = definition
-        self.native = definition.native
         self.name = definition.name
         setattr(torch.ops.py2cu, self.name, definition.packet)
         weakref.finalize(self, _forget, self.name).atexit = False
@@ -70,31 +70,31 @@ def _forget(name: str) -> None:
 
 
 _operators: Final[weakref.WeakValueDictionary[str, Operator]] = weakref.WeakValueDictionary()
-_definitions: Final[weakref.WeakValueDictionary[str, Definition]] = weakref.WeakValueDictionary()
+_definitions: Final[weakref.WeakValueDictionary[str, Any]] = weakref.WeakValueDictionary()
 _DEFINING: Final = threading.RLock()
 
 
-def operator_of(native: Native, backwards: Sequence[BackwardCall] = ()) -> Operator:
-    """The op of a kernel and its backward kernels, defined unless an equal kernel has defined it.
+def operator_of(op: str, digest: str, backwards: Sequence[BackwardCall], define: Callable[[str], Any]) -> Operator:
+    """The op of what is called `op` and has this digest, with its backwards; defined unless an equal one is.
 
     Raises:
-        TranslationError: a backward does not fit the kernel.
+        TranslationError: a backward does not fit.
     """
-    name = f"{native.signature.op}_{_digest(native, backwards)[:16]}"
+    name = f"{op}_{_digest(digest, backwards)[:16]}"
     with _DEFINING:
         operator = _operators.get(name)
         if operator is None:
-            definition = _definitions.get(name) or Definition(name, native, backwards)
+            definition = _definitions.get(name) or define(name)
             operator = Operator(definition)
             _operators[name], _definitions[name] = operator, definition
         return operator
 
 
-def _digest(native: Native, backwards: Sequence[BackwardCall]) -> str:
+def _digest(digest: str, backwards: Sequence[BackwardCall]) -> str:
     """A hash of what the op does, its gradients and their gradients included."""
     if not backwards:
-        return native.digest
-    parts = [native.digest, *(backward.operator.name for backward in backwards)]
+        return digest
+    parts = [digest, *(backward.operator.name for backward in backwards)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -104,15 +104,18 @@ class OperatorSource:
     def __init__(self, native: Native, backwards: Sequence[Differentiated] = ()) -> None:
         self._native = native
         self._backwards = backwards
-        self._operators: tuple[Operator, ...] = ()
+        self._operators: tuple[Any, ...] = ()
         self._operator: Operator | None = None
 
     def __call__(self) -> Operator:
         """The op; it lives until another one replaces it here."""
-        calls = [each._prepare() for each in self._backwards]
+        calls = [each._as_backward() for each in self._backwards]
         operators = tuple(call.operator for call in calls)
         if self._operator is None or operators != self._operators:  # rule: operator-renewed
-            self._operator, self._operators = operator_of(self._native, calls), operators
+            native = self._native
+            define = functools.partial(Definition, native=native, backwards=calls)
+            self._operator = operator_of(native.signature.op, native.digest, calls, define)
+            self._operators = operators
         return self._operator
 
 
@@ -227,8 +230,7 @@ class _Overload:
 
         values, launch = self.read(args, kwargs)
         self.prepare_sharding(values)
-        if forward_ad._current_level >= 0:  # rule: gradient-forward
-            self._refuse_tangents(values)
+        refuse_tangents(self.signature.name, values)
         requires_grad = any(isinstance(value, torch.Tensor) and value.requires_grad for value in values.values())
         if not (requires_grad and torch.is_grad_enabled()):
             return run(torch._C._after_autograd_keyset)
@@ -245,13 +247,20 @@ class _Overload:
             lambda: run(torch._C._after_ADInplaceOrView_keyset), values, [*written]
         )
 
-    def _refuse_tangents(self, values: Mapping[str, Any]) -> None:
-        """Refuse arrays with a tangent, which the kernel would drop."""
-        unpack_dual: Any = forward_ad.unpack_dual
-        for name, value in values.items():
-            if isinstance(value, torch.Tensor) and unpack_dual(value).tangent is not None:
-                what = f"{self.signature.name} has no forward-mode derivative, and `{name}` has a tangent"
-                raise RuntimeError(f"{what}; use reverse mode, such as `torch.func.vjp`")
+
+def refuse_tangents(op: str, values: Mapping[str, Any]) -> None:
+    """Refuse arrays with a tangent, which `op` would drop.
+
+    Raises:
+        RuntimeError: there is one; the message names it.
+    """
+    if forward_ad._current_level < 0:  # rule: gradient-forward
+        return
+    unpack_dual: Any = forward_ad.unpack_dual
+    for name, value in values.items():
+        if isinstance(value, torch.Tensor) and unpack_dual(value).tangent is not None:
+            what = f"{op} has no forward-mode derivative, and `{name}` has a tangent"
+            raise RuntimeError(f"{what}; use reverse mode, such as `torch.func.vjp`")
 
 
 def style_of(signature: Signature) -> SchemaStyle:

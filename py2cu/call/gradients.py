@@ -14,12 +14,12 @@ import torch
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 
-from py2cu.call.native import Native
 from py2cu.diagnostics import Diagnostic, Severity, TranslationError
 from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.gradients import PREFIX, BackwardRoles, Misfit, match_backwards
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
+from py2cu.source import SourceFile
 
 _AUTOGRAD: Final[Any] = torch._C._autograd
 _LEGACY_BATCHED: Final[Any] = torch._C._parse_dispatch_key("Batched")
@@ -29,11 +29,12 @@ _LEGACY_BATCHED: Final[Any] = torch._C._parse_dispatch_key("Batched")
 class BackwardCall(Protocol):
     """What is known here of a backward kernel's `KernelCall`."""
 
-    native: Native
     signature: Signature
 
     @property
     def operator(self) -> Any: ...
+
+    def source(self) -> SourceFile: ...
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
@@ -252,5 +253,5 @@ def _matched(signature: Signature, calls: Sequence[BackwardCall]) -> list[_Backw
 
 
 def _diagnostic(call: BackwardCall, misfit: Misfit) -> Diagnostic:
-    source = call.native.source()
+    source = call.source()
     return Diagnostic(Severity.ERROR, "P412", misfit.message, misfit.parameter.span, source, misfit.hint)

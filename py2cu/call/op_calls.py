@@ -56,7 +56,7 @@ def op_call_of(operator: Operator, types: tuple[type, ...], named: Mapping[str, 
     Raises:
         TypeError: such arguments do not fit the parameters.
     """
-    binder, signature = operator.native.binder, operator.native.signature
+    binder, signature = operator.definition.native.binder, operator.definition.native.signature
     positional = binder.positional(types, named, in_order=on_grid)
     passed = {*positional, *named}
     missing = tuple(p.name for p in signature.outputs if p.name not in passed)

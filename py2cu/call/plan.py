@@ -27,6 +27,7 @@ from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID
 from py2cu.ir.abi.signature import Dim, Signature
 from py2cu.ir.types import ArrayType
+from py2cu.source import SourceFile
 from py2cu.translation import TargetName
 
 
@@ -95,6 +96,10 @@ class KernelCall:
     def operator(self) -> Operator:
         """The op `py2cu::…` of the kernel and its backward kernels, defined at its first use."""
         return self._find_operator()
+
+    def source(self) -> SourceFile:
+        """The file of the Python."""
+        return self.native.source()
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = ()) -> Any:
         """Call the kernel, or launch it on `launch`; returns the outputs of a call.

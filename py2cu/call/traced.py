@@ -1,4 +1,4 @@
-"""What Dynamo traces in place of the methods of `Kernel`, so that `torch.compile` sees one call of the kernel's op.
+"""What Dynamo traces in place of the methods of `Kernel` and `Host`, so that `torch.compile` sees one call of an op.
 
 Dynamo reads two attributes of functions, and nothing else has to know that it is at work: a function is replaced by its
 `_torchdynamo_inline`, and one that is `_dynamo_marked_constant` (`torch.compiler.assume_constant_result`) is called
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from py2cu.call.tuples import Tuples, flatten
 from py2cu.options import Extent
@@ -18,7 +18,6 @@ from py2cu.options import Extent
 if TYPE_CHECKING:
     from py2cu.call.native import Launch
     from py2cu.call.op_calls import PlainOpCall
-    from py2cu.call.plan import KernelCall
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _NUMBERS: Final = itertools.count()
@@ -39,13 +38,19 @@ class Traced:
     """
 
     __name__: str
-    backwards: Sequence[Traced]
+    kind: ClassVar = "kernel"
+    backwards: list[Any]  # of `Traced`
 
     def __init__(self) -> None:
         self.identity = str(next(_NUMBERS))
 
-    def _prepare(self) -> KernelCall:
+    def _prepare(self) -> Any:
+        """A `KernelCall`, or a host function's `HostCall`."""
         raise NotImplementedError
+
+    def _as_backward(self) -> Any:
+        """The same of a backward."""
+        return self._prepare()
 
     @_constant
     def op_call_in_trace(
@@ -71,6 +76,17 @@ class Traced:
         """The names of the op and of its overload."""
         op = self._prepare().op
         return op._opname, op._overloadname
+
+
+def add_backward(forward: Traced, backward: Traced) -> None:
+    """Attach a backward.
+
+    Raises:
+        TypeError: `forward` computes gradients of `backward`.
+    """
+    if forward.identity in _identities(backward):
+        raise TypeError(f"`{forward.__name__}` cannot be its own backward")
+    forward.backwards.append(backward)
 
 
 def traced_as(traced: Callable[..., Any]) -> Callable[[Method], Method]:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final, Protocol, Self
+from typing import Any, ClassVar, Final, Protocol, Self
 
 import torch
 from torch.autograd.gradcheck import GradcheckError
@@ -42,6 +42,7 @@ class Differentiable(CheckedKernel, Protocol):
     """The interface of a kernel with backwards that `check_gradients` uses."""
 
     __name__: str
+    kind: ClassVar[str]
     backwards: Any
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...

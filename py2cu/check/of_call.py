@@ -52,6 +52,9 @@ def _with_gradients(
     race: str | None,
 ) -> CheckReport:
     """`report` with the gradients, and with what a check of each backward by itself finds, such as races."""
+    if by_host := [backward for backward in kernel.backwards if backward.kind != kernel.kind]:
+        what = f"the gradients: `{by_host[0].__name__}` is a {by_host[0].kind}, of which there is no copy in float64"
+        return replace(report, gradients=(), skipped=(*report.skipped, what))
     report = check_gradients(kernel, report, values)
     for backward in kernel.backwards:
         own = check_kernel(backward.with_small_values(), contracts=contracts, race=race)

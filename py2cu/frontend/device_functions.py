@@ -41,6 +41,11 @@ from py2cu.live import defaults_of, visible_objects
 from py2cu.source import Span
 
 MAX_CALLS = 32
+_MADE = {
+    "py2cu.kernel": "a kernel: the host launches kernels, and they cannot call each other",
+    "py2cu.host": "a host function, which kernels cannot call",
+}
+_COMMON_CODE = "move the common code into a plain function, and call that"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +126,8 @@ class FunctionReader:
     def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Argument, ...] | None:
         """The argument of each parameter of `function`; None, after a diagnostic, if the call does not fit."""
         node, environment = function.node, function.environment
-        if environment.is_kernel(node):
-            self.reporter.error(
-                "P105", f"`{node.name.value}` is a kernel: the host launches kernels, and they cannot call each other",
-                self.span_of(call), "move the common code into a plain function, and call that",
-            )  # fmt: skip
+        if (made := environment.made(node)) is not None:
+            self.reporter.error("P105", f"`{node.name.value}` is {_MADE[made]}", self.span_of(call), _COMMON_CODE)
             return None
         if environment.binders and not environment.is_plain(node):  # rule: name-plain
             what = f"`{node.name.value}` may be replaced by its decorator, and py2cu does not run the file"

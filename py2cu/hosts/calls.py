@@ -150,6 +150,10 @@ def _host_call(reader: Reader, node: cst.Call, callee: Callee, host: HostSignatu
             acts = True
         bases |= value.bases
         texts.append(value.text)
-    text = f"{reader.function(host.cpp_name)}({', '.join(texts)})"
+    name = host.cpp_name
+    if host.has_backward:
+        name = wrapper_name(callee, ALLOCATES)
+        reader.called[name, ALLOCATES] = callee
+    text = f"{reader.function(name)}({', '.join(texts)})"
     items = None if host.count is None else tuple(Value(Kind.TENSOR, "") for _ in range(host.count))
     return Value(host.result, text, items=items, bases=bases, acts=acts)

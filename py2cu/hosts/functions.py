@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -18,16 +18,12 @@ from py2cu.frontend.source.reader import KernelSource, Module
 from py2cu.hosts.checks import check_lines
 from py2cu.hosts.expressions import ExpressionReader
 from py2cu.hosts.layout import laid_out
-from py2cu.hosts.signatures import Callee, HostParameter, HostSignature
+from py2cu.hosts.signatures import CPP_PARAMETERS, Callee, HostParameter, HostSignature
 from py2cu.hosts.statements import StatementReader, last_items, names_in
 from py2cu.hosts.values import Kind, Local, Value, identifier, number
 from py2cu.targets.cxx.lines import Line
 
 DECORATOR: Final = "py2cu.host"
-_CPP: Final = {
-    Kind.TENSOR: "const at::Tensor&", Kind.TENSORS: "at::TensorList", Kind.INT: "int64_t", Kind.FLOAT: "double",
-    Kind.BOOL: "bool",
-}  # fmt: skip
 _NUMBERS: Final = {NumberKind.INT: Kind.INT, NumberKind.FLOAT: Kind.FLOAT, NumberKind.BOOL: Kind.BOOL}
 
 
@@ -47,7 +43,8 @@ class HostFunction:
 class HostReader:
     """Reads the host functions of one file; each function that another one calls is read before it.
 
-    `kernel` finds the kernel, or the host function, that a name outside of the file's own host functions means.
+    `sources` are the host functions of the file by name, `kernel` finds the kernel or the host function that another
+    name means. `with_backward` are those functions of the file that have a backward.
     """
 
     module: Module
@@ -55,11 +52,9 @@ class HostReader:
     kernel: Callable[[cst.BaseExpression, Module], Callee | None]
     defaults: Mapping[str, object] | None = None
     done: dict[str, HostFunction] = field(default_factory=dict)
-    sources: dict[str, KernelSource] = field(init=False)
+    sources: Mapping[str, KernelSource] = field(default_factory=dict)
+    with_backward: Container[str] = ()
     open: dict[str, HostSignature] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.sources = {source.function.name.value: source for source in host_sources(self.module)}
 
     def read(self, source: KernelSource) -> HostFunction | None:
         """The function; None, after diagnostics, where it is outside of the language."""
@@ -77,18 +72,16 @@ class HostReader:
 
     def callee(self, node: cst.BaseExpression, asking: str, reporter: Reporter) -> Callee | None:
         """What a call of `node` means, if it is a kernel or a host function."""
-        if isinstance(node, cst.Name):
-            name = node.value
-            source = self.sources.get(name)
-            if source is not None:
-                if name in self.open:
-                    if name != asking:
-                        what = f"`{name}` and `{asking}` call each other"
-                        reporter.error("P801", what, self.module.span(node), "a host function may call itself alone")
-                    return Callee(name, host=self.open[name])
-                found = self.read(source)
-                return Callee(name, host=found.signature) if found is not None else None
-        return self.kernel(node, self.module)
+        name = node.value if isinstance(node, cst.Name) else ""
+        if name in self.open:
+            if name != asking:
+                what = f"`{name}` and `{asking}` call each other"
+                reporter.error("P801", what, self.module.span(node), "a host function may call itself alone")
+            return Callee(name, host=replace(self.open[name], has_backward=False))
+        if (source := self.sources.get(name)) is None:
+            return self.kernel(node, self.module)
+        found = self.read(source)
+        return None if found is None else Callee(name, host=found.signature)
 
 
 @dataclass(slots=True)
@@ -105,7 +98,11 @@ class _FunctionReader:
         doc = function.get_docstring()
         result, count = self.declared_result()
         name = function.name.value
-        signature = HostSignature(name, identifier(name), parameters, result, count, doc=doc)
+        has_backward = name in self.reader.with_backward
+        span = self.reader.module.span(function.name)
+        signature = HostSignature(
+            name, identifier(name), parameters, result, count, doc=doc, end=span, has_backward=has_backward
+        )
         while True:  # once more where it calls itself and writes to its parameters
             self.reader.open[name] = signature
             found = self.body(signature)
@@ -226,11 +223,17 @@ class _FunctionReader:
         result, count, is_list = self.result(statements, is_reached)
         if self.reporter.failed:
             return None
-        written = frozenset(expressions.written)
         reassigned = of_parameters & {*every}
-        whole = replace(signature, result=result, count=count, is_list=is_list, written=written)
+        whole = replace(signature, result=result, count=count, is_list=is_list, written=frozenset(expressions.written))
+        if len(statements.returned) == 1 and not is_reached:
+            [end] = statements.returned
+            whole = replace(whole, outputs=end.outputs, end=end.span)
+        elif statements.returned:
+            whole = replace(whole, end=statements.returned[-1].span)
         checks, helpers = check_lines(whole)
-        head = [f"{_by_value(p) if p.name in reassigned else _CPP[p.kind]} {p.text}" for p in whole.parameters]
+        head = [
+            f"{_by_value(p) if p.name in reassigned else CPP_PARAMETERS[p.kind]} {p.text}" for p in whole.parameters
+        ]
         returns = {Kind.TENSOR: "at::Tensor", Kind.TENSORS: "std::vector<at::Tensor>"}.get(result, "void")
         lines = laid_out(f"{returns} {whole.cpp_name}", head, whole, checks, block, module.span(function.name).line)
         every_helper = (*helpers, *expressions.helpers)
@@ -242,7 +245,7 @@ class _FunctionReader:
     def result(self, statements: StatementReader, is_reached: bool) -> tuple[Kind, int | None, bool]:
         """What the function returns; refused where its `return`s differ."""
         span = self.reader.module.span(self.source.function.name)
-        found = [*dict.fromkeys(statements.returned)]
+        found = [*dict.fromkeys((each.kind, each.count, each.is_list) for each in statements.returned)]
         if is_reached and any(kind is not Kind.NONE for kind, _, _ in found):
             hint = "end the function with a `return`, or with `raise`"
             self.reporter.error("P106", "not every path returns tensors", span, hint)
@@ -270,7 +273,7 @@ class _Body:
 
 def _by_value(parameter: HostParameter) -> str:
     return {Kind.TENSORS: "std::vector<at::Tensor>", Kind.TENSOR: "at::Tensor"}.get(
-        parameter.kind, _CPP[parameter.kind]
+        parameter.kind, CPP_PARAMETERS[parameter.kind]
     )
 
 
@@ -279,6 +282,5 @@ def host_sources(module: Module, only: str | None = None) -> tuple[KernelSource,
     return tuple(
         source
         for source in module.functions
-        if only in (None, source.function.name.value)
-        and any(source.environment.decorates(each.decorator) == DECORATOR for each in source.function.decorators)
+        if only in (None, source.function.name.value) and source.environment.made(source.function) == DECORATOR
     )

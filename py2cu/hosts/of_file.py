@@ -9,7 +9,8 @@ import libcst as cst
 
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.source.reader import KernelSource, Module
-from py2cu.hosts.functions import HostReader
+from py2cu.hosts.functions import HostReader, host_sources
+from py2cu.hosts.gradients import check_backwards, forward_of
 from py2cu.hosts.render import render_host
 from py2cu.hosts.signatures import Callee
 from py2cu.ir.abi.signature import Signature
@@ -29,17 +30,22 @@ def render_hosts(
         TranslationError: one of them is outside the language.
     """
 
-    def kernel(node: cst.BaseExpression, _: Module) -> Callee | None:
-        named = (
-            each for each in module.kernels if isinstance(node, cst.Name) and each.function.name.value == node.value
-        )
-        source = next(named, None)
-        found = None if source is None else signature(source)
-        return None if source is None or found is None else Callee(source.function.name.value, found)
+    def called(name: str) -> Signature | None:
+        source = next((each for each in module.kernels if each.function.name.value == name), None)
+        return None if source is None else signature(source)
 
-    reader = HostReader(module, reporter, kernel)
+    def kernel(node: cst.BaseExpression, _: Module) -> Callee | None:
+        found = called(node.value) if isinstance(node, cst.Name) else None
+        return None if found is None or not isinstance(node, cst.Name) else Callee(node.value, found)
+
+    sources = {source.function.name.value: source for source in host_sources(module)}
+    with_backward = {*filter(None, map(forward_of, sources.values()))}
+    reader = HostReader(module, reporter, kernel, sources=sources, with_backward=with_backward)
     for source in hosts:
         reader.read(source)
+    if not reporter.failed:
+        found = {name: function.signature for name, function in reader.done.items()}
+        check_backwards(found, called, sources.values(), reporter)
     if reporter.failed:
         raise TranslationError(reporter.sorted)
     return render_host(name, PurePath(reporter.file.name).name, tuple(reader.done.values()))

@@ -125,7 +125,7 @@ void check_dtype(
 
 def render_host(name: str, source: str, functions: Sequence[HostFunction]) -> Text:
     """The text for these functions; each follows the functions that it calls."""
-    called = {key: callee for function in functions for key, callee in function.called.items() if callee.kernel}
+    called = {key: callee for function in functions for key, callee in function.called.items()}
     helpers = [helper for helper in HELPERS if any(helper in function.helpers for function in functions)]
     headers = {f"ATen/ops/{header}.h" for function in functions for header in function.headers}
     wrappers = [
@@ -151,4 +151,6 @@ def render_host(name: str, source: str, functions: Sequence[HostFunction]) -> Te
 
 
 def _dispatch(function: HostFunction) -> str:
-    return f"torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, TORCH_FN({function.signature.cpp_name}))"
+    """Torch ignores, without a word, what is registered as the gradient of a `CompositeImplicitAutograd`."""
+    key = f"Composite{'Explicit' if function.signature.has_backward else 'Implicit'}Autograd"
+    return f"torch::dispatch(c10::DispatchKey::{key}, TORCH_FN({function.signature.cpp_name}))"

@@ -12,6 +12,10 @@ from py2cu.ir.types import span_field
 from py2cu.records import record
 from py2cu.source import Span
 
+CPP_PARAMETERS: Final = {
+    Kind.TENSOR: "const at::Tensor&", Kind.TENSORS: "at::TensorList", Kind.INT: "int64_t", Kind.FLOAT: "double",
+    Kind.BOOL: "bool",
+}  # fmt: skip
 _SCHEMA: Final = {
     Kind.TENSOR: "Tensor",
     Kind.TENSORS: "Tensor[]",
@@ -44,7 +48,7 @@ class HostSignature:
     """What callers know of a host function.
 
     `count`: the number of tensors that it returns, where that is known. `written`: the parameters that its kernels
-    write to.
+    write to. `outputs`: the names in its one `return`, at `end`, each with the parameters that it may be a view of.
     """
 
     name: str
@@ -55,6 +59,9 @@ class HostSignature:
     is_list: bool = False
     written: frozenset[str] = frozenset()
     doc: str | None = None
+    outputs: tuple[tuple[str, frozenset[str]], ...] = ()
+    end: Span = span_field()
+    has_backward: bool = False
 
     @property
     def schema(self) -> str:

@@ -15,15 +15,25 @@ from py2cu.hosts.messages import escaped, message, raised
 from py2cu.hosts.reader import Refused
 from py2cu.hosts.tree import Block, Line, Nest
 from py2cu.hosts.values import ATOM, Kind, Local, identifier
+from py2cu.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a `return` gives. `outputs`: the names in it, if it holds nothing else, with the bases of their tensors."""
+
+    kind: Kind
+    count: int | None
+    is_list: bool
+    outputs: tuple[tuple[str, frozenset[str]], ...]
+    span: Span
 
 
 @dataclass(slots=True)
 class StatementReader(AssignmentReader):
     """Reads the body of one host function. A refused statement is reported, and reading goes on behind it."""
 
-    returned: list[tuple[Kind, int | None, bool]] = field(
-        default_factory=list
-    )  # of each return: kind, count, is a list
+    returned: list[Returned] = field(default_factory=list)
 
     def suite(self, suite: cst.BaseSuite) -> tuple[Block, bool]:
         """The statements of a block, and whether its end is reached."""
@@ -209,8 +219,9 @@ class StatementReader(AssignmentReader):
 
     def returns(self, node: cst.BaseExpression | None, origin: int) -> Line:
         reader = self.expressions
+        span = reader.span_of(node) if node is not None else Span(origin, 0, origin, 1)
         if node is None or is_named(node, "None"):
-            self.returned.append((Kind.NONE, None, False))
+            self.returned.append(Returned(Kind.NONE, None, False, (), span))
             return self.line("return;", origin)
         value = reader.read(node)
         if value.kind not in (Kind.TENSOR, Kind.TENSORS):
@@ -225,7 +236,12 @@ class StatementReader(AssignmentReader):
             and value.text in {local.text for local in self.locals.values()}
         ):
             count = self.locals[python_name(self.locals, value.text)].length
-        self.returned.append((value.kind, count, isinstance(node, cst.List)))
+        nodes = [element.value for element in node.elements] if isinstance(node, cst.Tuple) else [node]
+        known = [self.locals.get(each.value) for each in nodes if isinstance(each, cst.Name)]
+        tensors = [local for local in known if local is not None and local.kind is Kind.TENSOR]
+        names = [each.value for each in nodes if isinstance(each, cst.Name)] if len(tensors) == len(nodes) else []
+        outputs = tuple((name, local.bases) for name, local in zip(names, tensors, strict=False))
+        self.returned.append(Returned(value.kind, count, isinstance(node, cst.List), outputs, span))
         return self.line(f"return {value.text};", origin)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from py2cu.dtypes import Kind as NumberKind
-from py2cu.hosts.signatures import Callee
+from py2cu.hosts.signatures import CPP_PARAMETERS, Callee, HostSignature
 from py2cu.hosts.values import Kind, identifier
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.schemas import ALLOCATES, FILLS, ON_GRID
@@ -29,7 +29,9 @@ def kind_of(parameter: Parameter) -> Kind:
 
 
 def wrapper_name(callee: Callee, overload: str) -> str:
-    """The function of the C++ text that calls this overload of a kernel's operator."""
+    """The function of the C++ text that calls this overload of a kernel's operator, or a host function's operator."""
+    if callee.host is not None:
+        return f"{callee.host.cpp_name}_operator"
     return callee.name + {ALLOCATES: "", FILLS: "_out", ON_GRID: "_launch"}[overload]
 
 
@@ -42,8 +44,22 @@ def cpp_type(signature: Signature, parameter: Parameter) -> str:
     return type_
 
 
+def host_wrapper_lines(callee: Callee, host: HostSignature) -> Iterator[str]:
+    """The wrapper of a host function that has a backward: autograd has to see its operator."""
+    name, result = wrapper_name(callee, ALLOCATES), host.result.cpp
+    yield f"// The host function `{host.name}`, by its operator."
+    yield from wrapped(f"{result} {name}", [f"{CPP_PARAMETERS[p.kind]} {p.text}" for p in host.parameters]).split("\n")
+    yield "{"
+    yield f'    const auto op = kernel_operator<decltype({name})>(KERNEL("{host.cpp_name}"), "");'
+    yield f"    return op.call({', '.join(p.text for p in host.parameters)});"
+    yield "}"
+
+
 def wrapper_lines(callee: Callee, overload: str) -> Iterator[str]:
     """The wrapper of one overload."""
+    if callee.host is not None:
+        yield from host_wrapper_lines(callee, callee.host)
+        return
     signature = callee.kernel
     assert signature is not None
     allocates = overload == ALLOCATES and bool(signature.outputs) and signature.op_allocates

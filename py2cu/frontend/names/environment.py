@@ -29,7 +29,7 @@ from py2cu.frontend.names.syntax import Statement, all_parameters, dotted, name_
 from py2cu.live import is_library, live_attribute, live_name
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
-_KEEPING: Final = ("py2cu.kernel", "py2cu.device", "numba.cuda.jit")  # decorators that keep the function's meaning
+_KEEPING: Final = ("py2cu.kernel", "py2cu.host", "py2cu.device", "numba.cuda.jit")  # they keep the function's meaning
 
 
 @dataclass(slots=True)
@@ -111,14 +111,10 @@ class Environment:
     def _forget_changed_lists(self, body: Iterable[Statement], names: Iterable[str]) -> None:
         """Mark the lists among the definitions `names` as ambiguous that a statement of the scope may change."""
         lists = lists_in({name: self.definitions[name] for name in names if name in self.definitions})
-        for name, places in (find_changes(body, lists, self.is_kernel) if lists else {}).items():
+        for name, places in (find_changes(body, lists, self.made) if lists else {}).items():
             changes = (Binding(name, None, place, False, is_change=True) for place in places)
             self.ambiguous[name] = (Binding(name, None, self.definitions[name], True), *changes)
             del self.definitions[name]
-
-    def is_kernel(self, function: cst.FunctionDef) -> bool:
-        """True if a decorator makes `function` a kernel."""
-        return any(self.decorates(each.decorator) == "py2cu.kernel" for each in function.decorators)
 
     def _rivals(self, places: list[Binding], is_bound_before: bool) -> tuple[Binding, ...] | None:
         """The bindings that may reach a launch; None if only the last one does, and the source shows its value."""
@@ -223,19 +219,22 @@ class Environment:
         return node
 
     def decorates(self, node: cst.BaseExpression, depth: int = 8) -> str | None:
-        """The qualified name of a decorator, without its arguments; the `backward` of a kernel counts as `kernel`."""
+        """The qualified name of a decorator, without its arguments; `NAME.backward` counts as what made NAME."""
         definition = self.decorator(node)
         function = definition.func if isinstance(definition, cst.Call) else definition
-        return "py2cu.kernel" if self.forward(function, depth) is not None else self.qualify(function)
+        return self.made(forward, depth - 1) if (forward := self.forward(function, depth)) else self.qualify(function)
+
+    def made(self, function: cst.FunctionDef, depth: int = 8) -> str | None:
+        """What its decorators make of `function`: `py2cu.host`, `py2cu.kernel` or neither."""
+        kinds = {self.decorates(each.decorator, depth) for each in function.decorators}
+        return next((kind for kind in ("py2cu.host", "py2cu.kernel") if kind in kinds), None)
 
     def forward(self, node: cst.BaseExpression, depth: int = 8) -> cst.FunctionDef | None:
-        """The kernel whose `backward` the decorator `node` is: `silu.backward`."""
+        """The kernel or host function whose `backward` the decorator `node` is: `silu.backward`."""
         match node:
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="backward")) if depth:
-                function = self.functions.get(name)
-                decorators = function.decorators if function is not None and name not in self.rebound else ()
-                makes_kernel = any(self.decorates(each.decorator, depth - 1) == "py2cu.kernel" for each in decorators)
-                return function if makes_kernel else None
+                function = None if name in self.rebound else self.functions.get(name)
+                return function if function is not None and self.made(function, depth - 1) else None
         return None
 
     def as_defined(self) -> Environment:

@@ -34,10 +34,10 @@ def _holds_list(node: cst.BaseExpression) -> bool:
 
 
 def find_changes(
-    body: Iterable[Statement], lists: Mapping[str, bool], is_kernel: Callable[[cst.FunctionDef], bool]
+    body: Iterable[Statement], lists: Mapping[str, bool], made: Callable[[cst.FunctionDef], str | None]
 ) -> dict[str, list[cst.Name]]:
     """The uses of the `lists` (see `lists_in`) that may change them, by name."""
-    finder = _Finder(lists, is_kernel)
+    finder = _Finder(lists, made)
     for statement in body:
         statement.visit(finder)
     return finder.changes
@@ -46,9 +46,9 @@ def find_changes(
 class _Finder(cst.CSTVisitor):
     """Collects uses. A node that only reads a list below it enters the list in `read` before the walk gets there."""
 
-    def __init__(self, lists: Mapping[str, bool], is_kernel: Callable[[cst.FunctionDef], bool]) -> None:
+    def __init__(self, lists: Mapping[str, bool], made: Callable[[cst.FunctionDef], str | None]) -> None:
         super().__init__()
-        self.lists, self.is_kernel = lists, is_kernel
+        self.lists, self.made = lists, made
         self.changes: dict[str, list[cst.Name]] = {}
         self.read: set[cst.CSTNode] = set()
         self.written: set[cst.CSTNode] = set()  # subscripts that are assigned to
@@ -56,7 +56,7 @@ class _Finder(cst.CSTVisitor):
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
         self.read.add(node.name)
-        return not self.is_kernel(node)
+        return self.made(node) is None
 
     def visit_Annotation(self, _: cst.Annotation) -> bool:
         return False

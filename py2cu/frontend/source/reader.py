@@ -216,7 +216,5 @@ def _functions(body: Iterable[Statement], scope: Environment) -> Iterator[Kernel
 
 
 def _kernel_decorator(function: cst.FunctionDef, scope: Environment) -> cst.Decorator | None:
-    for decorator in function.decorators:
-        if scope.decorates(decorator.decorator) == KERNEL_DECORATOR:
-            return decorator
-    return None
+    kinds = {scope.decorates(each.decorator): each for each in reversed(function.decorators)}
+    return None if "py2cu.host" in kinds else kinds.get(KERNEL_DECORATOR)

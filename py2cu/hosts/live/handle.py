@@ -10,29 +10,33 @@ import functools
 import inspect
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from py2cu.call import python_text, remember_texts
 from py2cu.call.dependencies import Dependencies
-from py2cu.call.traced import traced_as
+from py2cu.call.traced import Traced, add_backward, traced_as, traced_op
 from py2cu.function_text import remember_cell, source_file
 from py2cu.hosts.live.marked import Marked
 
 if TYPE_CHECKING:
     from py2cu.build.host_library import HostBuild
     from py2cu.hosts.live.check import HostReport
+    from py2cu.hosts.live.operators import HostCall
     from py2cu.hosts.live.translate import HostTranslation
 
 
 def _traced_call(host: Host, *args: Any, **kwargs: Any) -> Any:
-    """`Host.__call__` under Dynamo: the Python, so that a graph does not depend on when a build ends."""
-    return host._function(*args, **kwargs)
+    """`Host.__call__` under Dynamo: the Python, or the operator of one with a backward, whenever a build ends."""
+    if not host.backwards:
+        return host._function(*args, **kwargs)
+    result = traced_op(host)(*args, **kwargs)
+    return tuple(result) if isinstance(result, list) else result
 
 
-class Host(Marked):
+class Host(Marked, Traced):
     """A host function that can be called, checked and read as C++.
 
     A call takes tensors, lists of tensors and numbers as annotated. It returns a tensor, a tuple or a list of several,
@@ -47,17 +51,21 @@ class Host(Marked):
 
     __name__: str
     __qualname__: str
+    kind = "host function"
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], backwards: Iterable[Host] = ()) -> None:
         if not isinstance(function, FunctionType):
             raise TypeError(f"@host takes a plain Python function, not {function!r}")
         remember_cell(function)
         remember_texts(function)
-        super().__init__(function)
+        Traced.__init__(self)
+        super().__init__(function, backwards)
         self._lock = threading.RLock()
         self._translation: HostTranslation | None = None
         self._dependencies: Dependencies | None = None
         self._library: _Library | None = None
+        self._call: HostCall | None = None
+        self._operators: list[Any] = []  # of the kernels and backwards of `_call`
         functools.update_wrapper(self, function)
 
     @traced_as(_traced_call)
@@ -72,10 +80,14 @@ class Host(Marked):
             return self._function(*args, **kwargs)  # raises Python's own error
         bound.apply_defaults()
         check_arguments(translation.signature, bound.arguments)
+        return (self._prepare() if self.backwards else self).run(translation, bound.arguments)
+
+    def run(self, translation: HostTranslation, arguments: Mapping[str, Any]) -> Any:
+        """Run the C++, or the Python until that is built, on checked arguments; autograd sees the operators inside."""
         library = self._current_library()
         if not library.is_ready(translation):
-            return self._function(*args, **kwargs)
-        return library.run(self, translation, bound.arguments)
+            return self._function(**arguments)
+        return library.run(self, translation, arguments)
 
     def __get__(self, instance: object, owner: type | None = None) -> Host:
         """Return the host function itself: as a class attribute it does not bind the instance."""
@@ -102,7 +114,7 @@ class Host(Marked):
         """The torch operator: an `OpOverload`. Waits for the build, and raises what `build` raises."""
         translation, library = self.translation, self._current_library()
         library.wait(translation)
-        return library.operator(translation)
+        return self._prepare().op if self.backwards else library.operator(translation)
 
     def check(self, *args: Any, **kwargs: Any) -> HostReport:
         """Compare the C++ with the Python, on these arguments or, without any, on invented ones.
@@ -114,6 +126,44 @@ class Host(Marked):
 
         self.build()
         return check_host(self, self._function, self.translation.signature, args, kwargs)
+
+    # --- gradients ---
+
+    def backward(self, function: Host | Callable[..., Any]) -> Host:
+        """Attach a host function that computes gradients: `@f.backward`, or `f.backward(g)`.
+
+        The outputs of this function are the names in its one `return`. The parameters of the backward are those of this
+        function and its outputs by their names, and `grad_<output>` for incoming gradients; it returns locals
+        `grad_<input>`. Several may be attached, each for other inputs.
+
+        Args:
+            function: a Python function, or a host function.
+
+        Returns:
+            The backward.
+
+        Raises:
+            TypeError: `function` is neither, or a host function whose backward is this one.
+        """
+        backward = function if isinstance(function, Host) else Host(function)
+        add_backward(self, backward)
+        return backward
+
+    def _prepare(self) -> HostCall:
+        """The function as it is now, as autograd knows it."""
+        from py2cu.hosts.live.operators import HostCall
+
+        with self._lock:
+            translation = self.translation
+            calls = [backward._as_backward() for backward in self.backwards]
+            kernels = [kernel._prepare().operator for kernel in translation.kernels.values()]
+            operators = [translation, *kernels, *(call.operator for call in calls)]
+            if self._call is None or [*map(id, operators)] != [*map(id, self._operators)]:
+                self._call, self._operators = HostCall(self, translation, calls), operators
+            return self._call
+
+    def _as_backward(self) -> HostCall:
+        return self._prepare().as_backward()
 
     # --- reading ---
 
@@ -134,14 +184,14 @@ class Host(Marked):
         Raises:
             TranslationError: the function is outside the language.
         """
-        dependencies = self._dependencies
-        if self._translation is None or dependencies is None or not dependencies.unchanged():
+        dependencies, last = self._dependencies, self._translation
+        if last is None or dependencies is None or not (dependencies.unchanged() and last.is_current):
             from py2cu.hosts.live.translate import translate_host
 
             with self._lock:
                 self._dependencies = Dependencies(self._function)
-                self._translation = translate_host(self._function)
-        return self._translation
+                self._translation = last = translate_host(self)
+        return last
 
     def __repr__(self) -> str:
         return python_text(self._function)
@@ -150,7 +200,8 @@ class Host(Marked):
         """Pickle by module and name, as functions do, or else by the function."""
         from py2cu.call.pickles import is_found_by_name, portable
 
-        return self.__qualname__ if is_found_by_name(self) else (Host, (portable(self._function),))
+        arguments = portable(self._function), tuple(self.backwards)
+        return self.__qualname__ if is_found_by_name(self) else (Host, arguments)
 
     def __deepcopy__(self, memo: object = None) -> Host:
         """Return the host function itself, as for functions."""

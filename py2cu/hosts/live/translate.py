@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -31,32 +30,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HostTranslation:
-    """The text of a host function and its host callees, its signature, and the kernels that the text calls, by op."""
+    """The text of a host function and its host callees, and its signature.
+
+    `kernels` are the kernels that the text calls by their operators, by name, and the host functions with a backward.
+    `hosts` are the host functions that were met, and how many backwards each has.
+    """
 
     text: Text
     signature: HostSignature
-    kernels: Mapping[str, Kernel]
+    kernels: Mapping[str, Kernel | Marked]
+    hosts: tuple[tuple[Marked, int], ...]
+
+    @property
+    def is_current(self) -> bool:
+        """Whether no backward was attached since."""
+        return all(len(host.backwards) == count for host, count in self.hosts)
 
 
 @with_deep_stack
-def translate_host(function: FunctionType) -> HostTranslation:
-    """Translate `function` with its text and the objects around it now.
+def translate_host(host: Marked) -> HostTranslation:
+    """Translate the function of `host` with its text and the objects around it now.
 
     Raises:
         TranslationError: the function is outside the language, or its text is not available.
     """
-    live = _Live()
-    found = live.read(function)
+    function, live = host._function, _Live()
+    found = live.read(host)
     text = render_host(identifier(function.__name__), function.__code__.co_filename, tuple(live.done.values()))
-    return HostTranslation(text, found.signature, live.kernels)
+    return HostTranslation(text, found.signature, live.kernels, tuple(live.hosts))
 
 
 @dataclass(slots=True)
 class _Live:
     done: dict[str, HostFunction] = field(default_factory=dict)
-    kernels: dict[str, Kernel] = field(default_factory=dict)
+    kernels: dict[str, Kernel | Marked] = field(default_factory=dict)
+    hosts: list[tuple[Marked, int]] = field(default_factory=list)
+    open: list[Marked] = field(default_factory=list)
 
-    def read(self, function: FunctionType) -> HostFunction:
+    def read(self, host: Marked) -> HostFunction:
+        function = host._function
         file, line, name = source_file(function), function.__code__.co_firstlineno, function.__name__
         reporter, around = Reporter(file), visible_objects(function)
         module = read_module(file, reporter, around, name)
@@ -67,9 +79,13 @@ class _Live:
                 hint = "write the function with `def`, in a file or a notebook cell"
                 reporter.error("P107", what, Span(line, 0, line, 1), hint)
             raise TranslationError(reporter.sorted)
-        finder = _Finder(self, function, around, reporter)
-        reader = HostReader(module, reporter, finder, defaults_of(function), self.done)
+        self.hosts.append((host, len(host.backwards)))
+        self.open.append(host)
+        finder = _Finder(self, around, reporter)
+        with_backward = [name] if host.backwards else []
+        reader = HostReader(module, reporter, finder, defaults_of(function), self.done, with_backward=with_backward)
         found = reader.read(source)
+        self.open.pop()
         if found is None or reporter.failed:
             raise TranslationError(reporter.sorted)
         return found
@@ -80,7 +96,6 @@ class _Finder:
     """What names mean in one live function."""
 
     live: _Live
-    function: FunctionType
     around: Mapping[str, object]
     reporter: Reporter
 
@@ -90,14 +105,24 @@ class _Finder:
         value = self._value(node)
         if isinstance(value, Kernel):
             signature = value.signature
-            if self.live.kernels.setdefault(signature.op, value) is not value:
-                what = f"two kernels are called `{signature.op}`"
-                self.reporter.error("P107", what, module.span(node), "give one another name: `@kernel(name=…)`")
+            self.call_by_operator(signature.op, value, node, module)
             return Callee(identifier(signature.op), signature)
-        if isinstance(value, Marked) and value._function is not self.function:
-            found = self.live.done.get(value._function.__name__) or self.live.read(value._function)
-            return Callee(found.signature.name, host=found.signature)
-        return None
+        if not isinstance(value, Marked):
+            return None
+        name = value._function.__name__
+        if value in self.live.open:
+            what = f"`{name}` and `{self.live.open[-1]._function.__name__}` call each other"
+            self.reporter.error("P801", what, module.span(node), "a host function may call itself alone")
+            return None
+        found = self.live.done.get(name) or self.live.read(value)
+        if value.backwards:
+            self.call_by_operator(found.signature.cpp_name, value, node, module)
+        return Callee(found.signature.name, host=found.signature)
+
+    def call_by_operator(self, name: str, value: Kernel | Marked, node: cst.BaseExpression, module: Module) -> None:
+        if self.live.kernels.setdefault(name, value) is not value:
+            what = f"two kernels are called `{name}`"
+            self.reporter.error("P107", what, module.span(node), "give one another name: `@kernel(name=…)`")
 
     def _value(self, node: cst.BaseExpression) -> Any:
         match node:
