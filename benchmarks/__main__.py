@@ -1,59 +1,82 @@
-"""`python -m benchmarks`: one table, every ratio measured in this run.
+"""`python -m benchmarks [PART]`: one table, every ratio measured in this run.
 
---save writes it to benchmarks/results/<date>-<device>.md; --skip-lecture leaves out the one row that takes minutes.
+PART measures one part alone: `python -m benchmarks lltm`. --save writes the table to
+benchmarks/results/<date>-<device>[-<part>].md; --skip-lecture leaves out the one row that takes minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import os
 import platform
 import re
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import torch
 
-from benchmarks import aliasing, blocks, cpu, gpu, simulator, startup
+from benchmarks import aliasing, blocks, cpu, gpu, lltm, simulator, startup
 from benchmarks.table import Row, render
+from py2cu.build import toolchain
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("part", nargs="?", choices=parts(lecture=True), help="measure this part alone")
     parser.add_argument("--save", action="store_true", help="also write the table to benchmarks/results")
     parser.add_argument("--skip-lecture", action="store_true", help="leave out the build of the lecture's source")
     options = parser.parse_args()
 
-    rows = list(measured(lecture=not options.skip_lecture))
-    text = f"{conditions()}\n\n{render(rows)}\n"
+    chosen = parts(lecture=not options.skip_lecture)
+    rows = chain.from_iterable(measure() for part, measure in chosen.items() if options.part in (None, part))
+    table = render(list(rows))
+    text = f"{conditions()}\n\n{table}\n"
     print(text)
     if options.save:
-        path = Path(__file__).parent / "results" / f"{datetime.date.today()}-{device_slug()}.md"
+        name = "-".join(filter(None, [str(datetime.date.today()), device_slug(), options.part]))
+        path = Path(__file__).parent / "results" / f"{name}.md"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
         print(f"saved as {path}")
 
 
-def measured(*, lecture: bool) -> Iterator[Row]:
+def parts(*, lecture: bool) -> dict[str, Callable[[], Iterator[Row]]]:
+    """What this machine can measure."""
     on_gpu = torch.cuda.is_available()
-    yield from startup.rows(lecture=lecture, device="cuda" if on_gpu else "cpu")
-    yield from cpu.rows()
-    yield from cpu.rows_of_tiles()
-    yield from simulator.rows()
-    if on_gpu:
-        yield from gpu.rows()
-        yield from blocks.rows()
-        yield from aliasing.rows()
+    everywhere: dict[str, Callable[[], Iterator[Row]]] = {
+        "startup": functools.partial(startup.rows, lecture=lecture, device="cuda" if on_gpu else "cpu"),
+        "cpu": cpu.rows,
+        "tiles": cpu.rows_of_tiles,
+        "simulator": simulator.rows,
+        "lltm": lltm.rows,
+    }
+    return {**everywhere, "gpu": gpu.rows, "blocks": blocks.rows, "aliasing": aliasing.rows} if on_gpu else everywhere
 
 
 def conditions() -> str:
     """Where and with what."""
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
-    versions = f"torch {torch.__version__}, Python {platform.python_version()}"
+    versions = ", ".join([f"torch {torch.__version__}", f"Python {platform.python_version()}", *compilers()])
     cores = len(os.sched_getaffinity(0))
     load = f"load {os.getloadavg()[0]:.1f} at the end"  # well above the row under way: others used the machine too
     return f"{datetime.date.today()}: {device}, {cores} CPU cores, {load}, {versions}. Times are medians."
+
+
+def compilers() -> Iterator[str]:
+    """The C++ compiler and nvcc, with their versions."""
+    if cxx := toolchain.find_cxx():
+        yield version_text(cxx).splitlines()[0]
+    if nvcc := toolchain.find_nvcc():
+        release = re.search(r"release ([\d.]+)", version_text(nvcc))
+        yield f"nvcc {release[1] if release else 'of unknown version'}"
+
+
+def version_text(tool: Path) -> str:
+    return subprocess.run([str(tool), "--version"], capture_output=True, text=True, check=True).stdout
 
 
 def device_slug() -> str:

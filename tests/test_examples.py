@@ -45,6 +45,24 @@ def test_first_command_of_the_readme(tmp_path):
     assert all(f"out/{name}" in done.stdout for name in made)
 
 
+@pytest.mark.builds
+@pytest.mark.slow
+def test_digits_train_in_two_processes():
+    pytest.importorskip("sklearn")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    paths = os.pathsep.join([str(ROOT), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": paths, "CUDA_VISIBLE_DEVICES": "", "GLOO_SOCKET_IFNAME": "lo"}
+    done = subprocess.run(
+        [*command, str(ROOT / "examples" / "train_digits.py")],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    accuracies = [line.split()[-3] for line in done.stdout.splitlines() if "%" in line]
+    assert len(accuracies) == 3  # of one process
+    assert min(map(float, accuracies)) > 90
+    assert done.stdout.count("agrees with its Python") == 3
+
+
 def test_every_example_says_how_it_is_run():
     for path in EXAMPLES:
         assert f"\n    python examples/{path.name}\n" in path.read_text(encoding="utf-8")
