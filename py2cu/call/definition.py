@@ -193,7 +193,16 @@ class _Overload:
             prepare(self.op(), self.signature, values, self.arrays)
 
     def implementation(self, device: TargetName) -> Callable[..., Any]:
+        compiled: list[Any] = []  # the overload that takes the same arguments, or None; known once it is built
+
         def run(*args: Any, **kwargs: Any) -> Any:
+            if not compiled:
+                compiled.append(self.native.same_overload(device.value, self.op()))
+            if compiled[0] is not None:
+                try:
+                    return compiled[0](*args, **kwargs)
+                except (RuntimeError, OverflowError):
+                    pass  # nothing was launched: the checks below raise an error that names the argument
             values, launch = self.read(args, kwargs)
             return self.native.run(device.value, values, launch)
 
@@ -228,11 +237,14 @@ class _Overload:
             with torch._C._AutoDispatchBelowAutograd():
                 return self.op().redispatch(keyset & keyset_below, *args, **kwargs)
 
+        given = (*args, *kwargs.values())
+        is_recorded = torch.is_grad_enabled() and torch._C._any_requires_grad(*given)
+        if not is_recorded and forward_ad._current_level < 0 and not have_dtensor(given):
+            return run(torch._C._after_autograd_keyset)
         values, launch = self.read(args, kwargs)
         self.prepare_sharding(values)
         refuse_tangents(self.signature.name, values)
-        requires_grad = any(isinstance(value, torch.Tensor) and value.requires_grad for value in values.values())
-        if not (requires_grad and torch.is_grad_enabled()):
+        if not is_recorded:
             return run(torch._C._after_autograd_keyset)
         if self.is_launch:
             check_launch_gradients(self.signature, values)  # rule: autograd-launch

@@ -63,6 +63,15 @@ class Native:
         op = packet.out if self.signature.outputs and self.signature.op_allocates else packet.default
         return self._adapted(op, self.signature.parameters)
 
+    def same_overload(self, device: str, op: Any) -> Any:
+        """The compiled overload that takes the arguments of `op` as they are; None where it takes others."""
+        if type(self) is not Native or self.signature.asserts:
+            return None
+        overload = getattr(self._packet(device), op._overloadname, None)
+        if overload is None or [*map(_spelled, overload._schema.arguments)] != [*map(_spelled, op._schema.arguments)]:
+            return None
+        return overload
+
     @property
     def digest(self) -> str:
         """A hash of what the code does, equal in every process."""
@@ -91,6 +100,12 @@ class Native:
 
 _ASSERTION: Final = ": assertion failed at "
 """Part of the message with which a CPU launcher reports a failed `assert`: the kernel, this text, and the place."""
+
+
+def _spelled(argument: Any) -> tuple[object, ...]:
+    """What callers know of an argument of a schema."""
+    default = argument.default_value if argument.has_default_value() else ()
+    return argument.name, str(argument.type), argument.kwarg_only, default
 
 
 def raise_assertions(op: Callable[..., Any]) -> Callable[..., Any]:

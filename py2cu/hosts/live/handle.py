@@ -7,10 +7,8 @@ there, a call runs the Python, whose kernels are compiled as ever.
 from __future__ import annotations
 
 import functools
-import inspect
 import threading
-import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -18,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from py2cu.call import python_text, remember_texts
 from py2cu.call.dependencies import Dependencies
 from py2cu.call.traced import Traced, add_backward, traced_as, traced_op
-from py2cu.function_text import remember_cell, source_file
+from py2cu.function_text import remember_cell
 from py2cu.hosts.live.marked import Marked
 
 if TYPE_CHECKING:
-    from py2cu.build.host_library import HostBuild
     from py2cu.hosts.live.check import HostReport
+    from py2cu.hosts.live.library import Library
     from py2cu.hosts.live.operators import HostCall
     from py2cu.hosts.live.translate import HostTranslation
 
@@ -63,7 +61,7 @@ class Host(Marked, Traced):
         self._lock = threading.RLock()
         self._translation: HostTranslation | None = None
         self._dependencies: Dependencies | None = None
-        self._library: _Library | None = None
+        self._library: Library | None = None
         self._call: HostCall | None = None
         self._operators: list[Any] = []  # of the kernels and backwards of `_call`
         functools.update_wrapper(self, function)
@@ -71,23 +69,13 @@ class Host(Marked, Traced):
     @traced_as(_traced_call)
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the C++ once it is built, before that the Python; see the class."""
-        from py2cu.hosts.live.arguments import check_arguments
+        self._current_library().check(args, kwargs)
+        return (self._prepare() if self.backwards else self).run(args, kwargs)
 
-        translation = self.translation
-        try:
-            bound = inspect.signature(self._function).bind(*args, **kwargs)
-        except TypeError:
-            return self._function(*args, **kwargs)  # raises Python's own error
-        bound.apply_defaults()
-        check_arguments(translation.signature, bound.arguments)
-        return (self._prepare() if self.backwards else self).run(translation, bound.arguments)
-
-    def run(self, translation: HostTranslation, arguments: Mapping[str, Any]) -> Any:
-        """Run the C++, or the Python until that is built, on checked arguments; autograd sees the operators inside."""
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the C++, or the Python until that is built; autograd sees the operators inside."""
         library = self._current_library()
-        if not library.is_ready(translation):
-            return self._function(**arguments)
-        return library.run(self, translation, arguments)
+        return library.run(args, kwargs) if library.is_ready() else self._function(*args, **kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Host:
         """Return the host function itself: as a class attribute it does not bind the instance."""
@@ -100,21 +88,21 @@ class Host(Marked, Traced):
             TranslationError: the function is outside the language.
             BuildError, EnvironmentLacks: the compiler refused the text, or a tool is missing.
         """
-        self._current_library().wait(self.translation)
+        self._current_library().wait()
 
     @property
     def library(self) -> Path:
         """The path of the built library; raises what `build` raises."""
         library = self._current_library()
-        library.wait(self.translation)
+        library.wait()
         return library.path
 
     @property
     def op(self) -> Any:
         """The torch operator: an `OpOverload`. Waits for the build, and raises what `build` raises."""
-        translation, library = self.translation, self._current_library()
-        library.wait(translation)
-        return self._prepare().op if self.backwards else library.operator(translation)
+        library = self._current_library()
+        library.wait()
+        return self._prepare().op if self.backwards else library.op
 
     def check(self, *args: Any, **kwargs: Any) -> HostReport:
         """Compare the C++ with the Python, on these arguments or, without any, on invented ones.
@@ -209,85 +197,14 @@ class Host(Marked, Traced):
 
     __copy__ = __deepcopy__
 
-    def _current_library(self) -> _Library:
+    def _current_library(self) -> Library:
+        translation, library = self.translation, self._library
+        if library is not None and library.translation is translation:
+            return library
+        from py2cu.hosts.live.library import Library
+
         with self._lock:
-            translation = self.translation
-            if self._library is None or self._library.text != translation.text.code:
-                self._library = _Library(translation, self._function)
+            if self._library is None or self._library.translation.text.code != translation.text.code:
+                self._library = Library(translation, self._function)
+            self._library.translation = translation
             return self._library
-
-
-class _Library:
-    """The compiled library of one text. A background thread builds it, unless it is cached."""
-
-    def __init__(self, translation: HostTranslation, function: FunctionType) -> None:
-        from py2cu.build.host_library import plan_host
-
-        self.text = translation.text.code
-        self.build: HostBuild = plan_host(translation.text, tuple(sorted(translation.kernels)))
-        self._function = function
-        self._path: Path | None = self.build.cached
-        self._error: Exception | None = None
-        self._is_loaded = False
-        self._operators: dict[str, Any] = {}  # of the kernels; these live as long as the library may call them
-        self._thread = threading.Thread(target=self._compile, name=f"build {function.__name__}", daemon=True)
-        if self._path is None:
-            self._thread.start()
-
-    @property
-    def path(self) -> Path:
-        assert self._path is not None
-        return self._path
-
-    def _compile(self) -> None:
-        try:
-            self._path = self.build.library(lambda: source_file(self._function))
-        except Exception as error:  # `wait` raises it in the thread that asks
-            self._error = error
-
-    def is_ready(self, translation: HostTranslation) -> bool:
-        """Whether the library can be called now; loads it once it is built."""
-        if self._path is None:
-            if self._error is not None:
-                error, self._error = self._error, None
-                warnings.warn(f"{self._function.__name__} runs as Python: {error}", stacklevel=4)
-            return False
-        self._load(translation)
-        return True
-
-    def wait(self, translation: HostTranslation) -> None:
-        """Wait for the build, and load the library; raises what the build raised."""
-        if self._thread.ident is not None:
-            self._thread.join()
-        if self._path is None:
-            self._error = None
-            self._path = self.build.library(lambda: source_file(self._function))
-        self._load(translation)
-
-    def _load(self, translation: HostTranslation) -> None:
-        operators = {name: kernel._prepare().operator for name, kernel in translation.kernels.items()}
-        if self._is_loaded and operators == self._operators:
-            return
-        names = {name: f"py2cu::{operator.name}" for name, operator in operators.items()}
-        self.build.load(self.path, names)
-        self._operators, self._is_loaded = operators, True
-
-    def operator(self, translation: HostTranslation) -> Any:
-        import torch
-
-        return getattr(getattr(torch.ops, self.build.namespace), translation.signature.cpp_name).default
-
-    def run(self, host: Host, translation: HostTranslation, arguments: Mapping[str, Any]) -> Any:
-        """Call the operator; its errors say where in the Python they come from."""
-        from py2cu.hosts.live.arguments import explain
-
-        signature = translation.signature
-        positional = [arguments[p.name] for p in signature.parameters if not p.by_keyword]
-        named = {p.argument: arguments[p.name] for p in signature.parameters if p.by_keyword}
-        try:
-            result = self.operator(translation)(*positional, **named)
-        except Exception as error:
-            failure = explain(host._function, arguments, error)
-        else:
-            return tuple(result) if isinstance(result, list) and not signature.is_list else result
-        raise failure

@@ -34,7 +34,7 @@ class Runner(Protocol):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-    def run(self, translation: HostTranslation, arguments: Mapping[str, Any]) -> Any: ...
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class HostCall:
     def __init__(self, host: Runner, translation: HostTranslation, backwards: Sequence[BackwardCall]) -> None:
         self.host, self.translation = host, translation
         self.signature = facts(translation.signature)
+        self._arguments = {p.name: p.argument for p in translation.signature.parameters}
         self.operator: Operator | Named
         kernels = [f"{name} {each._prepare().operator.name}" for name, each in sorted(translation.kernels.items())]
         digest = hashlib.sha256("\n".join([*translation.text.code, *kernels]).encode()).hexdigest()
@@ -87,15 +88,12 @@ class HostCall:
         """Call the host function."""
         return self.host(*args, **kwargs)
 
-    def run(self, translation: HostTranslation, arguments: Mapping[str, Any]) -> Any:
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run it on checked arguments: through the operator where autograd, a mode or a transform has to see it."""
-        values = arguments.values()
+        values = (*args, *kwargs.values())
         if are_plain_types(map(type, values)) and is_plain(values):
-            return self.host.run(translation, arguments)
-        signature = translation.signature
-        positional = [arguments[p.name] for p in signature.parameters if not p.by_keyword]
-        named = {p.argument: arguments[p.name] for p in signature.parameters if p.by_keyword}
-        result = self.op(*positional, **named)
+            return self.host.run(args, kwargs)
+        result = self.op(*args, **{self._arguments[name]: value for name, value in kwargs.items()})
         return tuple(result) if isinstance(result, list) else result
 
 
@@ -137,7 +135,7 @@ class _Definition:
         return {parameter: given[name] for name, parameter in self._names.items()}
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
-        return _for_dispatcher(self.call.host.run(self.call.translation, self._read(args, kwargs)))
+        return _for_dispatcher(self.call.host.run((), self._read(args, kwargs)))
 
     def _fake(self, *args: Any, **kwargs: Any) -> Any:
         return _for_dispatcher(self.call.host._function(**self._read(args, kwargs)))

@@ -1,0 +1,128 @@
+"""The compiled library of a live host function: built in the background, loaded once it is there, called.
+
+In: a `HostTranslation`. Out: calls of the operator that the library registers. Errors: those of a build, and what the
+Python raises in place of the C++.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import warnings
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import torch
+
+from py2cu.build.host_library import HostBuild, plan_host
+from py2cu.function_text import source_file
+from py2cu.hosts.live.arguments import check_arguments, explain
+from py2cu.hosts.live.translate import HostTranslation
+from py2cu.hosts.values import Kind
+
+
+class Library:
+    """The library of one text."""
+
+    def __init__(self, translation: HostTranslation, function: FunctionType) -> None:
+        self.translation = translation
+        self.build: HostBuild = plan_host(translation.text, tuple(sorted(translation.kernels)))
+        self._function = function
+        self._path: Path | None = self.build.cached
+        self._error: Exception | None = None
+        self._accepted: set[tuple[object, ...]] = set()  # types of arguments for which the C++ checks the rest
+        self._arguments = {p.name: p.argument for p in translation.signature.parameters}
+        self._op: Any = None
+        self._operators: dict[str, Any] = {}  # of the kernels; these live as long as the library may call them
+        self._thread = threading.Thread(target=self._compile, name=f"build {function.__name__}", daemon=True)
+        if self._path is None:
+            self._thread.start()
+
+    @property
+    def path(self) -> Path:
+        assert self._path is not None
+        return self._path
+
+    @property
+    def op(self) -> Any:
+        """The overload that the loaded library registers."""
+        return self._op
+
+    def _compile(self) -> None:
+        try:
+            self._path = self.build.library(lambda: source_file(self._function))
+        except Exception as error:  # `wait` raises it in the thread that asks
+            self._error = error
+
+    def is_ready(self) -> bool:
+        """Whether the library can be called now; loads it once it is built."""
+        if self._path is None:
+            if self._error is not None:
+                error, self._error = self._error, None
+                warnings.warn(f"{self._function.__name__} runs as Python: {error}", stacklevel=5)
+            return False
+        self._load()
+        return True
+
+    def wait(self) -> None:
+        """Wait for the build, and load the library; raises what the build raised."""
+        if self._thread.ident is not None:
+            self._thread.join()
+        if self._path is None:
+            self._error = None
+            self._path = self.build.library(lambda: source_file(self._function))
+        self._load()
+
+    def _load(self) -> None:
+        operators = {name: kernel._prepare().operator for name, kernel in self.translation.kernels.items()}
+        if self._op is not None and operators == self._operators:
+            return
+        names = {name: f"py2cu::{operator.name}" for name, operator in operators.items()}
+        self.build.load(self.path, names)
+        self._op = getattr(getattr(torch.ops, self.build.namespace), self.translation.signature.cpp_name).default
+        self._operators = operators
+
+    def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Check arguments against the annotations: what the C++ does not check, once for each types of arguments.
+
+        Raises:
+            TypeError, RuntimeError: as `check_arguments`, and Python's own where they do not fit the parameters.
+        """
+        types = (*map(type, args), *kwargs, *map(type, kwargs.values()))
+        if types in self._accepted and self._op is not None:
+            return
+        signature = self.translation.signature
+        try:
+            arguments = self._bound(args, kwargs)
+        except TypeError:
+            self._function(*args, **kwargs)  # raises Python's own error
+            raise
+        check_arguments(signature, arguments)
+        if all(parameter.kind is not Kind.TENSORS for parameter in signature.parameters):
+            self._accepted.add(types)
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        bound = inspect.signature(self._function).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the operator; its errors say where in the Python they come from."""
+        named = {self._arguments[name]: value for name, value in kwargs.items()} if kwargs else kwargs
+        try:
+            result = self._op(*args, **named)
+        except Exception as error:
+            failure = self._explained(args, kwargs, error)
+        else:
+            return tuple(result) if isinstance(result, list) and not self.translation.signature.is_list else result
+        raise failure
+
+    def _explained(self, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Exception:
+        """What the Python raises in place of `error`."""
+        arguments = self._bound(args, kwargs)
+        try:
+            check_arguments(self.translation.signature, arguments)
+        except (TypeError, RuntimeError) as refused:
+            return refused
+        return explain(self._function, arguments, error)
