@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
@@ -14,7 +15,10 @@ from py2cu.hosts.reader import Reader
 from py2cu.hosts.values import AND, ATOM, CHOICE, EQUAL, OR, ORDER, PRODUCT, SIGN, SUM, Kind, Value, integer, number
 
 SIGNS: Final[Mapping[type, str]] = {**SYMBOLS, cst.MatrixMultiply: "@"}
-_RANKS: Final = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "==": EQUAL, "!=": EQUAL}
+_RANKS: Final = {
+    "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "==": EQUAL, "!=": EQUAL, "<": ORDER, "<=": ORDER,
+    ">": ORDER, ">=": ORDER,
+}  # fmt: skip
 _COMPUTE: Final[Mapping[str, Callable[[float, float], float]]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "//": lambda a, b: a // b,
     "%": lambda a, b: a % b, "/": lambda a, b: a / b,
@@ -62,19 +66,24 @@ def binary(reader: Reader, node: cst.CSTNode, left: cst.BaseExpression, sign: st
     return quotient(reader, a, sign, b)
 
 
+def infix(kind: Kind, a: Value, sign: str, b: Value, *, low: int | None = None) -> Value:
+    """`a + b` in C++. A comparison is never an operand of another one without parentheses."""
+    rank = _RANKS[sign]
+    text = f"{a.at(rank + (kind is Kind.BOOL))} {sign} {b.at(rank + 1)}"
+    return Value(kind, text, rank, low=low, is_size=kind is Kind.INT and a.is_size and b.is_size)
+
+
 def arithmetic(reader: Reader, a: Value, sign: str, b: Value) -> Value:
     """A sum, a difference or a product; integers that are no sizes are checked for 64 bits."""
-    rank = _RANKS[sign]
-    text = f"{a.at(rank)} {sign} {b.at(rank + 1)}"
     if Kind.FLOAT in (a.kind, b.kind):
-        return Value(Kind.FLOAT, text, rank)
+        return infix(Kind.FLOAT, a, sign, b)
     low = None
-    if a.low is not None and b.low is not None and sign != "-":
-        low = a.low + b.low if sign == "+" else a.low * b.low if a.is_natural and b.is_natural else None
-    elif a.low is not None and isinstance(b.known, int):
-        low = a.low - b.known
+    if a.low is not None and sign == "-":
+        low = a.low - b.known if isinstance(b.known, int) else None
+    elif a.low is not None and b.low is not None and (sign == "+" or (a.is_natural and b.is_natural)):
+        low = a.low + b.low if sign == "+" else a.low * b.low
     if a.is_size and b.is_size:
-        return integer(text, a, b, rank=rank, low=low)
+        return infix(Kind.INT, a, sign, b, low=low)
     return integer(reader.helper(_CHECKED[sign], a, b), a, b, low=low)
 
 
@@ -84,12 +93,11 @@ def quotient(reader: Reader, a: Value, sign: str, b: Value) -> Value:
         if not b.known:
             return Value(Kind.FLOAT, reader.helper("checked_div", a, b))
         one = f"static_cast<double>({a.text})" if a.kind is Kind.INT else a.at(PRODUCT)
-        other = f"{b.text}.0" if b.text.isdigit() else b.at(SIGN)
-        return Value(Kind.FLOAT, f"{one} / {other}", PRODUCT)
+        return Value(Kind.FLOAT, f"{one} / {f'{b.text}.0' if b.text.isdigit() else b.at(SIGN)}", PRODUCT)
     if a.is_natural and b.known is not None and b.known > 0:
-        return integer(f"{a.at(PRODUCT)} {sign[0]} {b.at(SIGN)}", a, b, rank=PRODUCT, low=0)
-    helper = reader.helper("floor_div" if sign == "//" else "floor_mod", a, b)
-    return integer(helper, a, b, low=0 if (a.is_natural or sign == "%") and b.is_natural else None)
+        return infix(Kind.INT, a, sign[0], b, low=0)
+    low = 0 if (a.is_natural or sign == "%") and b.is_natural else None
+    return integer(reader.helper("floor_div" if sign == "//" else "floor_mod", a, b), a, b, low=low)
 
 
 def of_tensors(reader: Reader, node: cst.CSTNode, a: Value, sign: str, b: Value) -> Value:
@@ -102,8 +110,7 @@ def of_tensors(reader: Reader, node: cst.CSTNode, a: Value, sign: str, b: Value)
     if sign == "@":
         reader.headers["matmul"] = None
         return Value(Kind.TENSOR, f"at::matmul({a.text}, {b.text})")
-    rank = _RANKS.get(sign, ORDER)
-    return Value(Kind.TENSOR, f"{a.at(rank)} {sign} {b.at(rank + 1)}", rank)
+    return infix(Kind.TENSOR, a, sign, b)
 
 
 def comparison(reader: Reader, node: cst.Comparison) -> Value:
@@ -124,18 +131,13 @@ def comparison(reader: Reader, node: cst.Comparison) -> Value:
     if any("(" in value.text for value in values[1:-1]):
         what = "this chain of comparisons computes its middle twice in C++"
         raise reader.unsupported(what, node, "assign the middle first")
-    parts = [_compared(a, sign, b) for (a, b), sign in zip(pairwise(values), signs, strict=True)]
+    parts = [infix(Kind.BOOL, a, sign, b) for (a, b), sign in zip(pairwise(values), signs, strict=True)]
     if len(parts) > 1:
-        return Value(Kind.BOOL, " && ".join(parts), AND)
+        return Value(Kind.BOOL, " && ".join(part.text for part in parts), AND)
     (a, b), sign = values, signs[0]
-    rank = _RANKS.get(sign, ORDER)
-    has_opposite = rank == EQUAL or Kind.FLOAT not in (a.kind, b.kind)  # a NaN is neither less nor greater
-    return Value(Kind.BOOL, parts[0], rank, opposite=_compared(a, _OPPOSITES[sign], b) if has_opposite else "")
-
-
-def _compared(a: Value, sign: str, b: Value) -> str:
-    rank = _RANKS.get(sign, ORDER) + 1
-    return f"{a.at(rank)} {sign} {b.at(rank)}"
+    if sign not in ("==", "!=") and Kind.FLOAT in (a.kind, b.kind):  # a NaN is neither less nor greater
+        return parts[0]
+    return replace(parts[0], opposite=infix(Kind.BOOL, a, _OPPOSITES[sign], b).text)
 
 
 def both(reader: Reader, node: cst.BooleanOperation) -> Value:

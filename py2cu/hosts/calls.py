@@ -73,10 +73,8 @@ def _host_call(reader: Reader, node: cst.Call, callee: Callee, host: HostSignatu
         raise reader.unusable(f"`{callee.name}` {misfit}", node, hint) from None
     written = [given[name] for name in host.written if name in given]
     reader.written.update(*(value.bases for value in written))
-    texts = [
-        given[p.name].text if p.default is None or p.name in given else f"/*{p.name}=*/{p.default.text}"
-        for p in host.parameters
-    ]
+    defaults = {p.name: f"/*{p.name}=*/{p.default.text}" for p in host.parameters if p.default is not None}
+    texts = [given[slot.name].text if slot.name in given else defaults[slot.name] for slot in slots]
     text = f"{reader.function(host.cpp_name)}({', '.join(texts)})"
     bases = frozenset[str]().union(*(value.bases for value in given.values()))
     return Value(host.result, text, bases=bases, acts=bool(written)).with_items(host.count)
@@ -97,19 +95,18 @@ class _KernelCall:
 
     def read(self) -> Value:
         signature, reader, name = self.signature, self.reader, self.callee.name
-        complex_ones = [p.name for p in signature.parameters if is_complex(p.type)]
-        for parameter in (*complex_ones, *(name for name, _ in signature.tuples)):
-            what = f"`{name}` takes `{parameter}`, a complex number or a tuple"
+        if unusable := [p.name for p in signature.parameters if is_complex(p.type)] or [n for n, _ in signature.tuples]:
+            what = f"`{name}` takes `{unusable[0]}`, a complex number or a tuple"
             raise self.refused(what, "host functions pass tensors, integers, floats and bools")
         if signature.size is None and not self.launch:
             raise self.refused(f"`{name}` has no `size`", f"launch it: `{name}[grid, block](…)`")
         given = self.bound()
         allocates, count = signature.are_allocated(given), len(signature.outputs)
-        for missing in (p.name for p in signature.outputs if p.name not in given):
-            if self.launch:
-                raise self.refused(f"a launch is passed every array, and `{missing}` is missing", f"pass `{missing}`")
-            if not allocates:
-                raise self.refused(f"`{name}` is passed all its outputs, or none", f"pass `{missing}`, too")
+        missing = next((p.name for p in signature.outputs if p.name not in given), None)
+        if missing is not None and self.launch:
+            raise self.refused(f"a launch is passed every array, and `{missing}` is missing", f"pass `{missing}`")
+        if missing is not None and not allocates:
+            raise self.refused(f"`{name}` is passed all its outputs, or none", f"pass `{missing}`, too")
         fills = bool(count) and not allocates and signature.op_allocates
         overload = ON_GRID if self.launch else FILLS if fills else ALLOCATES
         parameters = signature.inputs if allocates else signature.parameters
@@ -119,13 +116,12 @@ class _KernelCall:
         reader.written.update(*written)
         reader.called[name, overload] = self.callee
         text = f"{reader.function(wrapper_name(self.callee, overload))}({', '.join(texts)})"
-        if allocates and count == 1:
-            return Value(Kind.TENSOR, text, acts=bool(written))
-        if allocates:
+        if allocates and count > 1:
             return Value(Kind.TENSORS, text, acts=bool(written)).with_items(count)
-        if count == 1 and not self.launch:
-            return Value(Kind.TENSOR, text, bases=given[signature.outputs[0].name].bases, acts=True)
-        return Value(Kind.NONE, text, acts=True)
+        if self.launch or count != 1:
+            return Value(Kind.NONE, text, acts=True)
+        bases = frozenset[str]() if allocates else given[signature.outputs[0].name].bases
+        return Value(Kind.TENSOR, text, bases=bases, acts=bool(written))
 
     def bound(self) -> dict[str, Value]:
         """The arguments by parameter: the first reading of `call/bind.py` that their kinds fit."""
@@ -137,8 +133,8 @@ class _KernelCall:
         ]  # fmt: skip
         args, by_name = self.reader.arguments(self.node)
         names = [p.name for p in signature.parameters]
-        for unknown in (name for name in by_name if name not in names):
-            raise self.refused(f"`{self.callee.name}` has no parameter `{unknown}`", f"it has {', '.join(names)}")
+        if unknown := [name for name in by_name if name not in names]:
+            raise self.refused(f"`{self.callee.name}` has no parameter `{unknown[0]}`", f"it has {', '.join(names)}")
         for reading in [positional] if self.launch else readings:
             try:
                 return bind([self.slot(p, reading) for p in signature.parameters], args, by_name)

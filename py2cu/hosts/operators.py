@@ -68,42 +68,34 @@ def _called(reader: Reader, node: cst.Call, rows: Iterable[Operator], owner: Val
     misfits = []
     for row in rows:
         arguments = row.arguments if owner is None else row.arguments[1:]
-        slots = [Slot(_name(a), _KINDS[a.type], a.by_keyword, a.default is None) for a in arguments]
+        names = ["input" if argument.name == "self" else argument.name for argument in arguments]
+        slots = [
+            Slot(n, _KINDS[a.type], a.by_keyword, a.default is None) for n, a in zip(names, arguments, strict=True)
+        ]
         is_apart = row.takes_sizes_apart and len(positional) > 1 and all(v.kind is Kind.INT for v in positional)
         try:
             given = bind(slots, [display(positional, Kind.SIZES)] if is_apart else positional, by_name)
         except Misfit as misfit:
             misfits.append(f"`{source_text(node.func)}` {misfit}")
             continue
-        values = [given.get(slot.name) for slot in slots]
         if owner is None:
             reader.headers[row.header or row.name] = None
-        function = "at::" if owner is None else f"{owner.at(ATOM)}."
-        viewed = next(each for each in (owner, *values) if each is not None) if row.is_view else None
-        return Value(
-            Kind.TENSORS if row.returns_list else Kind.TENSOR,
-            f"{function}{row.name}({_spelled(arguments, values)})",
-            bases=frozenset() if viewed is None else viewed.bases,
-        )
+        scope = "at::" if owner is None else f"{owner.at(ATOM)}."
+        text = f"{scope}{row.name}({_spelled(arguments, [given.get(name) for name in names])})"
+        bases = (owner or given[names[0]]).bases if row.is_view else frozenset[str]()
+        return Value(Kind.TENSORS if row.returns_list else Kind.TENSOR, text, bases=bases)
     raise reader.unusable(misfits[-1], node, f"in the table: `{next(iter(rows)).schema}`")
-
-
-def _name(argument: Argument) -> str:
-    """The name in Python of an argument of a function."""
-    return "input" if argument.name == "self" else argument.name
 
 
 def _spelled(arguments: Sequence[Argument], values: Sequence[Value | None]) -> str:
     """The arguments of a call in C++: in order, with names beside literals, and without defaults at the end."""
-    options = ""
-    if any(argument.name == "device" for argument in arguments):  # behind a dtype, both at the end
-        options, arguments, values = _options(*values[-2:]), arguments[:-2], values[:-2]
     texts = ["" if v is None else _argument(a, v) for a, v in zip(arguments, values, strict=True)]
-    defaults = [_DEFAULTS.get(str(argument.default), str(argument.default)) for argument in arguments]
-    texts.append(options)
+    if any(argument.name == "device" for argument in arguments):  # behind a dtype, both at the end
+        texts[-2:] = [_options(*values[-2:])]
     while texts and not texts[-1]:
         texts.pop()
-    return ", ".join(text or defaults[place] for place, text in enumerate(texts))
+    defaults = [_DEFAULTS.get(str(argument.default), str(argument.default)) for argument in arguments]
+    return ", ".join(text or default for text, default in zip(texts, defaults, strict=False))
 
 
 def _argument(argument: Argument, value: Value) -> str:
@@ -116,10 +108,9 @@ def _argument(argument: Argument, value: Value) -> str:
 
 def _options(dtype: Value | None, device: Value | None) -> str:
     """The dtype and the device as `TensorOptions`: `x.options()` where both are those of one tensor."""
-    given = [(name, each.text) for name, each in (("dtype", dtype), ("device", device)) if each is not None]
-    match given:
-        case [(_, of_dtype), (_, of_device)] if of_dtype.endswith(".scalar_type()"):
-            tensor = of_dtype.removesuffix(".scalar_type()")
-            if of_device == f"{tensor}.device()":
-                return f"{tensor}.options()"
-    return f"at::{'.'.join(f'{name}({text})' for name, text in given)}" if given else ""
+    if dtype is not None and device is not None:
+        tensor = dtype.text.removesuffix(".scalar_type()")
+        if (dtype.text, device.text) == (f"{tensor}.scalar_type()", f"{tensor}.device()"):
+            return f"{tensor}.options()"
+    given = [f"{name}({each.text})" for name, each in (("dtype", dtype), ("device", device)) if each is not None]
+    return f"at::{'.'.join(given)}" if given else ""

@@ -124,16 +124,10 @@ def size(text: str) -> Value:
 def display(items: Iterable[Value], kind: Kind) -> Value:
     """`{a, b}`."""
     items = tuple(items)
+    low, is_size = 0 if all(item.is_natural for item in items) else None, all(item.is_size for item in items)
+    bases = frozenset[str]().union(*(item.bases for item in items))
     text = f"{{{', '.join(item.text for item in items)}}}"
-    return Value(
-        kind,
-        text,
-        items=items,
-        low=0 if all(item.is_natural for item in items) else None,
-        is_size=all(item.is_size for item in items),
-        bases=frozenset[str]().union(*(item.bases for item in items)),
-        acts=any(item.acts for item in items),
-    )
+    return Value(kind, text, items=items, low=low, is_size=is_size, bases=bases)
 
 
 def number(value: float) -> Value:
