@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -20,10 +21,12 @@ _RANKS: Final = {
     ">": ORDER, ">=": ORDER,
 }  # fmt: skip
 _COMPUTE: Final[Mapping[str, Callable[[float, float], float]]] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b, "/": lambda a, b: a / b,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod,
 }  # fmt: skip
-_CHECKED: Final = {"+": "checked_add", "-": "checked_sub", "*": "checked_mul"}
+_HELPERS: Final = {
+    "+": "checked_add", "-": "checked_sub", "*": "checked_mul", "/": "checked_div", "//": "floor_div", "%": "floor_mod",
+}  # fmt: skip
 _OPPOSITES: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
@@ -33,8 +36,8 @@ def unary(reader: Reader, node: cst.UnaryOperation) -> Value:
             return Value(Kind.BOOL, f"!{reader.truth(node.expression).at(SIGN)}", SIGN)
         case cst.Minus():
             value = reader.value(node.expression)
-            if value.is_literal and value.known is not None:
-                return number(-value.known)
+            if value.literal is not None:
+                return number(-value.literal)
             if value.kind is Kind.INT and not value.is_size:
                 return arithmetic(reader, number(0), "-", value)
             if value.kind in (Kind.TENSOR, Kind.INT, Kind.FLOAT):
@@ -53,17 +56,15 @@ def binary(reader: Reader, node: cst.CSTNode, left: cst.BaseExpression, sign: st
     if sign not in _COMPUTE:
         hint = "host functions compute with `+ - * / // %`"
         raise reader.unsupported(f"`{sign}` of numbers is not among the operators", node, hint)
-    if a.known is not None and b.known is not None and a.is_literal and b.is_literal:
+    if a.literal is not None and b.literal is not None:
         try:
-            return reader.number(_COMPUTE[sign](a.known, b.known), node)
+            return reader.number(_COMPUTE[sign](a.literal, b.literal), node)
         except ZeroDivisionError:
             raise reader.refused("P308", "division by zero", node, "divide by another number") from None
-    if sign in ("+", "-", "*"):
-        return arithmetic(reader, a, sign, b)
-    if sign != "/" and Kind.FLOAT in (a.kind, b.kind):
+    if sign in ("//", "%") and Kind.FLOAT in (a.kind, b.kind):
         hint = "write `int` parameters, or divide by `/`"
         raise reader.unsupported(f"`{sign}` takes integers in a host function", node, hint)
-    return quotient(reader, a, sign, b)
+    return quotient(reader, a, b) if sign == "/" else arithmetic(reader, a, sign, b)
 
 
 def infix(kind: Kind, a: Value, sign: str, b: Value, *, low: int | None = None) -> Value:
@@ -74,30 +75,34 @@ def infix(kind: Kind, a: Value, sign: str, b: Value, *, low: int | None = None) 
 
 
 def arithmetic(reader: Reader, a: Value, sign: str, b: Value) -> Value:
-    """A sum, a difference or a product; integers that are no sizes are checked for 64 bits."""
+    """`a sign b` by the operator of C++ where that does what Python does, and else by a helper.
+
+    Sums, differences and products of sizes fit 64 bits. `//` and `%` round alike where neither operand is negative.
+    """
     if Kind.FLOAT in (a.kind, b.kind):
         return infix(Kind.FLOAT, a, sign, b)
-    low = None
-    if a.low is not None and sign == "-":
-        low = a.low - b.known if isinstance(b.known, int) else None
-    elif a.low is not None and b.low is not None and (sign == "+" or (a.is_natural and b.is_natural)):
-        low = a.low + b.low if sign == "+" else a.low * b.low
-    if a.is_size and b.is_size:
-        return infix(Kind.INT, a, sign, b, low=low)
-    return integer(reader.helper(_CHECKED[sign], a, b), a, b, low=low)
+    low, is_plain = None, a.is_size and b.is_size
+    match sign:
+        case "+" if a.low is not None and b.low is not None:
+            low = a.low + b.low
+        case "-" if a.low is not None and isinstance(b.known, int):
+            low = a.low - b.known
+        case "*" if a.low is not None and b.low is not None and a.is_natural and b.is_natural:
+            low = a.low * b.low
+        case "//" | "%":
+            low = 0 if b.is_natural and (a.is_natural or sign == "%") else None
+            is_plain = a.is_natural and b.known is not None and b.known > 0
+    if is_plain:
+        return infix(Kind.INT, a, sign[0], b, low=low)
+    return integer(reader.helper(_HELPERS[sign], a, b), a, b, low=low)
 
 
-def quotient(reader: Reader, a: Value, sign: str, b: Value) -> Value:
-    """A quotient or a rest: C++'s own where no operand is negative and the divisor is not 0."""
-    if sign == "/":
-        if not b.known:
-            return Value(Kind.FLOAT, reader.helper("checked_div", a, b))
-        one = f"static_cast<double>({a.text})" if a.kind is Kind.INT else a.at(PRODUCT)
-        return Value(Kind.FLOAT, f"{one} / {f'{b.text}.0' if b.text.isdigit() else b.at(SIGN)}", PRODUCT)
-    if a.is_natural and b.known is not None and b.known > 0:
-        return infix(Kind.INT, a, sign[0], b, low=0)
-    low = 0 if (a.is_natural or sign == "%") and b.is_natural else None
-    return integer(reader.helper("floor_div" if sign == "//" else "floor_mod", a, b), a, b, low=low)
+def quotient(reader: Reader, a: Value, b: Value) -> Value:
+    """`a / b`."""
+    if not b.known:
+        return Value(Kind.FLOAT, reader.helper(_HELPERS["/"], a, b))
+    one = f"static_cast<double>({a.text})" if a.kind is Kind.INT else a.at(PRODUCT)
+    return Value(Kind.FLOAT, f"{one} / {f'{b.text}.0' if b.text.isdigit() else b.at(SIGN)}", PRODUCT)
 
 
 def of_tensors(reader: Reader, node: cst.CSTNode, a: Value, sign: str, b: Value) -> Value:

@@ -83,8 +83,9 @@ class Value:
         return self.low is not None and self.low >= 0
 
     @property
-    def is_literal(self) -> bool:
-        return self.known is not None and self.text[0] in "-0123456789"
+    def literal(self) -> float | None:
+        """The number, if the text is no name of it."""
+        return self.known if self.text[0] in "-0123456789" else None
 
     @property
     def length(self) -> int | None:
