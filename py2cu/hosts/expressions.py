@@ -149,18 +149,16 @@ class ExpressionReader(Reader):
 
     def grid_and_block(self, function: cst.Subscript, name: str) -> list[Value]:
         """The extents of `k[grid, block]`."""
-        shapes = []
-        for element in function.slice:
-            match element.slice:
-                case cst.Index(value=node):
-                    value = self.of_kind(node, Kind.INT, Kind.SIZES)
-                    if value.items is not None and not 1 <= len(value.items) <= 3:
-                        what = "a grid or a block has one to three extents"
-                        raise self.unusable(what, element.slice, "write one to three integers")
-                    shapes.append(value if value.kind is Kind.SIZES else display([value], Kind.SIZES))
-        if len(shapes) != 2 or len(function.slice) != 2:
-            raise self.unusable("a launch has a grid and a block", function, f"write `{name}[grid, block](…)`")
-        return shapes
+        match [element.slice for element in function.slice]:
+            case [cst.Index(value=grid), cst.Index(value=block)]:
+                return [self.extents(grid), self.extents(block)]
+        raise self.unusable("a launch has a grid and a block", function, f"write `{name}[grid, block](…)`")
+
+    def extents(self, node: cst.BaseExpression) -> Value:
+        value = self.of_kind(node, Kind.INT, Kind.SIZES)
+        if value.length is not None and not 1 <= value.length <= 3:
+            raise self.unusable("a grid or a block has one to three extents", node, "write one to three integers")
+        return display([value], Kind.SIZES) if value.kind is Kind.INT else value
 
 
 _ATTRIBUTES: Final = {

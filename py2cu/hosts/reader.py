@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -12,7 +13,7 @@ from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import source_text
 from py2cu.hosts import table
 from py2cu.hosts.signatures import Callee
-from py2cu.hosts.values import EQUAL, Kind, Local, Value, fits, number
+from py2cu.hosts.values import EQUAL, Kind, Local, Value, number
 from py2cu.source import Span
 
 
@@ -70,7 +71,7 @@ class Reader:
 
     def number(self, value: float, node: cst.CSTNode) -> Value:
         """The literal of a constant that is written, or computed, at `node`."""
-        if not fits(value):
+        if not (math.isfinite(value) if isinstance(value, float) else -(2**63) < value < 2**63):
             what = f"{value} is not a finite number of 64 bits"
             raise self.refused("P305", what, node, "host functions compute in int64_t and double")
         return number(value)

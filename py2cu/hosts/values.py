@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import enum
-import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -122,13 +121,12 @@ def size(text: str) -> Value:
     return integer(text, low=0)
 
 
-def display(items: Iterable[Value], kind: Kind) -> Value:
+def display(items: Sequence[Value], kind: Kind) -> Value:
     """`{a, b}`."""
-    items = tuple(items)
     low, is_size = 0 if all(item.is_natural for item in items) else None, all(item.is_size for item in items)
     bases = frozenset[str]().union(*(item.bases for item in items))
     text = f"{{{', '.join(item.text for item in items)}}}"
-    return Value(kind, text, items=items, low=low, is_size=is_size, bases=bases)
+    return Value(kind, text, items=tuple(items), low=low, is_size=is_size, bases=bases)
 
 
 def number(value: float) -> Value:
@@ -138,11 +136,6 @@ def number(value: float) -> Value:
     if isinstance(value, int):
         return Value(Kind.INT, str(value), ATOM if value >= 0 else SIGN, known=value, low=value, is_size=True)
     return Value(Kind.FLOAT, repr(value), ATOM if value >= 0 else SIGN, known=value)
-
-
-def fits(value: float) -> bool:
-    """Whether C++ has a literal for this number."""
-    return math.isfinite(value) if isinstance(value, float) else -(2**63) < value < 2**63
 
 
 @dataclass(frozen=True, slots=True)
