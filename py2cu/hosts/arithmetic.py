@@ -15,7 +15,7 @@ from py2cu.hosts import table
 from py2cu.hosts.reader import Reader
 from py2cu.hosts.values import AND, ATOM, CHOICE, EQUAL, OR, ORDER, PRODUCT, SIGN, SUM, Kind, Value, integer, number
 
-SIGNS: Final[Mapping[type, str]] = {**SYMBOLS, cst.MatrixMultiply: "@"}
+SIGNS: Final[Mapping[type, str]] = {**SYMBOLS, cst.MatrixMultiply: "@", cst.MatrixMultiplyAssign: "@"}
 _RANKS: Final = {
     "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "==": EQUAL, "!=": EQUAL, "<": ORDER, "<=": ORDER,
     ">": ORDER, ">=": ORDER,
