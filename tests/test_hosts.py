@@ -185,6 +185,22 @@ def recursive(x: Tensor, n: int) -> Tensor:
 
 
 @host
+def pair(x: Tensor):
+    return x, x * 2
+
+
+@host
+def shrinking(x: Tensor, n: int) -> Tensor:
+    if n < 0:
+        raise ValueError(f'n is "{n}"')
+    parts = [x, x * 2]
+    for _ in range(n):
+        x = x + parts[1]
+        parts = [x]
+    return pair(x)[1]
+
+
+@host
 def through(x: Tensor, n: int) -> Tensor:
     return recursive(x, n=n) + branches(x, twice=True)
 '''.replace("    first, *_ = a, b\n", "")
@@ -206,6 +222,7 @@ CASES = [
     *(("asserts", {"x": x, "n": n}) for x in (X, X[0]) for n in (-1, 0, 7, 101)),
     *(("recursive", {"x": X, "n": n}) for n in (0, 5)),
     ("through", {"x": X, "n": 3}),
+    *(("shrinking", {"x": X, "n": n}) for n in (-1, 0, 1, 2)),
 ]  # fmt: skip
 
 

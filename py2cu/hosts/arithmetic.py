@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 import libcst as cst
 
-from py2cu.frontend.names.syntax import source_text
+from py2cu.frontend.names.operators import SYMBOLS
 from py2cu.hosts import table
 from py2cu.hosts.reader import Reader
-from py2cu.hosts.values import (
-    AND,
-    ATOM,
-    CHOICE,
-    EQUAL,
-    OR,
-    ORDER,
-    PRODUCT,
-    SIGN,
-    SUM,
-    Kind,
-    Value,
-    number,
-)
+from py2cu.hosts.values import AND, ATOM, CHOICE, EQUAL, OR, ORDER, PRODUCT, SIGN, SUM, Kind, Value, integer, number
 
-SIGNS: Final[Mapping[type[cst.CSTNode], str]] = {
-    cst.Add: "+", cst.Subtract: "-", cst.Multiply: "*", cst.Divide: "/", cst.FloorDivide: "//", cst.Modulo: "%",
-    cst.MatrixMultiply: "@", cst.Power: "**", cst.LessThan: "<", cst.LessThanEqual: "<=", cst.GreaterThan: ">",
-    cst.GreaterThanEqual: ">=", cst.Equal: "==", cst.NotEqual: "!=",
+SIGNS: Final[Mapping[type, str]] = {**SYMBOLS, cst.MatrixMultiply: "@", cst.MatrixMultiplyAssign: "@"}
+_RANKS: Final = {
+    "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "==": EQUAL, "!=": EQUAL, "<": ORDER, "<=": ORDER,
+    ">": ORDER, ">=": ORDER,
 }  # fmt: skip
-_RANKS: Final = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "==": EQUAL, "!=": EQUAL}
 _COMPUTE: Final[Mapping[str, Callable[[float, float], float]]] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b, "/": lambda a, b: a / b,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod,
+}  # fmt: skip
+_HELPERS: Final = {
+    "+": "checked_add", "-": "checked_sub", "*": "checked_mul", "/": "checked_div", "//": "floor_div", "%": "floor_mod",
 }  # fmt: skip
 _OPPOSITES: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
@@ -45,20 +36,17 @@ def unary(reader: Reader, node: cst.UnaryOperation) -> Value:
             return Value(Kind.BOOL, f"!{reader.truth(node.expression).at(SIGN)}", SIGN)
         case cst.Minus():
             value = reader.value(node.expression)
-            if value.kind is Kind.TENSOR:
-                return replace(value, text=f"-{value.at(ATOM)}", rank=SIGN, bases=frozenset())
-            if value.kind in (Kind.INT, Kind.FLOAT):
-                if value.known is not None and value.text[0].isdigit():
-                    return number(-value.known)
-                if value.kind is Kind.INT and not value.is_size:
-                    return arithmetic(reader, number(0), "-", value)
+            if value.literal is not None:
+                return number(-value.literal)
+            if value.kind is Kind.INT and not value.is_size:
+                return arithmetic(reader, number(0), "-", value)
+            if value.kind in (Kind.TENSOR, Kind.INT, Kind.FLOAT):
                 return Value(value.kind, f"-{value.at(ATOM)}", SIGN, is_size=value.is_size)
-    raise reader.refused("P801", "host functions negate numbers, tensors and bools", node, "write `-x` or `not c`")
+    raise reader.unsupported("host functions negate numbers, tensors and bools", node, "write `-x` or `not c`")
 
 
-def binary(
-    reader: Reader, node: cst.BaseExpression, left: cst.BaseExpression, sign: str, right: cst.BaseExpression
-) -> Value:
+def binary(reader: Reader, node: cst.CSTNode, left: cst.BaseExpression, sign: str, right: cst.BaseExpression) -> Value:
+    """The value of `left sign right`; `node` is what messages point at."""
     a, b = reader.value(left), reader.value(right)
     if Kind.TENSOR in (a.kind, b.kind):
         return of_tensors(reader, node, a, sign, b)
@@ -67,139 +55,122 @@ def binary(
             raise reader.mismatch(operand, value, Kind.INT)
     if sign not in _COMPUTE:
         hint = "host functions compute with `+ - * / // %`"
-        raise reader.refused("P801", f"`{sign or source_text(node)}` of numbers is not among the operators", node, hint)
-    if a.known is not None and b.known is not None and a.text[0] in "-0123456789" and b.text[0] in "-0123456789":
-        return folded(reader, node, a.known, sign, b.known)
-    if sign in ("//", "%") and (a.kind, b.kind) != (Kind.INT, Kind.INT):
-        raise reader.refused(
-            "P801", f"`{sign}` takes integers in a host function", node, "write `int` parameters, or divide by `/`"
-        )
-    return quotient(reader, a, sign, b) if sign in ("/", "//", "%") else arithmetic(reader, a, sign, b)
+        raise reader.unsupported(f"`{sign}` of numbers is not among the operators", node, hint)
+    if a.literal is not None and b.literal is not None:
+        try:
+            return reader.number(_COMPUTE[sign](a.literal, b.literal), node)
+        except ZeroDivisionError:
+            raise reader.refused("P308", "division by zero", node, "divide by another number") from None
+    if sign in ("//", "%") and Kind.FLOAT in (a.kind, b.kind):
+        hint = "write `int` parameters, or divide by `/`"
+        raise reader.unsupported(f"`{sign}` takes integers in a host function", node, hint)
+    return quotient(reader, a, b) if sign == "/" else arithmetic(reader, a, sign, b)
 
 
-def folded(reader: Reader, node: cst.BaseExpression, a: float, sign: str, b: float) -> Value:
-    try:
-        value = _COMPUTE[sign](a, b)
-    except ZeroDivisionError:
-        raise reader.refused("P308", "division by zero", node, "divide by another number") from None
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise reader.refused("P305", f"{value} does not fit 64 bits", node, "host functions compute in int64_t")
-    return number(value)
+def infix(kind: Kind, a: Value, sign: str, b: Value, *, low: int | None = None) -> Value:
+    """`a + b` in C++. A comparison is never an operand of another one without parentheses."""
+    rank = _RANKS[sign]
+    text = f"{a.at(rank + (kind is Kind.BOOL))} {sign} {b.at(rank + 1)}"
+    return Value(kind, text, rank, low=low, is_size=kind is Kind.INT and a.is_size and b.is_size)
 
 
 def arithmetic(reader: Reader, a: Value, sign: str, b: Value) -> Value:
-    rank = _RANKS[sign]
-    text = f"{a.at(rank)} {sign} {b.at(rank + 1)}"
+    """`a sign b` by the operator of C++ where that does what Python does, and else by a helper.
+
+    Sums, differences and products of sizes fit 64 bits. `//` and `%` round alike where neither operand is negative.
+    """
     if Kind.FLOAT in (a.kind, b.kind):
-        return Value(Kind.FLOAT, text, rank)
-    low, size = _least(a, sign, b), a.is_size and b.is_size
-    if not size:
-        reader.helpers[_CHECKED[sign]] = None
-        text, rank = f"{_CHECKED[sign]}({a.text}, {b.text})", ATOM
-    return Value(Kind.INT, text, rank, low=low, is_size=size)
+        return infix(Kind.FLOAT, a, sign, b)
+    low, is_plain = None, a.is_size and b.is_size
+    match sign:
+        case "+" if a.low is not None and b.low is not None:
+            low = a.low + b.low
+        case "-" if a.low is not None and isinstance(b.known, int):
+            low = a.low - b.known
+        case "*" if a.low is not None and b.low is not None and a.is_natural and b.is_natural:
+            low = a.low * b.low
+        case "//" | "%":
+            low = 0 if b.is_natural and (a.is_natural or sign == "%") else None
+            is_plain = a.is_natural and b.known is not None and b.known > 0
+    if is_plain:
+        return infix(Kind.INT, a, sign[0], b, low=low)
+    return integer(reader.helper(_HELPERS[sign], a, b), a, b, low=low)
 
 
-def quotient(reader: Reader, a: Value, sign: str, b: Value) -> Value:
-    """A quotient or a rest: C++'s own where no operand is negative and the divisor is not 0."""
-    is_plain = b.known is not None and b.known > 0
-    if sign == "/":
-        one = f"static_cast<double>({a.text})" if a.kind is Kind.INT else a.at(PRODUCT)
-        if b.known:
-            other = b.at(SIGN) if b.kind is Kind.FLOAT else f"{b.text}.0" if b.text.isdigit() else b.at(SIGN)
-            return Value(Kind.FLOAT, f"{one} / {other}", PRODUCT)
-        reader.helpers["checked_div"] = None
-        return Value(Kind.FLOAT, f"checked_div({a.text}, {b.text})")
-    size = a.is_size and b.is_size
-    if is_plain and a.is_natural:
-        return Value(Kind.INT, f"{a.at(PRODUCT)} {sign[0]} {b.at(SIGN)}", PRODUCT, low=0, is_size=size)
-    helper = "floor_div" if sign == "//" else "floor_mod"
-    reader.helpers[helper] = None
-    low = 0 if (a.is_natural or sign == "%") and b.is_natural else None
-    return Value(Kind.INT, f"{helper}({a.text}, {b.text})", low=low, is_size=size)
+def quotient(reader: Reader, a: Value, b: Value) -> Value:
+    """`a / b`."""
+    if not b.known:
+        return Value(Kind.FLOAT, reader.helper(_HELPERS["/"], a, b))
+    one = f"static_cast<double>({a.text})" if a.kind is Kind.INT else a.at(PRODUCT)
+    return Value(Kind.FLOAT, f"{one} / {f'{b.text}.0' if b.text.isdigit() else b.at(SIGN)}", PRODUCT)
 
 
-def of_tensors(reader: Reader, node: cst.BaseExpression, a: Value, sign: str, b: Value) -> Value:
+def of_tensors(reader: Reader, node: cst.CSTNode, a: Value, sign: str, b: Value) -> Value:
     """An operator of the table between a tensor and a tensor or a number."""
-    rows = table.with_sign(sign)
     other = b if a.kind is Kind.TENSOR else a
-    if not rows or (other.kind is not Kind.TENSOR and (not other.kind.is_number or sign == "@")):
+    if not table.with_sign(sign) or (other.kind is not Kind.TENSOR and (not other.kind.is_number or sign == "@")):
         signs = " ".join(dict.fromkeys(row.sign for row in table.OPERATORS if row.sign))
         what = f"`{sign}` of {a.kind.value} and {b.kind.value} is not in the table of operators"
-        raise reader.refused("P802", what, node, f"the operators of tensors are {signs}")
+        raise reader.unusable(what, node, f"the operators of tensors are {signs}")
     if sign == "@":
         reader.headers["matmul"] = None
         return Value(Kind.TENSOR, f"at::matmul({a.text}, {b.text})")
-    rank = _RANKS.get(sign, ORDER)
-    return Value(Kind.TENSOR, f"{a.at(rank)} {sign} {b.at(rank + 1)}", rank)
+    return infix(Kind.TENSOR, a, sign, b)
 
 
 def comparison(reader: Reader, node: cst.Comparison) -> Value:
-    if isinstance(node.comparisons[0].operator, cst.Is | cst.IsNot | cst.In | cst.NotIn):
-        raise reader.refused(
-            "P801",
-            "host functions compare by `== != < <= > >=`",
-            node,
-            "compare numbers, shapes, dtypes or tensors",
-        )
-    operands = [reader.value(each) for each in (node.left, *(target.comparator for target in node.comparisons))]
-    parts = []
-    for a, b, target in zip(operands, operands[1:], node.comparisons, strict=False):
-        sign = SIGNS[type(target.operator)]
-        if Kind.TENSOR in (a.kind, b.kind):
-            if len(node.comparisons) > 1:
-                raise reader.refused(
-                    "P801", "a chain of comparisons cannot compare tensors", node, "compare tensors one by one"
-                )
-            return of_tensors(reader, node, a, sign, b)
-        numbers = a.kind.is_number and b.kind.is_number
-        if not numbers and not (a.kind is b.kind and sign in ("==", "!=")):
-            raise reader.mismatch(target.comparator, b, a.kind)
-        rank = _RANKS.get(sign, ORDER)
-        parts.append(f"{a.at(rank + 1)} {sign} {b.at(rank + 1)}")
-    if any("(" in value.text for value in operands[1:-1]):
-        raise reader.refused(
-            "P801", "this chain of comparisons computes its middle twice in C++", node, "assign the middle first"
-        )
+    signs = [SIGNS.get(type(target.operator), "") for target in node.comparisons]
+    if "" in signs:
+        hint = "compare numbers, shapes, dtypes or tensors"
+        raise reader.unsupported("host functions compare by `== != < <= > >=`", node, hint)
+    nodes = [node.left, *(target.comparator for target in node.comparisons)]
+    values = [reader.value(each) for each in nodes]
+    if any(value.kind is Kind.TENSOR for value in values):
+        if len(signs) > 1:
+            hint = "compare tensors one by one"
+            raise reader.unsupported("a chain of comparisons cannot compare tensors", node, hint)
+        return of_tensors(reader, node, values[0], signs[0], values[1])
+    for (a, b), sign, right in zip(pairwise(values), signs, nodes[1:], strict=True):
+        if not (a.kind.is_number and b.kind.is_number) and (a.kind is not b.kind or sign not in ("==", "!=")):
+            raise reader.mismatch(right, b, a.kind)
+    if any("(" in value.text for value in values[1:-1]):
+        what = "this chain of comparisons computes its middle twice in C++"
+        raise reader.unsupported(what, node, "assign the middle first")
+    parts = [infix(Kind.BOOL, a, sign, b) for (a, b), sign in zip(pairwise(values), signs, strict=True)]
     if len(parts) > 1:
-        return Value(Kind.BOOL, " && ".join(parts), AND)
-    (a, b), sign = operands, SIGNS[type(node.comparisons[0].operator)]
-    rank = _RANKS.get(sign, ORDER)
-    is_ordered = Kind.FLOAT not in (a.kind, b.kind) or rank == EQUAL
-    other = f"{a.at(rank + 1)} {_OPPOSITES[sign]} {b.at(rank + 1)}" if is_ordered else ""
-    return Value(Kind.BOOL, parts[0], rank, opposite=other)
+        return Value(Kind.BOOL, " && ".join(part.text for part in parts), AND)
+    (a, b), sign = values, signs[0]
+    if sign not in ("==", "!=") and Kind.FLOAT in (a.kind, b.kind):  # a NaN is neither less nor greater
+        return parts[0]
+    return replace(parts[0], opposite=infix(Kind.BOOL, a, _OPPOSITES[sign], b).text)
 
 
-def choice(reader: Reader, node: cst.IfExp, test: Value, one: Value, other: Value) -> Value:
-    if one.kind is not other.kind or one.kind in (Kind.TENSORS, Kind.SIZES, Kind.NONE):
-        what = f"this is {one.kind.value} or {other.kind.value}"
+def both(reader: Reader, node: cst.BooleanOperation) -> Value:
+    """`a and b`, `a or b`."""
+    a, b = (reader.of_kind(each, Kind.BOOL) for each in (node.left, node.right))
+    if isinstance(node.operator, cst.And):
+        return Value(Kind.BOOL, f"{a.at(AND)} && {b.at(AND)}", AND)
+    left = OR if a.rank == OR else EQUAL  # compilers warn of `a && b || c`
+    return Value(Kind.BOOL, f"{a.at(left)} || {b.at(EQUAL)}", OR)
+
+
+def choice(reader: Reader, node: cst.IfExp) -> Value:
+    """`a if test else b`."""
+    test, a, b = reader.truth(node.test), reader.value(node.body), reader.value(node.orelse)
+    if a.kind is not b.kind or a.kind in (Kind.TENSORS, Kind.SIZES, Kind.NONE):
+        what = f"this is {a.kind.value} or {b.kind.value}"
         raise reader.refused("P306", what, node, "write an `if` that assigns a value of one kind")
-    text = f"{test.at(OR)} ? {one.at(OR)} : {other.at(CHOICE)}"
-    low, size = 0 if one.is_natural and other.is_natural else None, one.is_size and other.is_size
-    return Value(one.kind, text, CHOICE, low=low, is_size=size, bases=one.bases | other.bases)
+    text = f"{test.at(OR)} ? {a.at(OR)} : {b.at(CHOICE)}"
+    low = 0 if a.is_natural and b.is_natural else None
+    return Value(a.kind, text, CHOICE, low=low, is_size=a.is_size and b.is_size, bases=a.bases | b.bases)
 
 
 def extremum(reader: Reader, node: cst.Call, name: str) -> Value:
+    """`min(a, b)`, `max(a, b)`."""
     values = [reader.of_kind(arg.value, Kind.INT) for arg in node.args]
-    if len(values) != 2 or any(arg.keyword or arg.star for arg in node.args):
-        raise reader.refused("P802", f"`{name}` takes two integers in a host function", node, f"write `{name}(a, b)`")
+    if len(values) != 2 or any(arg.keyword for arg in node.args):
+        raise reader.unusable(f"`{name}` takes two integers in a host function", node, f"write `{name}(a, b)`")
     reader.helpers["algorithm"] = None
     a, b = values
-    is_natural = (a.is_natural and b.is_natural) or (name == "max" and (a.is_natural or b.is_natural))
-    low = 0 if is_natural else None
-    size = a.is_size and b.is_size
-    return Value(Kind.INT, f"std::{name}<int64_t>({a.text}, {b.text})", low=low, is_size=size)
-
-
-def _least(a: Value, sign: str, b: Value) -> int | None:
-    """What a sum, a difference or a product is at least."""
-    match sign:
-        case "+" if a.low is not None and b.low is not None:
-            return a.low + b.low
-        case "-" if a.low is not None and isinstance(b.known, int):
-            return a.low - b.known
-        case "*" if a.low is not None and b.low is not None and a.is_natural and b.is_natural:
-            return a.low * b.low
-    return None
-
-
-_CHECKED: Final = {"+": "checked_add", "-": "checked_sub", "*": "checked_mul"}
+    is_natural = a.is_natural or b.is_natural if name == "max" else a.is_natural and b.is_natural
+    return integer(f"std::{name}<int64_t>({a.text}, {b.text})", a, b, low=0 if is_natural else None)

@@ -10,6 +10,7 @@ import libcst as cst
 from py2cu.frontend.names.syntax import source_text
 from py2cu.hosts.arithmetic import binary
 from py2cu.hosts.expressions import ExpressionReader
+from py2cu.hosts.reader import Refused
 from py2cu.hosts.tree import Line
 from py2cu.hosts.values import Kind, Local, Value, identifier, local_of
 from py2cu.ir.names import underscored_name
@@ -39,38 +40,31 @@ class AssignmentReader:
             case cst.Name(value=name):
                 yield self.bind(name, target, reader.read(node), origin)
                 yield from self.check_items(name, origin)
-            case cst.Tuple(elements=elements) | cst.List(elements=elements) if all(
-                isinstance(element.value, cst.Name) for element in elements
-            ):
+                return
+            case cst.Tuple(elements=elements) | cst.List(elements=elements):
                 names = [element.value for element in elements if isinstance(element.value, cst.Name)]
-                yield from self.unpack(names, node, origin)
+                if len(names) == len(elements):
+                    yield from self.unpack(names, node, origin)
+                    return
             case cst.Subscript():
-                raise reader.refused(
-                    "P802", "host functions do not write to elements", target, "let a kernel write them"
-                )
-            case _:
-                raise reader.refused("P801", "host functions assign to names", target, "write `name = …`")
+                raise reader.unusable("host functions do not write to elements", target, "let a kernel write them")
+        raise reader.unsupported("host functions assign to names", target, "write `name = …`")
 
     def bind(self, name: str, node: cst.CSTNode, value: Value, origin: int) -> Line:
         """The line `name = value`; records the kind of the local."""
-        reader = self.expressions
+        reader, known = self.expressions, self.locals.get(name)
         if value.kind is Kind.NONE:
-            raise reader.refused("P802", "this gives no value to assign", node, "call it on a line of its own")
-        known = self.locals.get(name)
-        if known is not None and known.kind is not value.kind and known.kind is not Kind.NONE:
+            raise reader.unusable("this gives no value to assign", node, "call it on a line of its own")
+        if known is not None and known.kind not in (value.kind, Kind.NONE):
             what = f"`{name}` is {known.kind.value} before, and {value.kind.value} here"
             raise reader.refused("P306", what, node, "use another name: a local in C++ has one type")
         text = self.names.get(name) or self.fresh(identifier(name))
         self.names[name] = text
-        if value.kind is Kind.SIZES and value.text.endswith(".sizes()"):
+        if value.tensor:
             value = Value(Kind.SIZES, f"{value.text}.vec()", low=0, is_size=True)
-        elif value.kind is Kind.SIZES and value.items is not None:
-            naturals, sizes = (all(getattr(i, f) for i in value.items) for f in ("is_natural", "is_size"))
-            value = Value(Kind.SIZES, value.text, items=value.items, low=0 if naturals else None, is_size=sizes)
-        line = Line(value.text, origin, name, value.kind, frozenset(reader.read_names), name=text)
         self.locals[name] = local_of(value, text, is_final=name in self.once)
         reader.unassigned.discard(name)
-        return line
+        return Line(value.text, origin, name, value.kind, frozenset(reader.read_names), name=text)
 
     def check_items(self, name: str, origin: int) -> Iterator[Line]:
         """A check that a list is as long as the constant indices into it need, where its length is not known."""
@@ -88,96 +82,76 @@ class AssignmentReader:
 
     def temporary(self, name: str, value: Value, origin: int) -> Line:
         """A local of the C++ text alone, in a statement before the one that needs it."""
-        key = name = self.fresh(name)
-        self.locals[key] = local_of(value, name, is_final=True)
-        return Line(value.text, origin, key, value.kind, frozenset(self.expressions.read_names), name=name)
+        name = self.fresh(name)
+        self.locals[name] = local_of(value, name, is_final=True)
+        return Line(value.text, origin, name, value.kind, frozenset(self.expressions.read_names), name=name)
 
     def unpack(self, names: Sequence[cst.Name], node: cst.BaseExpression, origin: int) -> Iterator[Line]:
-        reader, count = self.expressions, len(names)
+        """`a, b = x.shape`, `a, b = tensors`: the length is checked, here or in C++."""
         if isinstance(node, cst.Tuple | cst.List):
             yield from self.assign_each(names, [element.value for element in node.elements], node, origin)
             return
-        value = reader.read(node)
-        if value.kind is Kind.SIZES and value.text.endswith(".sizes()"):
-            owner = value.text.removesuffix(".sizes()")
-            if "(" in owner or " " in owner:
-                saved = self.temporary("tensor", Value(Kind.TENSOR, owner), origin)
-                yield saved
-                owner = saved.target
-            reads = frozenset({*reader.read_names, owner})
-            if self.ranks.get(owner) != count:
-                reader.helpers["check_count"] = None
-                yield Line(f"check_count({owner}.dim(), {count});", origin, reads=reads)
-            items = [Value(Kind.INT, f"{owner}.size({at})", low=0, is_size=True) for at in range(count)]
-        elif value.kind in (Kind.TENSORS, Kind.SIZES):
-            if "(" in value.text or "{" in value.text:
-                saved = self.temporary("parts", value, origin)
-                yield saved
-                value = self.locals[saved.target].value
-                length = self.locals[saved.target].length
-            else:
-                length = self.locals[python_name(self.locals, value.text)].length
-            reads = frozenset({*reader.read_names, python_name(self.locals, value.text)})
-            if length is None:
-                reader.helpers["check_count"] = None
-                yield Line(f"check_count({value.text}.size(), {count});", origin, reads=reads)
-            elif length != count:
-                raise reader.refused(
-                    "P312", f"this unpacks {length} values into {count} names", node, "name each value"
-                )
-            kind = Kind.TENSOR if value.kind is Kind.TENSORS else Kind.INT
-            items = [
-                Value(kind, f"{value.text}[{at}]", low=value.low, is_size=value.is_size, bases=value.bases)
-                for at in range(count)
-            ]
-        else:
-            raise reader.refused(
-                "P802", f"{value.kind.value} has no parts to unpack", node, "unpack a shape or a list of tensors"
-            )
-        for name, item in zip(names, items, strict=True):
+        reader, value = self.expressions, self.expressions.read(node)
+        if value.kind not in (Kind.TENSORS, Kind.SIZES):
+            what = f"{value.kind.value} has no parts to unpack"
+            raise reader.unusable(what, node, "unpack a shape or a list of tensors")
+        owner = Value(Kind.TENSOR, value.tensor) if value.tensor else value
+        if any(sign in owner.text for sign in "({ "):
+            saved = self.temporary("tensor" if value.tensor else "parts", owner, origin)
+            yield saved
+            reader.read_names.add(saved.target)
+            owner = self.locals[saved.target].value
+            value = Value(Kind.SIZES, f"{owner.text}.sizes()") if value.tensor else owner
+        reads = frozenset(reader.read_names)
+        length = self.ranks.get(owner.text) if value.tensor else value.length
+        if length is None:
+            reader.helpers["check_count"] = None
+            count = f"{owner.text}.{'dim' if value.tensor else 'size'}()"
+            yield Line(f"check_count({count}, {len(names)});", origin, reads=reads)
+        elif length != len(names):
+            raise self.of_another_length(length, names, node)
+        for at, name in enumerate(names):
             if name.value != "_":
                 reader.read_names = {*reads}
-                line = self.bind(name.value, name, item, origin)
-                line.may_go = item.kind is Kind.INT
+                line = self.bind(name.value, name, value.item(at), origin)
+                line.may_go = line.kind is Kind.INT
                 yield line
 
     def assign_each(
-        self, names: Sequence[cst.Name], nodes: Sequence[cst.BaseExpression], node: cst.BaseExpression, origin: int
+        self, names: Sequence[cst.Name], nodes: Sequence[cst.BaseExpression], node: cst.CSTNode, origin: int
     ) -> Iterator[Line]:
         """`a, b = c, d`: through temporaries where a value reads a name that is assigned before it."""
         reader = self.expressions
         if len(names) != len(nodes):
-            raise reader.refused(
-                "P312", f"this unpacks {len(nodes)} values into {len(names)} names", node, "name each value"
-            )
+            raise self.of_another_length(len(nodes), names, node)
         values, reads = [], []
         for each in nodes:
             reader.read_names = set()
             values.append(reader.value(each))
-            reads.append(frozenset(reader.read_names))
-        for at, name in enumerate(names):
-            if any(name.value in later for later in reads[at + 1 :]):
-                for place, value in enumerate(values):
-                    reader.read_names = {*reads[place]}
-                    saved = self.temporary(f"new_{names[place].value}", value, origin)
-                    yield saved
-                    values[place], reads[place] = self.locals[saved.target].value, frozenset({saved.target})
-                break
+            reads.append(reader.read_names)
+        if any(name.value in later for at, name in enumerate(names) for later in reads[at + 1 :]):
+            for at, name in enumerate(names):
+                reader.read_names = reads[at]
+                saved = self.temporary(f"new_{name.value}", values[at], origin)
+                yield saved
+                values[at], reads[at] = self.locals[saved.target].value, {saved.target}
         for name, value, read in zip(names, values, reads, strict=True):
-            reader.read_names = {*read}
+            reader.read_names = read
             yield self.bind(name.value, name, value, origin)
+
+    def of_another_length(self, length: int, names: Sequence[cst.Name], node: cst.CSTNode) -> Refused:
+        what = f"this unpacks {length} values into {len(names)} names"
+        return self.expressions.refused("P312", what, node, "name each value")
 
     def augmented(
         self, statement: cst.AugAssign, target: cst.Name, sign: str, node: cst.BaseExpression, origin: int
     ) -> Line:
         reader = self.expressions
-        before = reader.name(target)
-        if before.kind is Kind.TENSOR:
+        if reader.name(target).kind is Kind.TENSOR:
             hint = f"write `{target.value} = {target.value} {sign} {source_text(node)}`, or let a kernel write"
-            raise reader.refused("P802", f"`{sign}=` writes to the tensor in place", statement, hint)
-        value = binary(reader, statement, target, sign, node)  # type: ignore[arg-type]
-        return self.bind(target.value, statement, value, origin)
+            raise reader.unusable(f"`{sign}=` writes to the tensor in place", statement, hint)
+        return self.bind(target.value, statement, binary(reader, statement, target, sign, node), origin)
 
 
-def python_name(locals_: dict[str, Local], text: str) -> str:
+def python_name(locals_: Mapping[str, Local], text: str) -> str:
     return next(name for name, local in locals_.items() if local.text == text)

@@ -19,12 +19,12 @@ _CHECKS: Final = {
 def raised(reader: Reader, statement: cst.Raise) -> tuple[str, str]:
     """The macro that throws this exception, and its text."""
     match statement.exc:
-        case cst.Call(func=cst.Name(value=name) as function, args=[cst.Arg(value=text, keyword=None, star="")]) if (
-            name in _CHECKS and reader.environment.qualify(function) == f"builtins.{name}" and statement.cause is None
-        ):
-            return _CHECKS[name], message(reader, text)
+        case cst.Call(func=cst.Name(value=name) as function, args=[cst.Arg(value=text, keyword=None, star="")]):
+            is_builtin = reader.environment.qualify(function) == f"builtins.{name}"
+            if name in _CHECKS and is_builtin and statement.cause is None:
+                return _CHECKS[name], message(reader, text)
     hint = f'write `raise ValueError("…")`, or {", ".join(name for name in _CHECKS if name != "ValueError")}'
-    raise reader.refused("P801", "host functions raise these exceptions with one text", statement, hint)
+    raise reader.unsupported("host functions raise these exceptions with one text", statement, hint)
 
 
 def message(reader: Reader, node: cst.BaseExpression) -> str:
@@ -36,19 +36,20 @@ def message(reader: Reader, node: cst.BaseExpression) -> str:
             words = []
             for part in parts:
                 match part:
-                    case cst.FormattedStringText(value=value):
-                        words.append(f'"{escaped(_plain(value))}"')
+                    case cst.FormattedStringText():
+                        words.append(f'"{escaped(_plain(node, part))}"')
                     case cst.FormattedStringExpression(expression=inner, conversion=None, format_spec=None, equal=None):
                         words.append(reader.of_kind(inner, Kind.INT).text)
                     case _:
-                        raise reader.refused("P801", "a message shows integers without a format", part, "write `{n}`")
+                        raise reader.unsupported("a message shows integers without a format", part, "write `{n}`")
             return ", ".join(words) or '""'
-    raise reader.refused("P801", "the message is not a constant text", node, 'write it out: `"sizes differ"`')
+    raise reader.unsupported("the message is not a constant text", node, 'write it out: `"sizes differ"`')
 
 
-def _plain(text: str) -> str:
+def _plain(node: cst.FormattedString, part: cst.FormattedStringText) -> str:
     """The text between the braces of an f-string."""
-    return str(ast.literal_eval(f'"""{text.replace("{{", "{").replace("}}", "}")}"""'))
+    text = part.value.replace("{{", "{").replace("}}", "}")
+    return str(ast.literal_eval(f"{node.start.lower().replace('f', '')}{text}{node.end}"))
 
 
 def escaped(text: str) -> str:

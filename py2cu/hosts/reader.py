@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -12,12 +13,7 @@ from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import source_text
 from py2cu.hosts import table
 from py2cu.hosts.signatures import Callee
-from py2cu.hosts.values import (
-    EQUAL,
-    Kind,
-    Local,
-    Value,
-)
+from py2cu.hosts.values import EQUAL, Kind, Local, Value, number
 from py2cu.source import Span
 
 
@@ -47,6 +43,14 @@ class Reader:
         self.reporter.error(code, message, self.span_of(node), hint)
         return Refused()
 
+    def unsupported(self, message: str, node: cst.CSTNode, hint: str) -> Refused:
+        """`refused`, for syntax that host functions do not have."""
+        return self.refused("P801", message, node, hint)
+
+    def unusable(self, message: str, node: cst.CSTNode, hint: str) -> Refused:
+        """`refused`, for calls and values that host functions cannot use."""
+        return self.refused("P802", message, node, hint)
+
     def function(self, name: str) -> str:
         """How the text calls its function `name`: with `::` where a local hides it, or where argument-dependent lookup
         would also find a function of ATen. Its headers declare `sigmoid_out` and `sigmoid_` beside `sigmoid`.
@@ -54,6 +58,23 @@ class Reader:
         is_hidden = any(local.text == name for local in self.locals.values())
         is_in_aten = any(name == each or name.startswith(f"{each}_") for each in table.NAMES)
         return f"::{name}" if is_hidden or is_in_aten else name
+
+    def helper(self, name: str, *arguments: Value) -> str:
+        """The call of a helper, which the text then defines."""
+        self.helpers[name] = None
+        return f"{name}({', '.join(argument.text for argument in arguments)})"
+
+    def arguments(self, node: cst.Call) -> tuple[list[Value], dict[str, Value]]:
+        """The positional arguments of a call, and those by keyword."""
+        positional = [self.value(arg.value) for arg in node.args if arg.keyword is None]
+        return positional, {arg.keyword.value: self.value(arg.value) for arg in node.args if arg.keyword is not None}
+
+    def number(self, value: float, node: cst.CSTNode) -> Value:
+        """The literal of a constant that is written, or computed, at `node`."""
+        if not (math.isfinite(value) if isinstance(value, float) else -(2**63) < value < 2**63):
+            what = f"{value} is not a finite number of 64 bits"
+            raise self.refused("P305", what, node, "host functions compute in int64_t and double")
+        return number(value)
 
     def value(self, node: cst.BaseExpression) -> Value:
         """The value of an operand; a call that writes to tensors is refused: it must be a statement of its own."""
@@ -75,17 +96,17 @@ class Reader:
             Kind.BOOL: "compare it: `n > 0`",
             Kind.TENSOR: "pass a tensor",
         }.get(wanted, f"pass {wanted.value}")
-        return self.refused("P802", f"expected {wanted.value}, got {value.kind.value}", node, hint)
+        return self.unusable(f"expected {wanted.value}, got {value.kind.value}", node, hint)
 
     def truth(self, node: cst.BaseExpression) -> Value:
         """A condition."""
         value = self.value(node)
-        if value.kind in (Kind.INT, Kind.FLOAT):
-            return Value(Kind.BOOL, f"{value.at(EQUAL)} != 0", EQUAL)
         if value.kind is Kind.BOOL:
             return value
+        if value.kind.is_number:
+            return Value(Kind.BOOL, f"{value.at(EQUAL)} != 0", EQUAL)
         hint = "test a shape or a number: what a tensor holds is known on its device alone"
-        raise self.refused("P802", f"expected a bool, got {value.kind.value}", node, hint)
+        raise self.unusable(f"expected a bool, got {value.kind.value}", node, hint)
 
     def read(self, node: cst.BaseExpression) -> Value:
         """The value of an expression."""

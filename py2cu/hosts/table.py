@@ -103,25 +103,10 @@ def _elementwise(name: str, *functions: str) -> Operator:
     return _both(f"{name}(Tensor self) -> Tensor", *functions)
 
 
-_VIEWS: Final = frozenset(
-    [
-        "view",
-        "reshape",
-        "flatten",
-        "transpose",
-        "t",
-        "permute",
-        "unsqueeze",
-        "squeeze",
-        "expand",
-        "contiguous",
-        "to",
-        "chunk",
-        "narrow",
-        "select",
-        "slice",
-    ]
-)
+_VIEWS: Final = {
+    "view", "reshape", "flatten", "transpose", "t", "permute", "unsqueeze", "squeeze", "expand", "contiguous", "to",
+    "chunk", "narrow", "select", "slice",
+}  # fmt: skip
 OPERATORS: Final[tuple[Operator, ...]] = (
     *_creation("empty"),
     *_creation("zeros"),

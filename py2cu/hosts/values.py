@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from py2cu.ir.header_names import is_macro
@@ -39,30 +39,10 @@ _CPP: Final = {
     Kind.BOOL: "bool", Kind.SIZES: "std::vector<int64_t>", Kind.DTYPE: "at::ScalarType", Kind.DEVICE: "at::Device",
     Kind.NONE: "void",
 }  # fmt: skip
-
-_TAKEN: Final = frozenset(
-    [
-        "at",
-        "c10",
-        "torch",
-        "std",
-        "m",
-        "op",
-        "KERNEL",
-        "checked_add",
-        "checked_sub",
-        "checked_mul",
-        "checked_div",
-        "floor_div",
-        "floor_mod",
-        "item_at",
-        "check_count",
-        "check_dtype",
-        "check_extent",
-        "dtype_name",
-        "kernel_operator",
-    ]
-)
+_TAKEN: Final = {
+    "at", "c10", "torch", "std", "m", "op", "KERNEL", "checked_add", "checked_sub", "checked_mul", "checked_div",
+    "floor_div", "floor_mod", "item_at", "check_count", "check_dtype", "check_extent", "dtype_name", "kernel_operator",
+}  # fmt: skip
 
 
 def identifier(name: str) -> str:
@@ -79,15 +59,17 @@ CHOICE, OR, AND, EQUAL, ORDER, SUM, PRODUCT, SIGN, ATOM = range(9)
 class Value:
     """A value as C++ text.
 
-    `items`: those of a display of tensors or integers. `known`: the number that it is. `low`: an integer is that or
-    more. `is_size`: one that is computed from sizes of tensors and constants alone, which fits 64 bits. `bases`:
-    the parameters that a tensor may be a view of. `acts`: it calls a kernel or a host function that writes to tensors.
+    `items`: those of a list of tensors, or of a shape, whose length is known; a list has `least` items or more.
+    `known`: the number that it is. `low`: an integer, or each of a shape, is that or more. `is_size`: one that is
+    computed from sizes of tensors and constants alone, which fits 64 bits. `bases`: the parameters that a tensor may be
+    a view of. `acts`: it calls a kernel or a host function that writes to tensors.
     """
 
     kind: Kind
     text: str
     rank: int = ATOM
     items: tuple[Value, ...] | None = None
+    least: int = 0
     known: bool | int | float | None = None
     low: int | None = None
     is_size: bool = False
@@ -99,17 +81,52 @@ class Value:
     def is_natural(self) -> bool:
         return self.low is not None and self.low >= 0
 
+    @property
+    def literal(self) -> float | None:
+        """The number, if the text is no name of it."""
+        return self.known if self.text[0] in "-0123456789" else None
+
+    @property
+    def length(self) -> int | None:
+        return None if self.items is None else len(self.items)
+
+    @property
+    def tensor(self) -> str:
+        """The tensor whose `sizes()` this is; empty for other values."""
+        return self.text.removesuffix(".sizes()") if self.text.endswith(".sizes()") else ""
+
     def at(self, rank: int) -> str:
         """The text as an operand of an operator that binds like this."""
         return self.text if self.rank >= rank else f"({self.text})"
 
+    def item(self, at: object) -> Value:
+        """The item of a shape or a list at an index that is known to be in range."""
+        if self.tensor:
+            return size(f"{self.tensor}.size({at})")
+        kind = Kind.INT if self.kind is Kind.SIZES else Kind.TENSOR
+        return Value(kind, f"{self.text}[{at}]", low=self.low, is_size=self.is_size, bases=self.bases)
 
-def display(items: Iterable[Value], kind: Kind) -> Value:
+    def with_items(self, count: int | None) -> Value:
+        """The same list or shape, of a length that is known unless it is None."""
+        return self if count is None else replace(self, items=tuple(map(self.item, range(count))))
+
+
+def integer(text: str, *operands: Value, rank: int = ATOM, low: int | None = None) -> Value:
+    """An integer that is computed from `operands`, and otherwise from sizes and constants."""
+    return Value(Kind.INT, text, rank, low=low, is_size=all(operand.is_size for operand in operands))
+
+
+def size(text: str) -> Value:
+    """A size of a tensor, or a number of items."""
+    return integer(text, low=0)
+
+
+def display(items: Sequence[Value], kind: Kind) -> Value:
     """`{a, b}`."""
-    items = tuple(items)
+    low, is_size = 0 if all(item.is_natural for item in items) else None, all(item.is_size for item in items)
     bases = frozenset[str]().union(*(item.bases for item in items))
     text = f"{{{', '.join(item.text for item in items)}}}"
-    return Value(kind, text, items=items, bases=bases, acts=any(item.acts for item in items))
+    return Value(kind, text, items=tuple(items), low=low, is_size=is_size, bases=bases)
 
 
 def number(value: float) -> Value:
@@ -135,12 +152,12 @@ class Local:
 
     @property
     def value(self) -> Value:
-        return Value(self.kind, self.text, low=self.low, is_size=self.is_size, bases=self.bases)
+        value = Value(self.kind, self.text, least=self.least, low=self.low, is_size=self.is_size, bases=self.bases)
+        return value.with_items(self.length)
 
 
 def local_of(value: Value, text: str, *, is_final: bool) -> Local:
     """The local that is assigned `value`; `is_final`: nothing else assigns it."""
-    length = None if value.items is None else len(value.items)
-    return Local(
-        value.kind, text, value.low if is_final else None, value.is_size and is_final, length, bases=value.bases
-    )
+    if not is_final:
+        return Local(value.kind, text, bases=value.bases)
+    return Local(value.kind, text, value.low, value.is_size, value.length, bases=value.bases)
