@@ -85,7 +85,7 @@ def gradients(function: Callable[..., Any]) -> list[Tensor]:
 
 
 def test_the_python_has_the_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("py2cu.hosts.live.handle._Library.is_ready", lambda *_: False)
+    monkeypatch.setattr("py2cu.hosts.live.library.Library.is_ready", lambda *_: False)
     assert all(gradcheck(function, arguments()) for function in FUNCTIONS)
     assert gradcheck(square, arguments()[:1])
 

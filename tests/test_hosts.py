@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from py2cu import Host  # noqa: E402
-from py2cu.hosts import table  # noqa: E402
+from py2cu.hosts.model import table  # noqa: E402
 from py2cu.pipeline import translate_file  # noqa: E402
 from py2cu.source import SourceFile  # noqa: E402
 from tests.support.compilers import GXX_STRICT, gxx, torch_headers  # noqa: E402

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -10,33 +10,18 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import Kind as NumberKind
 from py2cu.frontend.declarations.annotations import TENSORS, AnnotationReader
 from py2cu.frontend.names.defaults import DefaultReader
 from py2cu.frontend.names.syntax import all_parameters, assigned_names, flatten, nodes_in
 from py2cu.frontend.source.reader import KernelSource, Module
-from py2cu.hosts.checks import check_lines
-from py2cu.hosts.expressions import ExpressionReader
-from py2cu.hosts.layout import laid_out
-from py2cu.hosts.signatures import CPP_PARAMETERS, Callee, HostParameter, HostSignature
-from py2cu.hosts.statements import StatementReader, last_items, names_in
-from py2cu.hosts.values import Kind, Local, Value, identifier, number
-from py2cu.targets.cxx.lines import Line
+from py2cu.hosts.model.signatures import CPP_PARAMETERS, Callee, HostParameter, HostSignature
+from py2cu.hosts.model.values import Kind, Value, identifier, number
+from py2cu.hosts.reading.statements import StatementReader, last_items, names_in
+from py2cu.hosts.text.checks import check_lines
+from py2cu.hosts.text.layout import laid_out
+from py2cu.hosts.text.render import HostFunction
 
 DECORATOR: Final = "py2cu.host"
-_NUMBERS: Final = {NumberKind.INT: Kind.INT, NumberKind.FLOAT: Kind.FLOAT, NumberKind.BOOL: Kind.BOOL}
-
-
-@dataclass(frozen=True, slots=True)
-class HostFunction:
-    """A host function in C++."""
-
-    signature: HostSignature
-    lines: tuple[Line, ...]
-    helpers: tuple[str, ...]
-    headers: tuple[str, ...]
-    constants: Mapping[str, Value]
-    called: Mapping[tuple[str, str], Callee]
 
 
 @dataclass(slots=True)
@@ -84,197 +69,162 @@ class HostReader:
         return None if found is None else Callee(name, host=found.signature)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _FunctionReader:
     reader: HostReader
     source: KernelSource
     reporter: Reporter
 
     def read(self) -> HostFunction | None:
-        function = self.source.function
-        parameters = self.parameters()
+        function, module, parameters = self.source.function, self.reader.module, self.parameters()
         if function.asynchronous is not None or self.reporter.failed:
             return None
-        doc = function.get_docstring()
-        result, count = self.declared_result()
-        name = function.name.value
-        has_backward = name in self.reader.with_backward
-        span = self.reader.module.span(function.name)
+        name, (kind, count) = function.name.value, self.expected_result()
         signature = HostSignature(
-            name, identifier(name), parameters, result, count, doc=doc, end=span, has_backward=has_backward
-        )
+            name, identifier(name), parameters, kind, count, doc=function.get_docstring(),
+            end=module.span(function.name), has_backward=name in self.reader.with_backward,
+        )  # fmt: skip
         while True:  # once more where it calls itself and writes to its parameters
             self.reader.open[name] = signature
             found = self.body(signature)
-            if found is None or found.signature.written == signature.written or name not in found.called_names:
-                return None if found is None else found.function
+            if found is None or found.signature.written == signature.written or name not in names_in(function.body):
+                return found
             signature = replace(signature, written=found.signature.written)
             self.reporter.diagnostics.clear()
 
-    def declared_result(self) -> tuple[Kind, int | None]:
+    def expected_result(self) -> tuple[Kind, int | None]:
         """The kind of the result, as the `return`s look: what a call of the function itself gives."""
-        for statement in flatten(self.source.function.body.body):
-            if isinstance(statement, cst.Return) and statement.value is not None:
-                match statement.value:
-                    case cst.Tuple(elements=elements) | cst.List(elements=elements):
-                        return Kind.TENSORS, len(elements)
-                    case cst.Name(value="None"):
-                        return Kind.NONE, None
-                    case _:
-                        continue
-        has_value = any(
-            isinstance(n, cst.Return) and n.value is not None for n in flatten(self.source.function.body.body)
-        )
-        return (Kind.TENSOR if has_value else Kind.NONE), None
+        values = [each.value for each in flatten(self.source.function.body.body) if isinstance(each, cst.Return)]
+        for value in values:
+            match value:
+                case cst.Tuple(elements=elements) | cst.List(elements=elements):
+                    return Kind.TENSORS, len(elements)
+                case cst.Name(value="None"):
+                    return Kind.NONE, None
+        return (Kind.TENSOR if any(value is not None for value in values) else Kind.NONE), None
+
+    # --- parameters ---
 
     def parameters(self) -> tuple[HostParameter, ...]:
-        function, module, environment = self.source.function, self.reader.module, self.source.environment
-        params = function.params
-        annotations = AnnotationReader(self.reporter, environment, module.span)
-        defaults = DefaultReader(self.reporter, environment, module.span, self.reader.defaults)
-        for star in (params.star_arg, params.star_kwarg):
+        function, module = self.source.function, self.reader.module
+        for star in (function.params.star_arg, function.params.star_kwarg):
             if isinstance(star, cst.Param):
                 self.reporter.error("P106", "a host function names its parameters", module.span(star), "name every one")
-        by_keyword = {param.name.value for param in params.kwonly_params}
-        found = []
-        for param in all_parameters(function):
-            name, span = param.name.value, module.span(param.name)
-            text = identifier(name)
-            if param.annotation is None:
-                hint = f'write `{name}: Tensor`, `Float32[Tensor, "n"]`, `int`, `float` or `bool`'
-                self.reporter.error("P301", f"parameter `{name}` needs an annotation", span, hint)
-                continue
-            node = param.annotation.annotation
-            keyword = name in by_keyword
-            if environment.qualify(node) in TENSORS:
-                parameter = HostParameter(name, text, Kind.TENSOR, by_keyword=keyword, span=span)
-            elif self._is_list_of_tensors(node):
-                parameter = HostParameter(name, text, Kind.TENSORS, by_keyword=keyword, span=span)
-            else:
-                match annotations.read(node, name):
-                    case ir.ArrayType() as array:
-                        parameter = HostParameter(name, text, Kind.TENSOR, None, keyword, array, span)
-                    case ir.PythonType(kind=kind) as type_ if kind in _NUMBERS:
-                        value = None if param.default is None else defaults.read_for_kernel(param, type_)
-                        known = None if value is None or isinstance(value.value, complex) else number(value.value)
-                        parameter = HostParameter(name, text, _NUMBERS[kind], known, keyword, span=span)
-                    case None:
-                        continue
-                    case _:
-                        hint = "a host function takes tensors, lists of tensors, `int`, `float` and `bool`"
-                        self.reporter.error(
-                            "P301", "this annotation is not for host functions", module.span(node), hint
-                        )
-                        continue
-            if (
-                param.default is not None
-                and parameter.default is None
-                and parameter.kind in (Kind.TENSOR, Kind.TENSORS)
-            ):
-                self.reporter.error(
-                    "P106", "only numbers have defaults here", module.span(param.default), "leave it out"
-                )
-            found.append(parameter)
-        return tuple(found)
+        return tuple(filter(None, map(self.parameter, all_parameters(function))))
 
-    def _is_list_of_tensors(self, node: cst.BaseExpression) -> bool:
-        environment = self.source.environment
+    def parameter(self, param: cst.Param) -> HostParameter | None:
+        """A parameter; None, after a diagnostic, where its annotation is not for host functions."""
+        module, environment, name = self.reader.module, self.source.environment, param.name.value
+        span, by_keyword = module.span(param.name), param in self.source.function.params.kwonly_params
+        if param.annotation is None:
+            hint = f'write `{name}: Tensor`, `Float32[Tensor, "n"]`, `int`, `float` or `bool`'
+            self.reporter.error("P301", f"parameter `{name}` needs an annotation", span, hint)
+            return None
+        node, default = param.annotation.annotation, None
+        array: ir.ArrayType | None = None
+        if environment.qualify(node) in TENSORS:
+            kind = Kind.TENSOR
+        elif self.is_list_of_tensors(node):
+            kind = Kind.TENSORS
+        else:
+            match AnnotationReader(self.reporter, environment, module.span).read(node, name):
+                case ir.ArrayType() as array:
+                    kind = Kind.TENSOR
+                case ir.PythonType() as type_ if type_.kind.name in Kind.__members__:
+                    kind, default = Kind[type_.kind.name], self.default(param, type_)
+                case None:
+                    return None
+                case _:
+                    hint = "a host function takes tensors, lists of tensors, `int`, `float` and `bool`"
+                    self.reporter.error("P301", "this annotation is not for host functions", module.span(node), hint)
+                    return None
+        if param.default is not None and not kind.is_number:
+            self.reporter.error("P106", "only numbers have defaults here", module.span(param.default), "leave it out")
+        return HostParameter(name, identifier(name), kind, default, by_keyword, array, span)
+
+    def default(self, param: cst.Param, type_: ir.PythonType) -> Value | None:
+        if param.default is None:
+            return None
+        reader = DefaultReader(self.reporter, self.source.environment, self.reader.module.span, self.reader.defaults)
+        found = reader.read_for_kernel(param, type_)
+        return None if found is None or isinstance(found.value, complex) else number(found.value)
+
+    def is_list_of_tensors(self, node: cst.BaseExpression) -> bool:
+        qualify = self.source.environment.qualify
         match node:
             case cst.Subscript(value=base, slice=[cst.SubscriptElement(slice=cst.Index(value=item))]):
-                is_list = environment.qualify(base) in ("builtins.list", "typing.List", "collections.abc.Sequence")
-                return is_list and environment.qualify(item) in TENSORS
-            case _:
-                return False
+                is_list = qualify(base) in ("builtins.list", "typing.List", "collections.abc.Sequence")
+                return is_list and qualify(item) in TENSORS
+        return False
 
-    def body(self, signature: HostSignature) -> _Body | None:
-        function, module, environment = self.source.function, self.reader.module, self.source.environment
-        suite = function.body
-        inside = environment.inner(function)
-        every = [*assigned_names(suite.body)]
-        in_loops = {n for loop in nodes_in(suite) if isinstance(loop, cst.For) for n in assigned_names(loop.body.body)}
-        of_parameters = {p.name for p in signature.parameters}
-        once = frozenset(n for n in every if every.count(n) == 1 and n not in in_loops | of_parameters)
-        called_names: set[str] = set()
+    # --- body ---
 
-        def callee(node: cst.BaseExpression) -> Callee | None:
-            if isinstance(node, cst.Name) and node.value in expressions.locals:
-                return None
-            found = self.reader.callee(node, signature.name, self.reporter)
-            if found is not None:
-                called_names.add(found.name)
-            return found
-
-        expressions = ExpressionReader(inside, self.reporter, module.span, callee)
-        for parameter in signature.parameters:
-            base = frozenset([parameter.name]) if parameter.kind in (Kind.TENSOR, Kind.TENSORS) else frozenset[str]()
-            expressions.locals[parameter.name] = Local(parameter.kind, parameter.text, bases=base)
-        expressions.unassigned |= {*every} - of_parameters
-        mentioned = {identifier(n) for n in names_in(suite) if n not in every}
-        taken = {p.text for p in signature.parameters} | mentioned
-        taken |= {f"{n}_{suffix}" for n in mentioned for suffix in ("out", "launch")}  # wrappers of kernels
-        names = {p.name: p.text for p in signature.parameters}
-        ranks = {
-            p.text: len(p.array.dims)
-            for p in signature.parameters
-            if p.array is not None and not p.array.leading and p.name not in every
-        }
-        statements = StatementReader(expressions, once, names, taken, ranks, last_items(suite))
-        block, is_reached = statements.suite(suite)
-        result, count, is_list = self.result(statements, is_reached)
+    def body(self, signature: HostSignature) -> HostFunction | None:
+        function, module = self.source.function, self.reader.module
+        every, parameters = [*assigned_names(function.body.body)], {p.name: p for p in signature.parameters}
+        statements = self.statements(every, parameters)
+        block, is_reached = statements.suite(function.body)
+        whole = self.with_result(signature, statements, is_reached)
         if self.reporter.failed:
             return None
-        reassigned = of_parameters & {*every}
-        whole = replace(signature, result=result, count=count, is_list=is_list, written=frozenset(expressions.written))
-        if len(statements.returned) == 1 and not is_reached:
-            [end] = statements.returned
-            whole = replace(whole, outputs=end.outputs, end=end.span)
-        elif statements.returned:
-            whole = replace(whole, end=statements.returned[-1].span)
         checks, helpers = check_lines(whole)
-        head = [
-            f"{_by_value(p) if p.name in reassigned else CPP_PARAMETERS[p.kind]} {p.text}" for p in whole.parameters
-        ]
-        returns = {Kind.TENSOR: "at::Tensor", Kind.TENSORS: "std::vector<at::Tensor>"}.get(result, "void")
-        lines = laid_out(f"{returns} {whole.cpp_name}", head, whole, checks, block, module.span(function.name).line)
-        every_helper = (*helpers, *expressions.helpers)
-        found = HostFunction(
-            whole, tuple(lines), every_helper, tuple(expressions.headers), expressions.constants, expressions.called
-        )
-        return _Body(found, called_names)
+        types = [p.kind.cpp if name in every else CPP_PARAMETERS[p.kind] for name, p in parameters.items()]
+        head = [f"{type_} {p.text}" for type_, p in zip(types, whole.parameters, strict=True)]
+        origin = module.span(function.name).line
+        lines = laid_out(f"{whole.result.cpp} {whole.cpp_name}", head, whole, checks, block, origin)
+        return HostFunction(
+            whole, tuple(lines), (*helpers, *statements.helpers), tuple(statements.headers), statements.constants,
+            statements.called,
+        )  # fmt: skip
 
-    def result(self, statements: StatementReader, is_reached: bool) -> tuple[Kind, int | None, bool]:
-        """What the function returns; refused where its `return`s differ."""
-        span = self.reader.module.span(self.source.function.name)
-        found = [*dict.fromkeys((each.kind, each.count, each.is_list) for each in statements.returned)]
-        if is_reached and any(kind is not Kind.NONE for kind, _, _ in found):
+    def statements(self, every: Sequence[str], parameters: Mapping[str, HostParameter]) -> StatementReader:
+        """A reader of the body, which assigns the names `every`, one for each place."""
+        suite, module = self.source.function.body, self.reader.module
+        in_loops = {n for loop in nodes_in(suite) if isinstance(loop, cst.For) for n in assigned_names(loop.body.body)}
+        mentioned = {identifier(n) for n in names_in(suite) if n not in every}
+        wrappers = {f"{n}_{suffix}" for n in mentioned for suffix in ("out", "launch", "operator")}
+
+        def callee(node: cst.BaseExpression) -> Callee | None:
+            is_local = isinstance(node, cst.Name) and node.value in reader.locals
+            return None if is_local else self.reader.callee(node, self.source.function.name.value, self.reporter)
+
+        reader = StatementReader(
+            environment=self.source.environment.inner(self.source.function),
+            reporter=self.reporter,
+            span_of=module.span,
+            callee=callee,
+            once=frozenset(n for n in every if every.count(n) == 1 and n not in in_loops | parameters.keys()),
+            names={p.name: p.text for p in parameters.values()},
+            taken={p.text for p in parameters.values()} | mentioned | wrappers,
+            ranks={
+                p.text: len(p.array.dims)
+                for p in parameters.values()
+                if p.array is not None and not p.array.leading and p.name not in every
+            },
+            last_items=last_items(suite),
+            unassigned={*every} - parameters.keys(),
+        )
+        for name, parameter in parameters.items():
+            bases = frozenset[str]() if parameter.kind.is_number else frozenset([name])
+            reader.locals[name] = Value(parameter.kind, parameter.text, bases=bases)
+        return reader
+
+    def with_result(self, signature: HostSignature, statements: StatementReader, is_reached: bool) -> HostSignature:
+        """The signature with what the function returns and writes to; refused where its `return`s differ."""
+        span, returned = self.reader.module.span(self.source.function.name), statements.returned
+        if is_reached and any(each.kind is not Kind.NONE for each in returned):
             hint = "end the function with a `return`, or with `raise`"
             self.reporter.error("P106", "not every path returns tensors", span, hint)
-        if not found:
-            return Kind.NONE, None, False
-        if len({(kind, is_list) for kind, _, is_list in found}) > 1:
-            self.reporter.error(
-                "P106", "the `return`s of this function differ", span, "return the same number of tensors"
-            )
-        kind, count, is_list = found[0]
-        if any(each != count for _, each, _ in found):
-            count = None
-        return kind, count, is_list
-
-
-@dataclass(frozen=True, slots=True)
-class _Body:
-    function: HostFunction
-    called_names: set[str]
-
-    @property
-    def signature(self) -> HostSignature:
-        return self.function.signature
-
-
-def _by_value(parameter: HostParameter) -> str:
-    return {Kind.TENSORS: "std::vector<at::Tensor>", Kind.TENSOR: "at::Tensor"}.get(
-        parameter.kind, CPP_PARAMETERS[parameter.kind]
-    )
+        if len({(each.kind, each.is_list) for each in returned}) > 1:
+            hint = "return the same number of tensors"
+            self.reporter.error("P106", "the `return`s of this function differ", span, hint)
+        whole = replace(signature, result=Kind.NONE, count=None, written=frozenset(statements.written))
+        if not returned:
+            return whole
+        *others, end = returned
+        count = end.count if all(each.count == end.count for each in others) else None
+        outputs = () if others or is_reached else end.outputs
+        return replace(whole, result=end.kind, count=count, is_list=end.is_list, outputs=outputs, end=end.span)
 
 
 def host_sources(module: Module, only: str | None = None) -> tuple[KernelSource, ...]:

@@ -7,7 +7,7 @@ So `match_backwards` sees a host function as a kernel that takes any strides and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -15,15 +15,13 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import F64, DType
 from py2cu.dtypes import Kind as NumberKind
 from py2cu.frontend.source.reader import KernelSource
-from py2cu.hosts.signatures import HostParameter, HostSignature
-from py2cu.hosts.values import Kind
+from py2cu.hosts.model.signatures import HostParameter, HostSignature
+from py2cu.hosts.model.values import Kind
 from py2cu.ir.abi.gradients import PREFIX, match_backwards
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import UNNAMED_LEADING, ArrayType, Name, PythonType
 from py2cu.source import Span
-
-_NUMBERS: Final = {Kind.INT: NumberKind.INT, Kind.FLOAT: NumberKind.FLOAT, Kind.BOOL: NumberKind.BOOL}
 
 
 class Obstacle(NamedTuple):
@@ -55,8 +53,8 @@ def facts(host: HostSignature) -> Signature:
 
 
 def _type(parameter: HostParameter) -> ArrayType | PythonType:
-    if parameter.kind in _NUMBERS:
-        return PythonType(_NUMBERS[parameter.kind])
+    if parameter.kind.is_number:
+        return PythonType(NumberKind[parameter.kind.name])
     declared = F64 if parameter.array is None else parameter.array.dtype
     admitted = (declared,) if declared.variable is None else declared.variable.admits
     return _array(max(admitted, key=lambda dtype: (dtype.kind is NumberKind.FLOAT, dtype.precision)).plain)

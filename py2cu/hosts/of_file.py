@@ -11,8 +11,8 @@ from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.source.reader import KernelSource, Module
 from py2cu.hosts.functions import HostReader, host_sources
 from py2cu.hosts.gradients import check_backwards, forward_of
-from py2cu.hosts.render import render_host
-from py2cu.hosts.signatures import Callee
+from py2cu.hosts.model.signatures import Callee
+from py2cu.hosts.text.render import render_host
 from py2cu.ir.abi.signature import Signature
 from py2cu.translation import Text
 

@@ -59,9 +59,12 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "targets.torch_binding": IR | {"targets.cxx"},
     "targets": IR
     | {"cache_directory", "targets.cpu", "targets.cuda", "targets.cxx", "targets.torch_binding", "translation"},
+    "hosts.model": ABI | {"ir", "passes.lowering"},
+    "hosts.reading": IR | {"frontend.bodies", "frontend.names", "hosts.model"},
+    "hosts.text": IR | {"hosts.model", "targets", "targets.cxx", "translation"},
     "hosts": IR
-    | {"frontend.bodies", "frontend.declarations", "frontend.names", "frontend.source", "passes.lowering"}
-    | {"targets", "targets.cxx", "translation"},
+    | {"frontend.bodies", "frontend.declarations", "frontend.names", "frontend.source", "hosts.model", "hosts.reading"}
+    | {"hosts.text", "targets.cxx", "translation"},
     "backwards": ABI | {"frontend.source"},
     "pipeline": IR | {"backwards", "deep_stack", "hosts", "frontend", "frontend.names", "frontend.source"}
     | {"translation"}
@@ -81,8 +84,8 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "check": ABI | {"devices", "ir", "build", "call", "simulator", "simulator.values"},
     "kernels": ABI | {"call", "check", "function_text", "translation"},
     "hosts.live": ABI
-    | {"build", "call", "deep_stack", "frontend.source", "function_text", "hosts", "ir", "kernels", "live"}
-    | {"translation"},
+    | {"build", "call", "deep_stack", "frontend.source", "function_text", "hosts", "hosts.model", "hosts.text"}
+    | {"ir", "kernels", "live", "translation"},
     "decorator": {"hosts.live", "kernels", "options"},
     "testing": {"check", "diagnostics", "kernels"},
     "cli": {"*"},

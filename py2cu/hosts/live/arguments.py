@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import torch
 
-from py2cu.hosts.signatures import HostSignature
-from py2cu.hosts.values import Kind
+from py2cu.hosts.model.signatures import HostSignature
+from py2cu.hosts.model.values import Kind
 
 
 def check_arguments(signature: HostSignature, arguments: Mapping[str, Any]) -> None:

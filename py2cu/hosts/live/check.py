@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import torch
 
-from py2cu.hosts.signatures import HostParameter, HostSignature
-from py2cu.hosts.values import Kind
+from py2cu.hosts.model.signatures import HostParameter, HostSignature
+from py2cu.hosts.model.values import Kind
 from py2cu.ir.abi.signature import evaluate
 from py2cu.ir.visit import names_in
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from py2cu import ir
-from py2cu.hosts.signatures import HostSignature
+from py2cu.hosts.model.signatures import HostSignature
 from py2cu.ir.abi.signature import evaluate
 from py2cu.ir.printer import print_expr
 

@@ -19,7 +19,7 @@ from py2cu.build.host_library import HostBuild, plan_host
 from py2cu.function_text import source_file
 from py2cu.hosts.live.arguments import check_arguments, explain
 from py2cu.hosts.live.translate import HostTranslation
-from py2cu.hosts.values import Kind
+from py2cu.hosts.model.values import Kind
 
 
 class Library:

@@ -21,7 +21,7 @@ from py2cu.diagnostics import Diagnostic, Severity, TranslationError
 from py2cu.function_text import source_file
 from py2cu.hosts.gradients import facts, obstacles
 from py2cu.hosts.live.translate import HostTranslation
-from py2cu.hosts.signatures import HostSignature
+from py2cu.hosts.model.signatures import HostSignature
 from py2cu.source import SourceFile
 
 _TAGS: Final = (torch.Tag.pt2_compliant_tag,)

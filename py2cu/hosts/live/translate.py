@@ -15,11 +15,11 @@ from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.source.reader import Module, read_module
 from py2cu.function_text import source_file
-from py2cu.hosts.functions import HostFunction, HostReader
+from py2cu.hosts.functions import HostReader
 from py2cu.hosts.live.marked import Marked
-from py2cu.hosts.render import render_host
-from py2cu.hosts.signatures import Callee, HostSignature
-from py2cu.hosts.values import identifier
+from py2cu.hosts.model.signatures import Callee, HostSignature
+from py2cu.hosts.model.values import identifier
+from py2cu.hosts.text.render import HostFunction, render_host
 from py2cu.live import defaults_of, live_attribute, visible_objects
 from py2cu.source import Span
 from py2cu.translation import Text

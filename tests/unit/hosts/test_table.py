@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from py2cu.hosts import table
+from py2cu.hosts.model import table
 
 DOCUMENT: Final = Path(__file__).parents[3] / "docs" / "host.md"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from py2cu.hosts.values import Kind
+from py2cu.hosts.model.values import Kind
 
 
 @dataclass(slots=True)

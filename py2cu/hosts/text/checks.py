@@ -9,7 +9,7 @@ from py2cu import ir
 from py2cu.ir.printer import print_expr
 
 if TYPE_CHECKING:
-    from py2cu.hosts.signatures import HostParameter, HostSignature
+    from py2cu.hosts.model.signatures import HostParameter, HostSignature
 
 
 def check_lines(signature: HostSignature) -> tuple[list[str], list[str]]:

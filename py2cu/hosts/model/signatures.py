@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from py2cu import ir
-from py2cu.hosts.values import Kind, Value
+from py2cu.hosts.model.values import Kind, Value
+from py2cu.ir import types
+from py2cu.ir.abi.parameters import Parameter
+from py2cu.ir.abi.schemas import ALLOCATES, FILLS, ON_GRID
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import span_field
 from py2cu.records import record
@@ -92,3 +95,17 @@ class Callee:
     name: str
     kernel: Signature | None = None
     host: HostSignature | None = None
+
+
+def kind_of(parameter: Parameter) -> Kind:
+    """The kind of value that a kernel's parameter takes."""
+    if isinstance(parameter.type, types.ArrayType):
+        return Kind.TENSOR
+    return Kind[types.kind_of(parameter.type).name]
+
+
+def wrapper_name(callee: Callee, overload: str) -> str:
+    """The function of the C++ text that calls this overload of a kernel's operator, or a host function's operator."""
+    if callee.host is not None:
+        return f"{callee.host.cpp_name}_operator"
+    return callee.name + {ALLOCATES: "", FILLS: "_out", ON_GRID: "_launch"}[overload]

@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from py2cu.hosts.tree import Block, Nest
-from py2cu.hosts.tree import Line as Statement
-from py2cu.hosts.values import Kind
+from py2cu.hosts.model.tree import Block, Nest
+from py2cu.hosts.model.tree import Line as Statement
+from py2cu.hosts.model.values import Kind
 from py2cu.targets.cxx.lines import Line, comment_text
 from py2cu.targets.cxx.parameters import wrapped
 from py2cu.targets.cxx.wrap_lines import wrap_line
 
 if TYPE_CHECKING:
-    from py2cu.hosts.signatures import HostSignature
+    from py2cu.hosts.model.signatures import HostSignature
 
 _EMPTY: Final = {
     Kind.INT: " = 0", Kind.FLOAT: " = 0.0", Kind.BOOL: " = false", Kind.DTYPE: " = at::kFloat",

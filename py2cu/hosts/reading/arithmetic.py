@@ -11,9 +11,10 @@ from typing import Final
 import libcst as cst
 
 from py2cu.frontend.names.operators import SYMBOLS
-from py2cu.hosts import table
-from py2cu.hosts.reader import Reader
-from py2cu.hosts.values import AND, ATOM, CHOICE, EQUAL, OR, ORDER, PRODUCT, SIGN, SUM, Kind, Value, integer, number
+from py2cu.hosts.model import table
+from py2cu.hosts.model.ranks import AND, ATOM, CHOICE, EQUAL, OR, ORDER, PRODUCT, SIGN, SUM
+from py2cu.hosts.model.values import Kind, Value, integer, number
+from py2cu.hosts.reading.reader import Reader
 
 SIGNS: Final[Mapping[type, str]] = {**SYMBOLS, cst.MatrixMultiply: "@", cst.MatrixMultiplyAssign: "@"}
 _RANKS: Final = {

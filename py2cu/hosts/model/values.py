@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from py2cu.hosts.model.ranks import ATOM, SIGN
 from py2cu.ir.header_names import is_macro
 from py2cu.passes.lowering.identifiers import KEYWORDS, ascii_identifier
 
@@ -49,10 +50,6 @@ def identifier(name: str) -> str:
     """A name of the Python in C++."""
     text = ascii_identifier(name)
     return f"{text}_" if text in _TAKEN or text in KEYWORDS.split() or is_macro(text) else text
-
-
-# How tightly the operators of C++ bind.
-CHOICE, OR, AND, EQUAL, ORDER, SUM, PRODUCT, SIGN, ATOM = range(9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +103,11 @@ class Value:
         kind = Kind.INT if self.kind is Kind.SIZES else Kind.TENSOR
         return Value(kind, f"{self.text}[{at}]", low=self.low, is_size=self.is_size, bases=self.bases)
 
+    def local(self, name: str, *, is_final: bool) -> Value:
+        """The local that is assigned this value; `is_final`: nothing else assigns it."""
+        local = Value(self.kind, name, bases=self.bases)
+        return replace(local, low=self.low, is_size=self.is_size).with_items(self.length) if is_final else local
+
     def with_items(self, count: int | None) -> Value:
         """The same list or shape, of a length that is known unless it is None."""
         return self if count is None else replace(self, items=tuple(map(self.item, range(count))))
@@ -136,28 +138,3 @@ def number(value: float) -> Value:
     if isinstance(value, int):
         return Value(Kind.INT, str(value), ATOM if value >= 0 else SIGN, known=value, low=value, is_size=True)
     return Value(Kind.FLOAT, repr(value), ATOM if value >= 0 else SIGN, known=value)
-
-
-@dataclass(frozen=True, slots=True)
-class Local:
-    """A name of the function. `length` is that of a list, where it is known; it has `least` items or more."""
-
-    kind: Kind
-    text: str  # its name in C++
-    low: int | None = None
-    is_size: bool = False
-    length: int | None = None
-    least: int = 0
-    bases: frozenset[str] = frozenset()
-
-    @property
-    def value(self) -> Value:
-        value = Value(self.kind, self.text, least=self.least, low=self.low, is_size=self.is_size, bases=self.bases)
-        return value.with_items(self.length)
-
-
-def local_of(value: Value, text: str, *, is_final: bool) -> Local:
-    """The local that is assigned `value`; `is_final`: nothing else assigns it."""
-    if not is_final:
-        return Local(value.kind, text, bases=value.bases)
-    return Local(value.kind, text, value.low, value.is_size, value.length, bases=value.bases)

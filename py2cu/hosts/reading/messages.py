@@ -7,8 +7,8 @@ from typing import Final
 
 import libcst as cst
 
-from py2cu.hosts.reader import Reader
-from py2cu.hosts.values import Kind
+from py2cu.hosts.model.values import Kind
+from py2cu.hosts.reading.reader import Reader
 
 _CHECKS: Final = {
     "ValueError": "TORCH_CHECK_VALUE", "IndexError": "TORCH_CHECK_INDEX", "TypeError": "TORCH_CHECK_TYPE",

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
-from py2cu.hosts.functions import HostFunction
-from py2cu.hosts.wrappers import wrapper_lines
+from py2cu.hosts.model.signatures import Callee, HostSignature
+from py2cu.hosts.model.values import Value
+from py2cu.hosts.text.wrappers import wrapper_lines
 from py2cu.ir.abi.schemas import ALLOCATES
+from py2cu.targets.cxx.lines import Line
 from py2cu.targets.cxx.wrap_lines import wrap_line
 from py2cu.targets.render import render_text
 from py2cu.translation import Text
+
+
+@dataclass(frozen=True, slots=True)
+class HostFunction:
+    """A host function in C++."""
+
+    signature: HostSignature
+    lines: tuple[Line, ...]
+    helpers: tuple[str, ...]
+    headers: tuple[str, ...]
+    constants: Mapping[str, Value]
+    called: Mapping[tuple[str, str], Callee]
 
 
 def _checked(name: str, sign: str) -> str:

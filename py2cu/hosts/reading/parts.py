@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import libcst as cst
 
-from py2cu.hosts import table
-from py2cu.hosts.reader import Reader
-from py2cu.hosts.values import ATOM, Kind, Value
+from py2cu.hosts.model import table
+from py2cu.hosts.model.ranks import ATOM
+from py2cu.hosts.model.values import Kind, Value
+from py2cu.hosts.reading.reader import Reader
 
 
 def subscript(reader: Reader, node: cst.Subscript) -> Value:

@@ -5,31 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from py2cu.hosts.signatures import CPP_PARAMETERS, Callee, HostSignature
-from py2cu.hosts.values import Kind, identifier
-from py2cu.ir import types
+from py2cu.hosts.model.signatures import CPP_PARAMETERS, Callee, HostSignature, kind_of, wrapper_name
+from py2cu.hosts.model.values import Kind, identifier
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.schemas import ALLOCATES, FILLS, ON_GRID
 from py2cu.ir.abi.signature import Signature
 from py2cu.targets.cxx.parameters import wrapped
 
-# Of each overload: the end of the wrapper's name, and what its comment adds.
-_OVERLOADS: Final = {
-    ALLOCATES: ("", ""), FILLS: ("_out", ", with outputs of the caller"),
-    ON_GRID: ("_launch", ", with a grid and a block"),
+_COMMENTS: Final = {
+    ALLOCATES: "", FILLS: ", with outputs of the caller", ON_GRID: ", with a grid and a block",
 }  # fmt: skip
-
-
-def kind_of(parameter: Parameter) -> Kind:
-    """The kind of value that a kernel's parameter takes."""
-    if isinstance(parameter.type, types.ArrayType):
-        return Kind.TENSOR
-    return Kind[types.kind_of(parameter.type).name]
-
-
-def wrapper_name(callee: Callee, overload: str) -> str:
-    """The function of the C++ text that calls this overload of a kernel's operator, or a host function's operator."""
-    return f"{callee.host.cpp_name}_operator" if callee.host is not None else callee.name + _OVERLOADS[overload][0]
 
 
 def cpp_type(signature: Signature, parameter: Parameter) -> str:
@@ -74,7 +59,7 @@ def wrapper_lines(callee: Callee, overload: str) -> Iterator[str]:
         result, returned = "std::vector<at::Tensor>", f"std::tuple<{', '.join(['at::Tensor'] * len(outputs))}>"
     function = f"decltype({name})" if returned == result else f"{returned}({', '.join(types_)})"
     call = f"op.call({', '.join(names)})"
-    yield f"// The kernel `{signature.name}`{_OVERLOADS[overload][1]}."
+    yield f"// The kernel `{signature.name}`{_COMMENTS[overload]}."
     listed = [f"{type_} {each}" for type_, each in zip(types_, names, strict=True)]
     yield from wrapped(f"{result} {name}", listed).split("\n")
     yield "{"

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from py2cu.hosts.reader import Reader, Refused
-from py2cu.hosts.signatures import Callee, HostSignature
-from py2cu.hosts.values import Kind, Value, number
-from py2cu.hosts.wrappers import kind_of, wrapper_name
+from py2cu.hosts.model.signatures import Callee, HostSignature, kind_of, wrapper_name
+from py2cu.hosts.model.values import Kind, Value, number
+from py2cu.hosts.reading.reader import Reader, Refused
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.schemas import ALLOCATES, FILLS, ON_GRID
 from py2cu.ir.abi.signature import Signature

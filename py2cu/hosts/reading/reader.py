@@ -11,9 +11,10 @@ import libcst as cst
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import source_text
-from py2cu.hosts import table
-from py2cu.hosts.signatures import Callee
-from py2cu.hosts.values import EQUAL, Kind, Local, Value, number
+from py2cu.hosts.model import table
+from py2cu.hosts.model.ranks import EQUAL
+from py2cu.hosts.model.signatures import Callee
+from py2cu.hosts.model.values import Kind, Value, number
 from py2cu.source import Span
 
 
@@ -29,7 +30,7 @@ class Reader:
     reporter: Reporter
     span_of: Callable[[cst.CSTNode], Span]
     callee: Callable[[cst.BaseExpression], Callee | None]
-    locals: dict[str, Local] = field(default_factory=dict)
+    locals: dict[str, Value] = field(default_factory=dict)
     unassigned: set[str] = field(default_factory=set)  # locals that no path to here, or not every path, assigns
     constants: dict[str, Value] = field(default_factory=dict)  # numbers of the module that the function reads
     helpers: dict[str, None] = field(default_factory=dict)

@@ -10,11 +10,13 @@ import libcst as cst
 
 from py2cu.dtypes import find_dtype
 from py2cu.frontend.names.syntax import source_text
-from py2cu.hosts import arithmetic, operators, table
-from py2cu.hosts.calls import bound_call
-from py2cu.hosts.parts import subscript
-from py2cu.hosts.reader import Reader
-from py2cu.hosts.values import ATOM, Kind, Value, display, identifier, number, size
+from py2cu.hosts.model import table
+from py2cu.hosts.model.ranks import ATOM
+from py2cu.hosts.model.values import Kind, Value, display, identifier, number, size
+from py2cu.hosts.reading import arithmetic, operators
+from py2cu.hosts.reading.calls import bound_call
+from py2cu.hosts.reading.parts import subscript
+from py2cu.hosts.reading.reader import Reader
 from py2cu.suggestions import did_you_mean
 
 
@@ -61,7 +63,7 @@ class ExpressionReader(Reader):
             raise self.refused("P204", f"`{name}` may be unassigned here", node, hint)
         if name in self.locals:
             self.read_names.add(name)
-            return self.locals[name].value
+            return self.locals[name]
         if (constant := self.constant(node)) is not None:
             self.constants[identifier(name)] = constant
             return replace(constant, text=identifier(name), rank=ATOM)

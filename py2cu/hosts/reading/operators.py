@@ -8,11 +8,12 @@ from typing import Final
 import libcst as cst
 
 from py2cu.frontend.names.syntax import source_text
-from py2cu.hosts import table
-from py2cu.hosts.calls import Misfit, Slot, bind
-from py2cu.hosts.reader import Reader
-from py2cu.hosts.table import Argument, Operator
-from py2cu.hosts.values import ATOM, Kind, Value, display, size
+from py2cu.hosts.model import table
+from py2cu.hosts.model.ranks import ATOM
+from py2cu.hosts.model.table import Argument, Operator
+from py2cu.hosts.model.values import Kind, Value, display, size
+from py2cu.hosts.reading.calls import Misfit, Slot, bind
+from py2cu.hosts.reading.reader import Reader
 from py2cu.suggestions import did_you_mean
 
 _KINDS: Final = {

@@ -1,0 +1,1 @@
+"""Read the statements and expressions of host functions: LibCST nodes → C++ lines."""

@@ -1,0 +1,1 @@
+"""The text of host functions: wrappers, checks of arguments, declarations, the file."""
