@@ -221,6 +221,8 @@ class ArgumentBinder:
             TypeError: an integer that is no valid template argument.
         """
         complete = dict(values)
+        if self._takes_all:
+            return complete
         for parameter in self.signature.parameters:
             name = parameter.name
             if parameter.may_be_none and complete.get(name) is None:
@@ -233,6 +235,11 @@ class ArgumentBinder:
             if name in complete and not parameter.is_array and _kind(parameter) is Kind.INT and not is_symbol:
                 complete[name] = int(complete[name])  # NumPy's integers become Python's  # rule: number-of-numpy
         return complete
+
+    @functools.cached_property
+    def _takes_all(self) -> bool:
+        """Whether every parameter is an array that a call cannot leave out."""
+        return all(p.is_array and not p.may_be_none for p in self.signature.parameters)
 
     def source(self, name: str, values: Container[str]) -> Dim | None:
         """The array argument whose extent supplies an omitted integer of the op; None if no array does."""
