@@ -8,7 +8,7 @@ In: a call whose arguments require grad. Out: outputs with a history. Backward c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import torch
 from torch._functorch.utils import enable_single_level_autograd_function
@@ -39,6 +39,14 @@ class BackwardCall(Protocol):
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
 
+class _Plan(NamedTuple):
+    """What is saved where certain arguments require grad: values and dimensions of a call, shapes of `accumulated`."""
+
+    names: tuple[str, ...]
+    dims: tuple[str, ...]
+    accumulated: tuple[str, ...]
+
+
 class Gradients:
     """What autograd knows about one kernel.
 
@@ -54,6 +62,9 @@ class Gradients:
         # Those that may be written come first: autograd takes a view that is written for the first tensor.
         self._names = [p.name for p in sorted(signature.parameters, key=lambda p: p.role is Role.INPUT)]
         self.missing = {p.name for p in signature.arrays} - computed
+        self._outputs = tuple(p.name for p in signature.outputs)
+        self._dims = {dim.name for dim in signature.dims}
+        self._plans: dict[tuple[bool, ...], _Plan] = {}
         functions = {"forward": staticmethod(self._forward), "backward": staticmethod(self._backward)}
         self._function: Any = type(signature.op, (torch.autograd.Function,), functions)
         of_level = torch.autograd.function._SingleLevelFunction
@@ -65,7 +76,8 @@ class Gradients:
         Raises:
             RuntimeError: autograd cannot record that these arrays are written.
         """
-        self._check_written({name: values[name] for name in written}, values)
+        if written:
+            self._check_written({name: values[name] for name in written}, values)
         arguments = [values.get(name) for name in self._names]
         if torch._C._are_functorch_transforms_active():
             # The dispatcher calls the op once for each transform, and each of these calls has a graph of its own.
@@ -107,10 +119,10 @@ class Gradients:
         """Return the allocated outputs, then the arrays `written`."""
         result = run()
         allocated = () if result is None else result if isinstance(result, tuple) else (result,)
-        names = [p.name for p in self.signature.outputs] if allocated else []
-        outputs = {**dict(zip(names, allocated, strict=True)), **{name: values[name] for name in written}}
+        outputs = dict(zip(self._outputs if allocated else (), allocated, strict=True))
+        outputs.update((name, values[name]) for name in written)
         ctx.mark_dirty(*(values[name] for name in written))
-        if self.backwards:
+        if self.backwards and not self.differentiable.issuperset(outputs):
             ctx.mark_non_differentiable(*(each for name, each in outputs.items() if name not in self.differentiable))
         ctx.outputs = tuple(outputs)
         ctx.written_views = frozenset(name for name in written if values[name]._is_view())
@@ -120,21 +132,24 @@ class Gradients:
 
     def _save(self, ctx: Any, values: dict[str, Any]) -> None:
         """Save what the backward kernels name whose gradients are needed."""
-        needed = self._needed(ctx)
-        backwards = [each for each in self.backwards if not needed.isdisjoint(each.targets)]
-        names = dict.fromkeys(name for each in backwards for name in (*each.roles.values, *each.roles.dims))
-        dims = {dim.name for dim in self.signature.dims}
-        if any(name in dims and name not in values for name in names):
+        plan = self._plan(ctx.needs_input_grad[-len(self._names) :])
+        if any(name not in values for name in plan.dims):
             values = bind_dims(self.signature, values) | values
-        ctx.tensors = [name for name in names if isinstance(values.get(name), torch.Tensor)]
-        ctx.save_for_backward(*(values[name] for name in ctx.tensors))
-        ctx.numbers = {name: values[name] for name in names if name in values and name not in ctx.tensors}
-        ctx.shapes = {
-            name: (values[name].shape, values[name].dtype)
-            for each in backwards
-            for name in each.accumulated
-            if name in values
-        }
+        saved = [(name, values[name]) for name in plan.names if name in values]
+        ctx.tensors = [name for name, value in saved if isinstance(value, torch.Tensor)]
+        ctx.save_for_backward(*(value for _, value in saved if isinstance(value, torch.Tensor)))
+        ctx.numbers = {name: value for name, value in saved if not isinstance(value, torch.Tensor)}
+        ctx.shapes = {name: (values[name].shape, values[name].dtype) for name in plan.accumulated if name in values}
+
+    def _plan(self, needs_grad: tuple[bool, ...]) -> _Plan:
+        if needs_grad not in self._plans:
+            needed = {name for name, is_needed in zip(self._names, needs_grad, strict=True) if is_needed}
+            backwards = [each for each in self.backwards if not needed.isdisjoint(each.targets)]
+            names = dict.fromkeys(name for each in backwards for name in (*each.roles.values, *each.roles.dims))
+            dims = tuple(name for name in names if name in self._dims)
+            accumulated = tuple(name for each in backwards for name in each.accumulated)
+            self._plans[needs_grad] = _Plan(tuple(names), dims, accumulated)
+        return self._plans[needs_grad]
 
     def _needed(self, ctx: Any) -> set[str]:
         """The arguments that require grad."""
@@ -201,6 +216,8 @@ class _Backward:
         self.roles = roles
         self.targets = {target for _, target in roles.results}
         self.accumulated = [target for name, target in roles.results if name in roles.accumulated]
+        self._results = dict(roles.results)
+        self._outputs = tuple(p.name for p in call.signature.outputs)
 
     def run(
         self, values: Mapping[str, Any], incoming: Mapping[str, torch.Tensor], shapes: Mapping[str, Any]
@@ -210,7 +227,7 @@ class _Backward:
         An incoming gradient that the kernel overwrites is copied, since autograd may use it elsewhere. The gradient of
         an optional array that is None is left out.
         """
-        results = dict(self.roles.results)
+        results = self._results
         arguments = {name: values[name] for name in (*self.roles.values, *self.roles.dims) if name in values}
         for name, output in self.roles.incoming:
             gradient = incoming[output]
@@ -227,9 +244,8 @@ class _Backward:
             arguments[name] = next(iter(incoming.values())).new_zeros(shape, dtype=dtype)
         self._refuse_batches([name for name in results if name in arguments], incoming.values())
         returned = self.call.call((), arguments)
-        outputs = [p.name for p in self.call.signature.outputs]
         allocated = returned if isinstance(returned, tuple) else (returned,)
-        arguments |= zip(outputs, allocated if outputs else (), strict=True)
+        arguments |= zip(self._outputs, allocated if self._outputs else (), strict=True)
         return {target: arguments[name] for name, target in results.items() if name in arguments}
 
     def _refuse_batches(self, updated: Sequence[str], incoming: Iterable[torch.Tensor]) -> None:

@@ -69,13 +69,13 @@ class Host(Marked, Traced):
     @traced_as(_traced_call)
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the C++ once it is built, before that the Python; see the class."""
-        self._current_library().check(args, kwargs)
-        return (self._prepare() if self.backwards else self).run(args, kwargs)
+        library = self._current_library()
+        library.check(args, kwargs)
+        return self._prepare().run(args, kwargs) if self.backwards else library.run(args, kwargs)
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the C++, or the Python until that is built; autograd sees the operators inside."""
-        library = self._current_library()
-        return library.run(args, kwargs) if library.is_ready() else self._function(*args, **kwargs)
+        """Run the C++, or the Python until that is built, on checked arguments; autograd sees the operators inside."""
+        return self._current_library().run(args, kwargs)
 
     def __get__(self, instance: object, owner: type | None = None) -> Host:
         """Return the host function itself: as a class attribute it does not bind the instance."""

@@ -108,7 +108,9 @@ class Library:
         return dict(bound.arguments)
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the operator; its errors say where in the Python they come from."""
+        """Call the operator, whose errors say where in the Python they come from; the Python until that is built."""
+        if not self.is_ready():
+            return self._function(*args, **kwargs)
         named = {self._arguments[name]: value for name, value in kwargs.items()} if kwargs else kwargs
         try:
             result = self._op(*args, **named)
