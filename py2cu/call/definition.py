@@ -33,7 +33,7 @@ from py2cu.call.gradients import BackwardCall, Gradients
 from py2cu.call.native import Launch, Native
 from py2cu.call.outputs import allocate_outputs
 from py2cu.call.sharding import have_dtensor, prepare
-from py2cu.call.torch_state import require_writable
+from py2cu.call.torch_state import are_plain_types, is_plain, require_writable
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID, SchemaStyle, schemas
 from py2cu.ir.abi.signature import Signature
@@ -41,6 +41,7 @@ from py2cu.translation import TargetName
 
 NAMESPACE: Final = "py2cu"
 _KEYS: Final = {TargetName.CPU: "CPU", TargetName.CUDA: "CUDA"}
+_DEVICES: Final = {target.value for target in _KEYS}
 
 
 class Differentiated(Protocol):
@@ -168,6 +169,14 @@ class _Overload:
         self.parameters = [(p, arguments) for p, arguments in spelled if names.issuperset(arguments)]
         self.arrays = {names[0]: parameter for parameter, names in self.parameters if parameter.is_array}
         self.written = [p for p in self.arrays.values() if p.role is not Role.INPUT]
+        # The arguments are the arrays, by their names, none of which may be left out.
+        spellings = [(name, p.name) for p, (name, *_) in self.parameters]
+        self.is_simple = (
+            not self.is_launch
+            and spellings == [(name, name) for name in self.names]
+            and all(p.is_array and not p.may_be_none for p in self.signature.parameters)
+        )
+        self._compiled: dict[str, Any] = {}
 
     @property
     def native(self) -> Native:
@@ -179,6 +188,8 @@ class _Overload:
 
         The dispatcher leaves out arguments that are equal to their defaults.
         """
+        if self.is_simple and not kwargs:
+            return dict(zip(self.names, args, strict=True)), ()
         given = {**self.defaults, **dict(zip(self.names, args, strict=False)), **kwargs}
         values = {}
         for parameter, (name, *imaginary) in self.parameters:
@@ -193,20 +204,22 @@ class _Overload:
             prepare(self.op(), self.signature, values, self.arrays)
 
     def implementation(self, device: TargetName) -> Callable[..., Any]:
-        compiled: list[Any] = []  # the overload that takes the same arguments, or None; known once it is built
-
         def run(*args: Any, **kwargs: Any) -> Any:
-            if not compiled:
-                compiled.append(self.native.same_overload(device.value, self.op()))
-            if compiled[0] is not None:
+            if (compiled := self.compiled(device.value)) is not None:
                 try:
-                    return compiled[0](*args, **kwargs)
+                    return compiled(*args, **kwargs)
                 except (RuntimeError, OverflowError):
                     pass  # nothing was launched: the checks below raise an error that names the argument
             values, launch = self.read(args, kwargs)
             return self.native.run(device.value, values, launch)
 
         return run
+
+    def compiled(self, device: str) -> Any:
+        """The compiled overload that takes the same arguments, built if it is not; None if there is none."""
+        if device not in self._compiled:
+            self._compiled[device] = self.native.same_overload(device, self.op()) if device in _DEVICES else None
+        return self._compiled[device]
 
     def fake(self, *args: Any, **kwargs: Any) -> Any:
         """The outputs without their elements; checks all arguments but their memory."""
@@ -237,27 +250,37 @@ class _Overload:
             with torch._C._AutoDispatchBelowAutograd():
                 return self.op().redispatch(keyset & keyset_below, *args, **kwargs)
 
+        def run_recorded() -> Any:
+            if are_plain_types(map(type, given)) and is_plain(given):
+                device = next(value.device.type for value in given if isinstance(value, torch.Tensor))
+                if (compiled := self.compiled(device)) is not None:
+                    try:
+                        with torch._C._AutoDispatchBelowAutograd():
+                            return compiled(*args, **kwargs)
+                    except (RuntimeError, OverflowError):
+                        pass  # nothing was launched: the op raises an error that names the argument
+            return run(torch._C._after_ADInplaceOrView_keyset)  # `mark_dirty` bumps the versions
+
         given = (*args, *kwargs.values())
-        is_recorded = torch.is_grad_enabled() and torch._C._any_requires_grad(*given)
-        if not is_recorded and forward_ad._current_level < 0 and not have_dtensor(given):
+        is_recorded, is_sharded = torch.is_grad_enabled() and torch._C._any_requires_grad(*given), have_dtensor(given)
+        if not is_recorded and forward_ad._current_level < 0 and not is_sharded:
             return run(torch._C._after_autograd_keyset)
         values, launch = self.read(args, kwargs)
-        self.prepare_sharding(values)
+        if is_sharded:
+            self.prepare_sharding(values)
         refuse_tangents(self.signature.name, values)
         if not is_recorded:
             return run(torch._C._after_autograd_keyset)
         if self.is_launch:
             check_launch_gradients(self.signature, values)  # rule: autograd-launch
-        written = self._written_arrays(values, launch)
+        written = self._written_arrays(values, launch) if self.written else {}
         for name, tensor in written.items():
             if needs_grad(tensor):
                 raise RuntimeError(f"{self.signature.name}: {leaf_message(name)}")
-        require_writable(self.signature.name, written)
-        check_recorded(self.signature, values)  # rule: in-place-recorded
-        # `mark_dirty` bumps the versions.
-        return self._definition().gradients.record(
-            lambda: run(torch._C._after_ADInplaceOrView_keyset), values, [*written]
-        )
+        if written:
+            require_writable(self.signature.name, written)
+            check_recorded(self.signature, values)  # rule: in-place-recorded
+        return self._definition().gradients.record(run_recorded, values, [*written])
 
 
 def refuse_tangents(op: str, values: Mapping[str, Any]) -> None:

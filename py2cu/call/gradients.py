@@ -120,14 +120,16 @@ class Gradients:
         result = run()
         allocated = () if result is None else result if isinstance(result, tuple) else (result,)
         outputs = dict(zip(self._outputs if allocated else (), allocated, strict=True))
-        outputs.update((name, values[name]) for name in written)
-        ctx.mark_dirty(*(values[name] for name in written))
+        ctx.written_views = frozenset[str]()
+        if written:
+            outputs.update((name, values[name]) for name in written)
+            ctx.mark_dirty(*(values[name] for name in written))
+            ctx.written_views = frozenset(name for name in written if values[name]._is_view())
         if self.backwards and not self.differentiable.issuperset(outputs):
             ctx.mark_non_differentiable(*(each for name, each in outputs.items() if name not in self.differentiable))
         ctx.outputs = tuple(outputs)
-        ctx.written_views = frozenset(name for name in written if values[name]._is_view())
         ctx.arrays = [name for name, each in zip(self._names, arguments, strict=True) if isinstance(each, torch.Tensor)]
-        self._save(ctx, dict(values) | outputs)
+        self._save(ctx, {**values, **outputs})
         return tuple(outputs.values())
 
     def _save(self, ctx: Any, values: dict[str, Any]) -> None:
@@ -157,11 +159,12 @@ class Gradients:
         return {name for name, needed in zip(self._names, needs_grad, strict=True) if needed}
 
     def _backward(self, ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        nodes = zip(ctx.arrays, ctx.next_functions, strict=True)
-        # Autograd asks for the gradient of a view that was written by the node of its base.
-        asked_for = ctx.written_views.union(name for name, (node, _) in nodes if _is_asked_for(node))
-        needed = self._needed(ctx) & asked_for
-        self._require(needed)
+        needed = self._needed(ctx)
+        if len(self.backwards) != 1 or not needed <= self.backwards[0].targets:  # else this one runs in any case
+            nodes = zip(ctx.arrays, ctx.next_functions, strict=True)
+            # Autograd asks for the gradient of a view that was written by the node of its base.
+            needed &= ctx.written_views.union(name for name, (node, _) in nodes if _is_asked_for(node))
+            self._require(needed)
         values = dict(zip(ctx.tensors, ctx.saved_tensors, strict=True)) | ctx.numbers
         incoming = dict(zip(ctx.outputs, grads, strict=True))
         gradients: dict[str, torch.Tensor] = {}
