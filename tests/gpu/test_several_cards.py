@@ -106,7 +106,6 @@ def test_arguments_of_a_kernel_on_two_cards_are_refused() -> None:
         launched(torch.ones(32, device=OTHER), torch.ones(32, device=CURRENT))
 
 
-@pytest.mark.xfail(strict=True, reason="torch's operator refuses them, and names no argument")
 def test_arguments_of_a_host_function_on_two_cards_are_refused() -> None:
     (x, _), (_, b) = on(OTHER), on(CURRENT)
     biased.build()

@@ -84,8 +84,8 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "check": ABI | {"devices", "ir", "build", "call", "simulator", "simulator.values"},
     "kernels": ABI | {"call", "check", "function_text", "translation"},
     "hosts.live": ABI
-    | {"build", "call", "deep_stack", "frontend.source", "function_text", "hosts", "hosts.model", "hosts.text"}
-    | {"ir", "kernels", "live", "translation"},
+    | {"build", "call", "deep_stack", "devices", "frontend.source", "function_text", "hosts", "hosts.model"}
+    | {"hosts.text", "ir", "kernels", "live", "translation"},
     "decorator": {"hosts.live", "kernels", "options"},
     "testing": {"check", "diagnostics", "kernels"},
     "cli": {"*"},

@@ -11,12 +11,13 @@ from typing import Any, Final
 
 import torch
 
+from py2cu import devices
 from py2cu.hosts.model.signatures import HostSignature
 from py2cu.hosts.model.values import Kind
 
 
 def check_arguments(signature: HostSignature, arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments of another kind than their annotation, and tensors of another dtype or shape.
+    """Refuse arguments of another kind than their annotation, tensors of two devices, of another dtype or shape.
 
     Raises:
         TypeError: an argument of another kind.
@@ -31,6 +32,14 @@ def check_arguments(signature: HostSignature, arguments: Mapping[str, Any]) -> N
             raise TypeError(what)
         if parameter.kind is Kind.INT and not isinstance(value, torch.SymInt) and not -(2**63) <= value < 2**63:
             raise RuntimeError(f"{signature.name}: `{parameter.name}` = {value} does not fit int64_t")
+    tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
+    # A number on the CPU may stand beside tensors of a GPU.
+    named = {name: tensor for name, tensor in tensors.items() if tensor.dim() or tensor.device.type != "cpu"}
+    if len({tensor.device for tensor in named.values()}) > 1:
+        try:
+            devices.of_tensors(named)
+        except ValueError as error:
+            raise RuntimeError(f"{signature.name}: {error}") from None
     check_tensors(signature, arguments)
 
 
