@@ -358,6 +358,8 @@ class Kernel(Traced):
 
     def _prepare(self) -> KernelCall:
         """The object that runs calls of the function as it is now; translates if necessary."""
+        if (call := self._call) is not None and self._translation is not None and self._unchanged():
+            return call
         with self._lock:
             translation = self.translation
             if self._call is None:

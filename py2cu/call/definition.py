@@ -110,6 +110,8 @@ class OperatorSource:
 
     def __call__(self) -> Operator:
         """The op; it lives until another one replaces it here."""
+        if self._operator is not None and not self._backwards:
+            return self._operator
         calls = [each._as_backward() for each in self._backwards]
         operators = tuple(call.operator for call in calls)
         if self._operator is None or operators != self._operators:  # rule: operator-renewed

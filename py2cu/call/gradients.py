@@ -220,6 +220,7 @@ class _Backward:
         self.targets = {target for _, target in roles.results}
         self.accumulated = [target for name, target in roles.results if name in roles.accumulated]
         self._results = dict(roles.results)
+        self._in_order = dict.fromkeys(p.name for p in call.signature.inputs if not p.by_keyword)
         self._outputs = tuple(p.name for p in call.signature.outputs)
 
     def run(
@@ -246,7 +247,9 @@ class _Backward:
             shape, dtype = shapes[results[name]]
             arguments[name] = next(iter(incoming.values())).new_zeros(shape, dtype=dtype)
         self._refuse_batches([name for name in results if name in arguments], incoming.values())
-        returned = self.call.call((), arguments)
+        is_in_order = arguments.keys() == self._in_order.keys()  # such a call needs no binding
+        args = tuple(arguments[name] for name in self._in_order) if is_in_order else ()
+        returned = self.call.call(args, {} if is_in_order else arguments)
         allocated = returned if isinstance(returned, tuple) else (returned,)
         arguments |= zip(self._outputs, allocated if self._outputs else (), strict=True)
         return {target: arguments[name] for name, target in results.items() if name in arguments}

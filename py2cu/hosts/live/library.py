@@ -113,7 +113,7 @@ class Library:
             return self._function(*args, **kwargs)
         named = {self._arguments[name]: value for name, value in kwargs.items()} if kwargs else kwargs
         try:
-            result = self._op(*args, **named)
+            result = self._op._op(*args, **named)  # without the overload's own call
         except Exception as error:
             failure = self._explained(args, kwargs, error)
         else:
