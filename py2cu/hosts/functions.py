@@ -16,6 +16,7 @@ from py2cu.frontend.names.syntax import all_parameters, assigned_names, flatten,
 from py2cu.frontend.source.reader import KernelSource, Module
 from py2cu.hosts.model.signatures import CPP_PARAMETERS, Callee, HostParameter, HostSignature
 from py2cu.hosts.model.values import Kind, Value, identifier, number
+from py2cu.hosts.reading.reader import Refused
 from py2cu.hosts.reading.statements import StatementReader, last_items, names_in
 from py2cu.hosts.text.checks import check_lines
 from py2cu.hosts.text.layout import laid_out
@@ -65,8 +66,9 @@ class HostReader:
             return Callee(name, host=replace(self.open[name], has_backward=False))
         if (source := self.sources.get(name)) is None:
             return self.kernel(node, self.module)
-        found = self.read(source)
-        return None if found is None else Callee(name, host=found.signature)
+        if (found := self.read(source)) is None:
+            raise Refused  # it was reported
+        return Callee(name, host=found.signature)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,9 @@ class Host(Marked, Traced):
     kind = "host function"
 
     def __init__(self, function: Callable[..., Any], backwards: Iterable[Host] = ()) -> None:
+        if isinstance(function, Traced):
+            what = f"@host takes a plain Python function, and `{function.__name__}` is a {function.kind}"
+            raise TypeError(f"{what}; write `@NAME.backward` above `@host`")
         if not isinstance(function, FunctionType):
             raise TypeError(f"@host takes a plain Python function, not {function!r}")
         remember_cell(function)

@@ -72,6 +72,7 @@ class Value:
     is_size: bool = False
     bases: frozenset[str] = frozenset()
     acts: bool = False
+    is_list: bool = False  # a list of integers in Python, which no shape is equal to; or what may be one
     opposite: str = ""  # of a comparison
 
     @property
@@ -105,7 +106,8 @@ class Value:
 
     def local(self, name: str, *, is_final: bool) -> Value:
         """The local that is assigned this value; `is_final`: nothing else assigns it."""
-        local = Value(self.kind, name, bases=self.bases)
+        is_list = self.kind is Kind.SIZES and (self.is_list or not is_final)
+        local = Value(self.kind, name, bases=self.bases, is_list=is_list)
         return replace(local, low=self.low, is_size=self.is_size).with_items(self.length) if is_final else local
 
     def with_items(self, count: int | None) -> Value:

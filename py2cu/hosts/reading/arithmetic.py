@@ -116,6 +116,12 @@ def of_tensors(reader: Reader, node: cst.CSTNode, a: Value, sign: str, b: Value)
     if sign == "@":
         reader.headers["matmul"] = None
         return Value(Kind.TENSOR, f"at::matmul({a.text}, {b.text})")
+    if a.kind is not Kind.TENSOR and sign == "-":  # C++ would compute `2.5 - x` in the dtype of `x`
+        reader.headers["rsub"] = None
+        return Value(Kind.TENSOR, f"at::rsub({b.text}, {a.text})")
+    if a.kind is not Kind.TENSOR and sign == "/":  # as Python does
+        reader.headers["reciprocal"] = None
+        return infix(Kind.TENSOR, Value(Kind.TENSOR, f"at::reciprocal({b.text})"), "*", a)
     return infix(Kind.TENSOR, a, sign, b)
 
 
@@ -134,6 +140,7 @@ def comparison(reader: Reader, node: cst.Comparison) -> Value:
     for (a, b), sign, right in zip(pairwise(values), signs, nodes[1:], strict=True):
         if not (a.kind.is_number and b.kind.is_number) and (a.kind is not b.kind or sign not in ("==", "!=")):
             raise reader.mismatch(right, b, a.kind)
+    values = [as_shape(reader, value, each) for value, each in zip(values, nodes, strict=True)]
     if any("(" in value.text for value in values[1:-1]):
         what = "this chain of comparisons computes its middle twice in C++"
         raise reader.unsupported(what, node, "assign the middle first")
@@ -144,6 +151,14 @@ def comparison(reader: Reader, node: cst.Comparison) -> Value:
     if sign not in ("==", "!=") and Kind.FLOAT in (a.kind, b.kind):  # a NaN is neither less nor greater
         return parts[0]
     return replace(parts[0], opposite=infix(Kind.BOOL, a, _OPPOSITES[sign], b).text)
+
+
+def as_shape(reader: Reader, value: Value, node: cst.BaseExpression) -> Value:
+    """A compared value; a shape that is written out needs a type in C++."""
+    if value.is_list:
+        raise reader.unsupported("in Python a list is never equal to a shape", node, "write a tuple: `(n, m)`")
+    is_display = value.kind is Kind.SIZES and value.text.startswith("{")
+    return Value(Kind.SIZES, f"at::IntArrayRef({value.text})") if is_display else value
 
 
 def both(reader: Reader, node: cst.BooleanOperation) -> Value:

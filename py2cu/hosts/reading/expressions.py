@@ -16,7 +16,7 @@ from py2cu.hosts.model.values import Kind, Value, display, identifier, number, s
 from py2cu.hosts.reading import arithmetic, operators
 from py2cu.hosts.reading.calls import bound_call
 from py2cu.hosts.reading.parts import subscript
-from py2cu.hosts.reading.reader import Reader
+from py2cu.hosts.reading.reader import Reader, Refused
 from py2cu.suggestions import did_you_mean
 
 
@@ -62,6 +62,8 @@ class ExpressionReader(Reader):
             hint = f"assign `{name}` on every path, before the `if` or the loop"
             raise self.refused("P204", f"`{name}` may be unassigned here", node, hint)
         if name in self.locals:
+            if self.locals[name].kind is Kind.NONE:
+                raise Refused  # its assignment was
             self.read_names.add(name)
             return self.locals[name]
         if (constant := self.constant(node)) is not None:
@@ -69,6 +71,9 @@ class ExpressionReader(Reader):
             return replace(constant, text=identifier(name), rank=ATOM)
         if (dtype := self.dtype(node)) is not None:
             return dtype
+        if name in self.environment.names:
+            what = f"`{name}` is no number, and host functions know only the numbers of a module"
+            raise self.refused("P201", what, node, "make it a parameter, or write it out")
         hint = did_you_mean(name, self.locals, "define it before this line")
         raise self.refused("P201", f"unknown name `{name}`", node, hint)
 
@@ -102,7 +107,7 @@ class ExpressionReader(Reader):
             case [Kind.TENSOR]:
                 return display(values, Kind.TENSORS)
             case [Kind.INT]:
-                return display(values, Kind.SIZES)
+                return replace(display(values, Kind.SIZES), is_list=isinstance(node, cst.List))
         what = "a tuple or list in a host function holds tensors, or the integers of a shape"
         raise self.unusable(what, node, "write the values one by one")
 
