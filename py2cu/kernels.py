@@ -168,8 +168,7 @@ class Kernel(Traced):
         The parameters of the backward, in any order, are parameters and dimensions of this kernel by their names,
         `grad_<output>` for incoming gradients, and `grad_<input>` for the gradients that it stores. Of an array that
         this kernel updates in place, `x` is the value after the call, and `grad_x` is read and overwritten. Several
-        backward kernels may be attached, each for other inputs. A host function, too, which returns the gradients as
-        locals `grad_<input>`.
+        backward kernels may be attached, each for other inputs; a host function returns its gradients by these names.
 
         Args:
             function: a Python function, a kernel, or a host function.
@@ -179,8 +178,7 @@ class Kernel(Traced):
             The backward, or a decorator if only options are passed.
 
         Raises:
-            TypeError: `function` is none of these, or not a Python function with options, or its backward is this
-                kernel.
+            TypeError: `function` is none of these, has options already, or has this kernel as its backward.
         """
 
         def attach(function: Traced | Callable[..., Any]) -> Traced:

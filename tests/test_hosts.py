@@ -201,6 +201,68 @@ def shrinking(x: Tensor, n: int) -> Tensor:
 
 
 @host
+def reflected(x: Tensor, s: float) -> Tensor:
+    return torch.stack([(2.5 - x) * 1.0, (s - x) * 1.0, 1 / x, s / x])
+
+
+@host
+def choices(x: Tensor, c: bool) -> Tensor:
+    big = (2000000000 if c else 1) * 4
+    return torch.full((1,), big)
+
+
+@host
+def compared(x: Tensor, c: bool, unused: int) -> Tensor:
+    h, w = 4, 6
+    assert x.shape != (h, 3) and (h, w) == x.shape, "a \x07?? \x1b"
+    if x.shape == (4, 6):  # as it is
+        y = x
+    else:
+        # turned
+        y = x.t()
+    if c == 1:
+        pass
+        # nothing
+    elif c:
+        y = y + 1
+    return y.sum(dtype=None)
+
+
+@host
+def temporaries(x: Tensor) -> Tensor:
+    for i in range(x.size(0)):
+        x = x + i
+    a, b = x.chunk(2)
+    d, e = x.transpose(0, 1).shape
+    stop, tensor, parts = 5, x, a
+    return parts + b + tensor[:2] * stop + d - e
+
+
+@host
+def copied(xs: list[Tensor], c: bool):
+    ys = xs
+    if c:
+        ys = [xs[0]]
+    return ys
+
+
+@host
+def returned(xs: list[Tensor]):
+    return xs
+
+
+@host
+def exp(m: Tensor, op: int, exp: float = 1.0) -> Tensor:
+    """Named as a function of C."""
+    return torch.exp(m * op * exp)
+
+
+@host
+def named(size_t: Tensor, TORCH_CHECK: int) -> Tensor:
+    return exp(size_t, TORCH_CHECK)
+
+
+@host
 def through(x: Tensor, n: int) -> Tensor:
     return recursive(x, n=n) + branches(x, twice=True)
 '''.replace("    first, *_ = a, b\n", "")
@@ -222,6 +284,14 @@ CASES = [
     *(("asserts", {"x": x, "n": n}) for x in (X, X[0]) for n in (-1, 0, 7, 101)),
     *(("recursive", {"x": X, "n": n}) for n in (0, 5)),
     ("through", {"x": X, "n": 3}),
+    *(("reflected", {"x": x, "s": 0.75}) for x in (Y, torch.tensor([3, 7]), torch.tensor([9], dtype=torch.uint8))),
+    *(("choices", {"x": X, "c": c}) for c in (False, True)),
+    *(("compared", {"x": x, "c": c, "unused": 1}) for x in (X, X.t()) for c in (False, True)),
+    ("temporaries", {"x": X}),
+    *(("copied", {"xs": [X, Y], "c": c}) for c in (False, True)),
+    ("returned", {"xs": [X, Y]}),
+    ("exp", {"m": X, "op": 2}),
+    ("named", {"size_t": X, "TORCH_CHECK": 2}),
     *(("shrinking", {"x": X, "n": n}) for n in (-1, 0, 1, 2)),
 ]  # fmt: skip
 

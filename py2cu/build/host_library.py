@@ -110,12 +110,12 @@ _loaded: Final[dict[str, ctypes.CDLL]] = {}
 _LOADING: Final = threading.Lock()
 
 
-def plan_host(text: Text, kernels: tuple[str, ...]) -> HostBuild:
-    """The build of a text that calls these kernels."""
+def plan_host(text: Text, kernels: tuple[str, ...], instance: int = 0) -> HostBuild:
+    """The build of a text that calls these kernels; an `instance` has names of kernels of its own."""
     import torch
 
     names = ", ".join(f'{{"{kernel}", ""}}' for kernel in kernels)
     prelude = _PRELUDE.format(names=names) if kernels else ""
     flags = (cxx_standard(torch.__version__), *_FLAGS)
-    content = [cache.FORMAT, torch.__version__, "host", text.code, prelude, flags]
+    content = [cache.FORMAT, torch.__version__, "host", instance, text.code, prelude, flags]
     return HostBuild(text, prelude, flags, hashlib.sha256(json.dumps(content).encode()).hexdigest())

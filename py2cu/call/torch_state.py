@@ -33,6 +33,11 @@ def is_plain(values: Iterable[Any]) -> bool:
     return not (_any_requires_grad(*values) and is_grad_enabled())  # rule: plan-plain
 
 
+def has_python_mode() -> bool:
+    """Whether a mode of Python functions, such as `with torch.device(…)`, or a transform of functorch is active."""
+    return bool(_function_modes()) or _transforms() is not None
+
+
 def are_plain_types(types: Iterable[object]) -> bool:
     """Whether arguments of these types are no tensors of a subclass, which may dispatch on its own."""
     return all(each in _PLAIN_TENSORS for each in types if isinstance(each, type) and issubclass(each, torch.Tensor))

@@ -15,7 +15,7 @@ from py2cu.frontend.names.defaults import DefaultReader
 from py2cu.frontend.names.syntax import all_parameters, assigned_names, flatten, nodes_in
 from py2cu.frontend.source.reader import KernelSource, Module
 from py2cu.hosts.model.signatures import CPP_PARAMETERS, Callee, HostParameter, HostSignature
-from py2cu.hosts.model.values import Kind, Value, identifier, number
+from py2cu.hosts.model.values import Kind, Value, function_identifier, identifier, number
 from py2cu.hosts.reading.reader import Refused
 from py2cu.hosts.reading.statements import StatementReader, last_items, names_in
 from py2cu.hosts.text.checks import check_lines
@@ -83,7 +83,7 @@ class _FunctionReader:
             return None
         name, (kind, count) = function.name.value, self.expected_result()
         signature = HostSignature(
-            name, identifier(name), parameters, kind, count, doc=function.get_docstring(),
+            name, function_identifier(name), parameters, kind, count, doc=function.get_docstring(),
             end=module.span(function.name), has_backward=name in self.reader.with_backward,
         )  # fmt: skip
         while True:  # once more where it calls itself and writes to its parameters
@@ -112,7 +112,13 @@ class _FunctionReader:
         for star in (function.params.star_arg, function.params.star_kwarg):
             if isinstance(star, cst.Param):
                 self.reporter.error("P106", "a host function names its parameters", module.span(star), "name every one")
-        return tuple(filter(None, map(self.parameter, all_parameters(function))))
+        found = tuple(filter(None, map(self.parameter, all_parameters(function))))
+        texts = [parameter.text for parameter in found]
+        for parameter in found:
+            if texts.count(parameter.text) > 1:
+                what = f"`{parameter.name}` has the name of another parameter in C++"
+                self.reporter.error("P106", what, parameter.span, "rename it")
+        return found
 
     def parameter(self, param: cst.Param) -> HostParameter | None:
         """A parameter; None, after a diagnostic, where its annotation is not for host functions."""
@@ -149,6 +155,9 @@ class _FunctionReader:
             return None
         reader = DefaultReader(self.reporter, self.source.environment, self.reader.module.span, self.reader.defaults)
         found = reader.read_for_kernel(param, type_)
+        if found is not None and type_.kind.name == "FLOAT" and isinstance(found.value, int):
+            span, hint = self.reader.module.span(param.default), f"write `{float(found.value)}`"
+            self.reporter.error("P106", "the default of a `float` is an integer in Python", span, hint)
         return None if found is None or isinstance(found.value, complex) else number(found.value)
 
     def is_list_of_tensors(self, node: cst.BaseExpression) -> bool:
@@ -171,7 +180,9 @@ class _FunctionReader:
             return None
         checks, helpers = check_lines(whole)
         types = [p.kind.cpp if name in every else CPP_PARAMETERS[p.kind] for name, p in parameters.items()]
-        head = [f"{type_} {p.text}" for type_, p in zip(types, whole.parameters, strict=True)]
+        used = names_in(function.body)
+        unused = ["" if n in used or p.array is not None else "[[maybe_unused]] " for n, p in parameters.items()]
+        head = [f"{a}{type_} {p.text}" for a, type_, p in zip(unused, types, whole.parameters, strict=True)]
         origin = module.span(function.name).line
         lines = laid_out(f"{whole.result.cpp} {whole.cpp_name}", head, whole, checks, block, origin)
         return HostFunction(
@@ -198,6 +209,7 @@ class _FunctionReader:
             once=frozenset(n for n in every if every.count(n) == 1 and n not in in_loops | parameters.keys()),
             names={p.name: p.text for p in parameters.values()},
             taken={p.text for p in parameters.values()} | mentioned | wrappers,
+            lists=frozenset(p.text for p in parameters.values() if p.kind is Kind.TENSORS and p.name not in every),
             ranks={
                 p.text: len(p.array.dims)
                 for p in parameters.values()

@@ -78,6 +78,8 @@ def obstacles(host: HostSignature, *, is_backward: bool) -> Iterator[Obstacle]:
         elif parameter.kind is Kind.TENSORS and not is_backward:
             what = f"`{parameter.name}` is a list of tensors, which a host function with a backward does not take"
             yield Obstacle(what, parameter.span, "name its tensors, or leave the backward to the operators")
+    if len(dict(host.outputs)) < len(host.outputs):
+        yield Obstacle("an output is returned twice", host.end, "return each once")
     for name, bases in () if is_backward else host.outputs:
         if bases:
             what = (

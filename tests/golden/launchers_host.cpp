@@ -1,6 +1,5 @@
 // launchers: host functions, in libtorch.
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #define KERNEL(name) C10_STRINGIZE(TORCH_EXTENSION_NAME) "::" name
 #endif
 
+namespace host {
 namespace {
 
 constexpr int64_t THREADS = 256;
@@ -78,10 +78,10 @@ auto kernel_operator(const char* name, const char* overload)
 
 // The kernel `matmul_k`, with a grid and a block.
 void matmul_k_launch(
-    const at::Tensor& m_, const at::Tensor& n, const at::Tensor& out, at::IntArrayRef grid, at::IntArrayRef block)
+    const at::Tensor& m, const at::Tensor& n, const at::Tensor& out, at::IntArrayRef grid, at::IntArrayRef block)
 {
     const auto op = kernel_operator<decltype(matmul_k_launch)>(KERNEL("matmul_k"), "grid");
-    op.call(m_, n, out, grid, block);
+    op.call(m, n, out, grid, block);
 }
 
 // The kernel `rgb2grey_k`, with a grid and a block.
@@ -106,19 +106,19 @@ at::Tensor rgb2grey_pybk(const at::Tensor& x)
 }
 
 // The product of two matrices.
-at::Tensor matmul_2d(const at::Tensor& m_, const at::Tensor& n)
+at::Tensor matmul_2d(const at::Tensor& m, const at::Tensor& n)
 {
-    check_dtype_and_dims("matmul_2d", "m", m_, {at::kFloat}, 2);
+    check_dtype_and_dims("matmul_2d", "m", m, {at::kFloat}, 2);
     check_dtype_and_dims("matmul_2d", "n", n, {at::kFloat}, 2);
-    const int64_t h = m_.size(0);
-    const int64_t k = m_.size(1);
+    const int64_t h = m.size(0);
+    const int64_t k = m.size(1);
     const int64_t k2 = n.size(0);
     const int64_t w = n.size(1);
     TORCH_CHECK(k == k2, "Inner dims must match!");
-    auto out = at::empty({h, w}, m_.options());
+    auto out = at::empty({h, w}, m.options());
     std::vector<int64_t> threads = {TILE, TILE};
     std::vector<int64_t> blocks = {(w + TILE - 1) / TILE, (h + TILE - 1) / TILE};
-    ::matmul_k_launch(m_, n, out, /*grid=*/blocks, /*block=*/threads);
+    matmul_k_launch(m, n, out, /*grid=*/blocks, /*block=*/threads);
     return out;
 }
 
@@ -131,3 +131,5 @@ TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, m)
     m.def("matmul_2d(Tensor m, Tensor n) -> Tensor",
           torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, TORCH_FN(matmul_2d)));
 }
+
+}  // namespace host

@@ -1,7 +1,7 @@
 // lltm: host functions, in libtorch.
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <ATen/TensorOperators.h>
@@ -18,6 +18,7 @@
 #define KERNEL(name) C10_STRINGIZE(TORCH_EXTENSION_NAME) "::" name
 #endif
 
+namespace host {
 namespace {
 
 const char* dtype_name(at::ScalarType dtype)
@@ -116,9 +117,9 @@ std::vector<at::Tensor> lltm_fused(
     check_dtype_and_dims("lltm_fused", "bias", bias, {input.scalar_type()}, 1);
     check_dtype_and_dims("lltm_fused", "old_h", old_h, {input.scalar_type()}, 2);
     check_dtype_and_dims("lltm_fused", "old_cell", old_cell, {input.scalar_type()}, 2);
-    check_extent("lltm_fused", "weights", weights, 0, "3 * s", (3 * old_h.size(1)));
-    check_extent("lltm_fused", "weights", weights, 1, "s + f", (old_h.size(1) + input.size(1)));
-    check_extent("lltm_fused", "bias", bias, 0, "3 * s", (3 * old_h.size(1)));
+    check_extent("lltm_fused", "weights", weights, 0, "3 * s", 3 * old_h.size(1));
+    check_extent("lltm_fused", "weights", weights, 1, "s + f", old_h.size(1) + input.size(1));
+    check_extent("lltm_fused", "bias", bias, 0, "3 * s", 3 * old_h.size(1));
     check_extent("lltm_fused", "old_h", old_h, 0, "b", input.size(0));
     check_extent("lltm_fused", "old_cell", old_cell, 0, "b", input.size(0));
     check_extent("lltm_fused", "old_cell", old_cell, 1, "s", old_h.size(1));
@@ -139,3 +140,5 @@ TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, m)
     m.def("lltm_fused(Tensor input, Tensor weights, Tensor bias, Tensor old_h, Tensor old_cell) -> Tensor[]",
           torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, TORCH_FN(lltm_fused)));
 }
+
+}  // namespace host

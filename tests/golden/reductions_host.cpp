@@ -1,8 +1,6 @@
 // reductions: host functions, in libtorch.
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
@@ -13,6 +11,7 @@
 #define KERNEL(name) C10_STRINGIZE(TORCH_EXTENSION_NAME) "::" name
 #endif
 
+namespace host {
 namespace {
 
 const char* dtype_name(at::ScalarType dtype)
@@ -89,3 +88,5 @@ TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, m)
     m.def("total(Tensor x, int blocks=128) -> Tensor",
           torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, TORCH_FN(total)));
 }
+
+}  // namespace host

@@ -1,8 +1,6 @@
 // scan: host functions, in libtorch.
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
@@ -14,6 +12,7 @@
 #define KERNEL(name) C10_STRINGIZE(TORCH_EXTENSION_NAME) "::" name
 #endif
 
+namespace host {
 namespace {
 
 constexpr int64_t THREADS = 256;
@@ -92,7 +91,7 @@ at::Tensor scan(const at::Tensor& x)
     auto totals = x.new_empty({blocks});
     scan_blocks_out(x, out, totals);
     if (blocks > 1)
-        ::add_totals(out, scan(totals));
+        add_totals(out, scan(totals));
     return out;
 }
 
@@ -102,3 +101,5 @@ TORCH_LIBRARY_FRAGMENT(TORCH_EXTENSION_NAME, m)
 {
     m.def("scan(Tensor x) -> Tensor", torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, TORCH_FN(scan)));
 }
+
+}  // namespace host

@@ -6,6 +6,7 @@ import logging
 import numbers
 import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from types import FunctionType
 from typing import Any, Final
 
@@ -29,7 +30,8 @@ def check_arguments(signature: HostSignature, arguments: Mapping[str, Any]) -> N
         value = arguments[parameter.name]
         if not _is_of(parameter.kind, value):
             what = f"{signature.name}: `{parameter.name}` takes {parameter.kind.value}, got {type(value).__name__}"
-            raise TypeError(what)
+            is_whole = parameter.kind is Kind.FLOAT and isinstance(value, int) and not isinstance(value, bool)
+            raise TypeError(f"{what}; pass {float(value)}" if is_whole else what)
         if parameter.kind is Kind.INT and not isinstance(value, torch.SymInt) and not -(2**63) <= value < 2**63:
             raise RuntimeError(f"{signature.name}: `{parameter.name}` = {value} does not fit int64_t")
     tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
@@ -53,8 +55,8 @@ def _is_of(kind: Kind, value: object) -> bool:
             return isinstance(value, bool | torch.SymBool)
         case Kind.INT:
             return isinstance(value, numbers.Integral | torch.SymInt) and not isinstance(value, bool)
-        case _:
-            return isinstance(value, numbers.Real | torch.SymInt | torch.SymFloat) and not isinstance(value, bool)
+        case _:  # an int would compute integers in Python
+            return isinstance(value, float | torch.SymFloat)
 
 
 def explain(function: FunctionType, arguments: Mapping[str, Any], error: Exception) -> Exception:
@@ -73,7 +75,8 @@ def explain(function: FunctionType, arguments: Mapping[str, Any], error: Excepti
         except Exception as found:
             frames = traceback.extract_tb(found.__traceback__)
             own = [frame for frame in frames if frame.filename == function.__code__.co_filename]
-            if own and own[-1] is frames[-1]:  # an `assert`, a `raise` or a subscript of the function itself
+            is_of_callee = bool(frames) and frames[-1].filename == _LIBRARY  # explained already
+            if is_of_callee or (own and own[-1] is frames[-1]):  # an `assert`, a `raise` or a subscript
                 return found.with_traceback(None)
             if own:
                 place = f"{own[-1].filename}:{own[-1].lineno}: {own[-1].line}"
@@ -83,6 +86,7 @@ def explain(function: FunctionType, arguments: Mapping[str, Any], error: Excepti
     return error
 
 
+_LIBRARY: Final = str(Path(__file__).with_name("library.py"))  # from which calls raise
 _MADE_OF_TEXT: Final = (RuntimeError, IndexError, ValueError, TypeError, NotImplementedError)
 
 

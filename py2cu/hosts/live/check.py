@@ -93,7 +93,9 @@ def compare(compiled: Callable[..., Any], function: FunctionType, case: Mapping[
         return
     pairs = [*zip(_tensors(one), _tensors(other), strict=False)]
     if len(_tensors(one)) != len(_tensors(other)):
-        report.differences.append(f"  ({shown}): Python returns {len(_tensors(other))} tensors, the C++ {len(pairs)}")
+        report.differences.append(
+            f"  ({shown}): Python returns {len(_tensors(other))} tensors, the C++ {len(_tensors(one))}"
+        )
         return
     pairs += [(ours[name], theirs[name]) for name in case if isinstance(case[name], torch.Tensor)]
     for mine, theirs_ in pairs:

@@ -62,8 +62,7 @@ class Host(Marked, Traced):
         Traced.__init__(self)
         super().__init__(function, backwards)
         self._lock = threading.RLock()
-        self._translation: HostTranslation | None = None
-        self._dependencies: Dependencies | None = None
+        self._state: tuple[Dependencies | None, HostTranslation | None] = None, None
         self._library: Library | None = None
         self._call: HostCall | None = None
         self._operators: list[Any] = []  # of the kernels and backwards of `_call`
@@ -175,13 +174,14 @@ class Host(Marked, Traced):
         Raises:
             TranslationError: the function is outside the language.
         """
-        dependencies, last = self._dependencies, self._translation
+        dependencies, last = self._state
         if last is None or dependencies is None or not (dependencies.unchanged() and last.is_current):
             from py2cu.hosts.live.translate import translate_host
 
             with self._lock:
-                self._dependencies = Dependencies(self._function)
-                self._translation = last = translate_host(self)
+                dependencies = Dependencies(self._function)
+                last = translate_host(self)
+                self._state = dependencies, last
         return last
 
     def __repr__(self) -> str:

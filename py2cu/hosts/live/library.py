@@ -7,19 +7,30 @@ Python raises in place of the C++.
 from __future__ import annotations
 
 import inspect
+import itertools
 import threading
 import warnings
+import weakref
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from py2cu.build.host_library import HostBuild, plan_host
+from py2cu.call.torch_state import are_plain_types, has_python_mode
 from py2cu.function_text import source_file
 from py2cu.hosts.live.arguments import check_arguments, explain
 from py2cu.hosts.live.translate import HostTranslation
 from py2cu.hosts.model.values import Kind
+
+_owners: Final[weakref.WeakValueDictionary[str, Library]] = weakref.WeakValueDictionary()
+_OWNING: Final = threading.Lock()
+
+
+def _is_seen_by_cpp(values: tuple[object, ...]) -> bool:
+    """Whether C++ does what Python does: modes, subclasses and transforms may see each operator that Python calls."""
+    return not has_python_mode() and are_plain_types(map(type, values))
 
 
 class Library:
@@ -27,7 +38,7 @@ class Library:
 
     def __init__(self, translation: HostTranslation, function: FunctionType) -> None:
         self.translation = translation
-        self.build: HostBuild = plan_host(translation.text, tuple(sorted(translation.kernels)))
+        self.build = self._own_build()
         self._function = function
         self._path: Path | None = self.build.cached
         self._error: Exception | None = None
@@ -38,6 +49,17 @@ class Library:
         self._thread = threading.Thread(target=self._compile, name=f"build {function.__name__}", daemon=True)
         if self._path is None:
             self._thread.start()
+
+    def _own_build(self) -> HostBuild:
+        """The first build of this text that no other function uses: one with other kernels of the same names."""
+        text, kernels = self.translation.text, tuple(sorted(self.translation.kernels))
+        with _OWNING:
+            for instance in itertools.count():
+                build = plan_host(text, kernels, instance)
+                if not kernels or _owners.get(build.key) is None:
+                    _owners[build.key] = self
+                    return build
+        raise AssertionError
 
     @property
     def path(self) -> Path:
@@ -109,15 +131,18 @@ class Library:
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the operator, whose errors say where in the Python they come from; the Python until that is built."""
-        if not self.is_ready():
+        if not self.is_ready() or not _is_seen_by_cpp((*args, *kwargs.values())):
             return self._function(*args, **kwargs)
         named = {self._arguments[name]: value for name, value in kwargs.items()} if kwargs else kwargs
+        operators = self._operators  # torch crashes where one ends during the call: another thread may replace them
         try:
             result = self._op._op(*args, **named)  # without the overload's own call
         except Exception as error:
             failure = self._explained(args, kwargs, error)
         else:
             return tuple(result) if isinstance(result, list) and not self.translation.signature.is_list else result
+        finally:
+            del operators
         raise failure
 
     def _explained(self, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception) -> Exception:

@@ -18,7 +18,7 @@ from py2cu.function_text import source_file
 from py2cu.hosts.functions import HostReader
 from py2cu.hosts.live.marked import Marked
 from py2cu.hosts.model.signatures import Callee, HostSignature
-from py2cu.hosts.model.values import identifier
+from py2cu.hosts.model.values import Value, identifier
 from py2cu.hosts.text.render import HostFunction, render_host
 from py2cu.live import defaults_of, live_attribute, visible_objects
 from py2cu.source import Span
@@ -66,6 +66,8 @@ class _Live:
     kernels: dict[str, Kernel | Marked] = field(default_factory=dict)
     hosts: list[tuple[Marked, int]] = field(default_factory=list)
     open: list[Marked] = field(default_factory=list)
+    by_name: dict[str, Marked] = field(default_factory=dict)
+    constants: dict[str, Value] = field(default_factory=dict)
 
     def read(self, host: Marked) -> HostFunction:
         function = host._function
@@ -86,6 +88,10 @@ class _Live:
         reader = HostReader(module, reporter, finder, defaults_of(function), self.done, with_backward=with_backward)
         found = reader.read(source)
         self.open.pop()
+        for constant, value in found.constants.items() if found is not None else ():
+            if self.constants.setdefault(constant, value) != value:
+                what = f"`{constant}` has another value in a host function that is called here"
+                reporter.error("P107", what, module.span(source.function.name), "give one another name")
         if found is None or reporter.failed:
             raise TranslationError(reporter.sorted)
         return found
@@ -113,6 +119,11 @@ class _Finder:
         if value in self.live.open:
             what = f"`{name}` and `{self.live.open[-1]._function.__name__}` call each other"
             self.reporter.error("P801", what, module.span(node), "a host function may call itself alone")
+            return None
+        other = self.live.by_name.setdefault(name, value)
+        if other is not value or any(name == each._function.__name__ for each in self.live.open):
+            what = f"two host functions are called `{name}`"
+            self.reporter.error("P107", what, module.span(node), "give one another name")
             return None
         found = self.live.done.get(name) or self.live.read(value)
         if value.backwards:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from py2cu.hosts.model.values import Kind
+from py2cu.source import Span
 
 
 @dataclass(slots=True)
@@ -34,3 +35,14 @@ class Nest:
 
 
 Block = list["Line | Nest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a `return` gives. `outputs`: the names in it, if it holds nothing else, with the bases of their tensors."""
+
+    kind: Kind
+    count: int | None
+    is_list: bool
+    outputs: tuple[tuple[str, frozenset[str]], ...]
+    span: Span

@@ -41,15 +41,22 @@ _CPP: Final = {
     Kind.NONE: "void",
 }  # fmt: skip
 _TAKEN: Final = {
-    "at", "c10", "torch", "std", "m", "op", "KERNEL", "checked_add", "checked_sub", "checked_mul", "checked_div",
-    "floor_div", "floor_mod", "item_at", "check_count", "check_dtype", "check_extent", "dtype_name", "kernel_operator",
+    "uint", "ushort", "ulong", "at", "c10", "torch", "std", "host", "KERNEL", "checked_add", "checked_sub",
+    "checked_mul", "checked_div", "floor_div", "floor_mod", "item_at", "check_count", "check_dtype",
+    "check_dtype_and_dims", "check_dtype_and_least_dims", "check_extent", "dtype_name", "kernel_operator",
 }  # fmt: skip
 
 
 def identifier(name: str) -> str:
     """A name of the Python in C++."""
     text = ascii_identifier(name)
-    return f"{text}_" if text in _TAKEN or text in KEYWORDS.split() or is_macro(text) else text
+    is_taken = text in _TAKEN or text.endswith("_t") or text.startswith(("AT_", "C10_", "TORCH_"))
+    return f"{text}_" if is_taken or text in KEYWORDS.split() or is_macro(text) else text
+
+
+def function_identifier(name: str) -> str:
+    """The name of a host function in C++, which the registration of the operators has to see."""
+    return "m_" if name == "m" else identifier(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +79,7 @@ class Value:
     is_size: bool = False
     bases: frozenset[str] = frozenset()
     acts: bool = False
-    is_list: bool = False  # a list of integers in Python, which no shape is equal to; or what may be one
+    is_list: bool = False  # a list in Python, or what may be one: no tuple, and not equal to a shape
     opposite: str = ""  # of a comparison
 
     @property
@@ -106,7 +113,7 @@ class Value:
 
     def local(self, name: str, *, is_final: bool) -> Value:
         """The local that is assigned this value; `is_final`: nothing else assigns it."""
-        is_list = self.kind is Kind.SIZES and (self.is_list or not is_final)
+        is_list = self.is_list or (self.kind is Kind.SIZES and not is_final)
         local = Value(self.kind, name, bases=self.bases, is_list=is_list)
         return replace(local, low=self.low, is_size=self.is_size).with_items(self.length) if is_final else local
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final
@@ -12,23 +11,12 @@ import libcst as cst
 
 from py2cu.frontend.names.operators import SYMBOLS
 from py2cu.hosts.model import table
-from py2cu.hosts.model.ranks import AND, ATOM, CHOICE, EQUAL, OR, ORDER, PRODUCT, SIGN, SUM
+from py2cu.hosts.model.operators import COMPUTE, HELPERS, OPPOSITES, RANKS
+from py2cu.hosts.model.ranks import AND, ATOM, CHOICE, EQUAL, OR, PRODUCT, SIGN
 from py2cu.hosts.model.values import Kind, Value, integer, number
 from py2cu.hosts.reading.reader import Reader
 
 SIGNS: Final[Mapping[type, str]] = {**SYMBOLS, cst.MatrixMultiply: "@", cst.MatrixMultiplyAssign: "@"}
-_RANKS: Final = {
-    "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "==": EQUAL, "!=": EQUAL, "<": ORDER, "<=": ORDER,
-    ">": ORDER, ">=": ORDER,
-}  # fmt: skip
-_COMPUTE: Final[Mapping[str, Callable[[float, float], float]]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod,
-}  # fmt: skip
-_HELPERS: Final = {
-    "+": "checked_add", "-": "checked_sub", "*": "checked_mul", "/": "checked_div", "//": "floor_div", "%": "floor_mod",
-}  # fmt: skip
-_OPPOSITES: Final = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def unary(reader: Reader, node: cst.UnaryOperation) -> Value:
@@ -54,12 +42,12 @@ def binary(reader: Reader, node: cst.CSTNode, left: cst.BaseExpression, sign: st
     for operand, value in ((left, a), (right, b)):
         if value.kind not in (Kind.INT, Kind.FLOAT):
             raise reader.mismatch(operand, value, Kind.INT)
-    if sign not in _COMPUTE:
+    if sign not in COMPUTE:
         hint = "host functions compute with `+ - * / // %`"
         raise reader.unsupported(f"`{sign}` of numbers is not among the operators", node, hint)
     if a.literal is not None and b.literal is not None:
         try:
-            return reader.number(_COMPUTE[sign](a.literal, b.literal), node)
+            return reader.number(COMPUTE[sign](a.literal, b.literal), node)
         except ZeroDivisionError:
             raise reader.refused("P308", "division by zero", node, "divide by another number") from None
     if sign in ("//", "%") and Kind.FLOAT in (a.kind, b.kind):
@@ -70,7 +58,7 @@ def binary(reader: Reader, node: cst.CSTNode, left: cst.BaseExpression, sign: st
 
 def infix(kind: Kind, a: Value, sign: str, b: Value, *, low: int | None = None) -> Value:
     """`a + b` in C++. A comparison is never an operand of another one without parentheses."""
-    rank = _RANKS[sign]
+    rank = RANKS[sign]
     text = f"{a.at(rank + (kind is Kind.BOOL))} {sign} {b.at(rank + 1)}"
     return Value(kind, text, rank, low=low, is_size=kind is Kind.INT and a.is_size and b.is_size)
 
@@ -95,13 +83,13 @@ def arithmetic(reader: Reader, a: Value, sign: str, b: Value) -> Value:
             is_plain = a.is_natural and b.known is not None and b.known > 0
     if is_plain:
         return infix(Kind.INT, a, sign[0], b, low=low)
-    return integer(reader.helper(_HELPERS[sign], a, b), a, b, low=low)
+    return integer(reader.helper(HELPERS[sign], a, b), a, b, low=low)
 
 
 def quotient(reader: Reader, a: Value, b: Value) -> Value:
     """`a / b`."""
     if not b.known:
-        return Value(Kind.FLOAT, reader.helper(_HELPERS["/"], a, b))
+        return Value(Kind.FLOAT, reader.helper(HELPERS["/"], a, b))
     one = f"static_cast<double>({a.text})" if a.kind is Kind.INT else a.at(PRODUCT)
     return Value(Kind.FLOAT, f"{one} / {f'{b.text}.0' if b.text.isdigit() else b.at(SIGN)}", PRODUCT)
 
@@ -138,9 +126,13 @@ def comparison(reader: Reader, node: cst.Comparison) -> Value:
             raise reader.unsupported("a chain of comparisons cannot compare tensors", node, hint)
         return of_tensors(reader, node, values[0], signs[0], values[1])
     for (a, b), sign, right in zip(pairwise(values), signs, nodes[1:], strict=True):
-        if not (a.kind.is_number and b.kind.is_number) and (a.kind is not b.kind or sign not in ("==", "!=")):
+        if not (a.kind.is_number and b.kind.is_number) and (
+            a.kind is not b.kind or sign not in ("==", "!=") or a.kind is Kind.TENSORS
+        ):
             raise reader.mismatch(right, b, a.kind)
-    values = [as_shape(reader, value, each) for value, each in zip(values, nodes, strict=True)]
+    values = [comparable(reader, value, each) for value, each in zip(values, nodes, strict=True)]
+    if {value.kind for value in values} == {Kind.BOOL, Kind.INT}:  # compilers warn of `flag == 2`
+        values = [integer(f"int64_t({v.text})") if v.kind is Kind.BOOL else v for v in values]
     if any("(" in value.text for value in values[1:-1]):
         what = "this chain of comparisons computes its middle twice in C++"
         raise reader.unsupported(what, node, "assign the middle first")
@@ -150,12 +142,12 @@ def comparison(reader: Reader, node: cst.Comparison) -> Value:
     (a, b), sign = values, signs[0]
     if sign not in ("==", "!=") and Kind.FLOAT in (a.kind, b.kind):  # a NaN is neither less nor greater
         return parts[0]
-    return replace(parts[0], opposite=infix(Kind.BOOL, a, _OPPOSITES[sign], b).text)
+    return replace(parts[0], opposite=infix(Kind.BOOL, a, OPPOSITES[sign], b).text)
 
 
-def as_shape(reader: Reader, value: Value, node: cst.BaseExpression) -> Value:
+def comparable(reader: Reader, value: Value, node: cst.BaseExpression) -> Value:
     """A compared value; a shape that is written out needs a type in C++."""
-    if value.is_list:
+    if value.kind is Kind.SIZES and value.is_list:
         raise reader.unsupported("in Python a list is never equal to a shape", node, "write a tuple: `(n, m)`")
     is_display = value.kind is Kind.SIZES and value.text.startswith("{")
     return Value(Kind.SIZES, f"at::IntArrayRef({value.text})") if is_display else value
@@ -176,7 +168,8 @@ def choice(reader: Reader, node: cst.IfExp) -> Value:
     if a.kind is not b.kind or a.kind in (Kind.TENSORS, Kind.SIZES, Kind.NONE):
         what = f"this is {a.kind.value} or {b.kind.value}"
         raise reader.refused("P306", what, node, "write an `if` that assigns a value of one kind")
-    text = f"{test.at(OR)} ? {a.at(OR)} : {b.at(CHOICE)}"
+    first = f"int64_t({a.text})" if a.kind is Kind.INT and a.literal is not None else a.at(OR)  # a literal is an int
+    text = f"{test.at(OR)} ? {first} : {b.at(CHOICE)}"
     low = 0 if a.is_natural and b.is_natural else None
     return Value(a.kind, text, CHOICE, low=low, is_size=a.is_size and b.is_size, bases=a.bases | b.bases)
 
@@ -186,7 +179,6 @@ def extremum(reader: Reader, node: cst.Call, name: str) -> Value:
     values = [reader.of_kind(arg.value, Kind.INT) for arg in node.args]
     if len(values) != 2 or any(arg.keyword for arg in node.args):
         raise reader.unusable(f"`{name}` takes two integers in a host function", node, f"write `{name}(a, b)`")
-    reader.helpers["algorithm"] = None
     a, b = values
     is_natural = a.is_natural or b.is_natural if name == "max" else a.is_natural and b.is_natural
     return integer(f"std::{name}<int64_t>({a.text}, {b.text})", a, b, low=0 if is_natural else None)

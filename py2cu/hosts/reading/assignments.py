@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
@@ -23,8 +23,10 @@ class AssignmentReader(ExpressionReader):
     once: frozenset[str]  # the locals with a single assignment, outside of loops
     names: dict[str, str]  # in C++, by the name in Python
     taken: set[str]
+    lists: frozenset[str]  # parameters that refer to a list of tensors, by name in C++
     ranks: Mapping[str, int]  # of the parameters whose annotation says how many dimensions they have, by name in C++
     last_items: Mapping[str, int]  # by list, the largest constant index into it
+    kinds: dict[str, Kind] = field(default_factory=dict)  # of every local so far
     origin: int = 0  # the line of the statement that is being read
 
     def line(self, text: str, target: str = "", kind: Kind = Kind.NONE, name: str = "") -> Line:
@@ -50,16 +52,22 @@ class AssignmentReader(ExpressionReader):
         known = self.locals.get(name)
         if value.kind is Kind.NONE:
             raise self.unusable("this gives no value to assign", node, "call it on a line of its own")
-        if known is not None and known.kind not in (value.kind, Kind.NONE):
-            what = f"`{name}` is {known.kind.value} before, and {value.kind.value} here"
+        kind = self.kinds.setdefault(name, value.kind) if known is None else known.kind
+        if kind not in (value.kind, Kind.NONE):
+            what = f"`{name}` is {kind.value} before, and {value.kind.value} here"
             raise self.refused("P306", what, node, "use another name: a local in C++ has one type")
         text = self.names.get(name) or self.fresh(identifier(name))
         self.names[name] = text
         if value.tensor:
             value = Value(Kind.SIZES, f"{value.text}.vec()", low=0, is_size=True)
+        value = self.owned(value)
         self.locals[name] = value.local(text, is_final=name in self.once)
         self.unassigned.discard(name)
         return self.line(value.text, name, value.kind, text)
+
+    def owned(self, value: Value) -> Value:
+        """The value, or a copy of a list that a parameter refers to."""
+        return replace(value, text=f"{value.text}.vec()") if value.text in self.lists else value
 
     def check_items(self, name: str) -> Iterator[Line]:
         """A check that a list is as long as the constant indices into it need, where its length is not known."""
@@ -78,8 +86,9 @@ class AssignmentReader(ExpressionReader):
     def temporary(self, name: str, value: Value) -> Line:
         """A local of the C++ text alone, in a statement before the one that needs it."""
         name = self.fresh(name)
-        self.locals[name] = value.local(name, is_final=True)
-        return self.line(value.text, name, value.kind, name)
+        key = f"<{name}>"  # no name of the Python
+        self.locals[key] = value.local(name, is_final=True)
+        return self.line(value.text, key, value.kind, name)
 
     def unpack(self, names: Sequence[cst.Name], node: cst.BaseExpression) -> Iterator[Line]:
         """`a, b = x.shape`, `a, b = tensors`: the length is checked, here or in C++."""

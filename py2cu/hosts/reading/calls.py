@@ -64,7 +64,7 @@ def bound_call(reader: Reader, node: cst.Call, callee: Callee, launch: Sequence[
 
 
 def _host_call(reader: Reader, node: cst.Call, callee: Callee, host: HostSignature) -> Value:
-    slots = [Slot(p.name, _taken(p.kind), p.by_keyword, p.default is None) for p in host.parameters]
+    slots = [Slot(p.name, (p.kind,), p.by_keyword, p.default is None) for p in host.parameters]
     try:
         given = bind(slots, *reader.arguments(node))
     except Misfit as misfit:
@@ -80,11 +80,6 @@ def _host_call(reader: Reader, node: cst.Call, callee: Callee, host: HostSignatu
     text = f"{reader.function(function)}({', '.join(texts)})"
     bases = frozenset[str]().union(*(value.bases for value in given.values()))
     return Value(host.result, text, bases=bases, acts=bool(written)).with_items(host.count)
-
-
-def _taken(kind: Kind) -> tuple[Kind, ...]:
-    """The kinds of values that a parameter of this kind takes."""
-    return (kind, Kind.INT) if kind is Kind.FLOAT else (kind,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +141,8 @@ class _KernelCall:
         raise self.refused(f"these arguments do not fit `{self.callee.name}`", f"it takes {listed}")
 
     def slot(self, parameter: Parameter, reading: Sequence[Parameter]) -> Slot:
-        kinds = _taken(kind_of(parameter)) + (Kind.NONE,) * parameter.may_be_none
+        kind = kind_of(parameter)
+        kinds = (kind, *[Kind.INT] * (kind is Kind.FLOAT), *[Kind.NONE] * parameter.may_be_none)
         return Slot(parameter.name, kinds, parameter not in reading, parameter in self.signature.required)
 
     def text(self, parameter: Parameter, value: Value | None) -> str:

@@ -67,6 +67,9 @@ class ExpressionReader(Reader):
             self.read_names.add(name)
             return self.locals[name]
         if (constant := self.constant(node)) is not None:
+            if self.names_of_constants.setdefault(identifier(name), name) != name:
+                other = self.names_of_constants[identifier(name)]
+                raise self.unsupported(f"`{name}` and `{other}` are one name in C++", node, "rename one")
             self.constants[identifier(name)] = constant
             return replace(constant, text=identifier(name), rank=ATOM)
         if (dtype := self.dtype(node)) is not None:
@@ -105,7 +108,7 @@ class ExpressionReader(Reader):
         values = [self.value(each) for each in nodes]
         match [*{value.kind for value in values}]:
             case [Kind.TENSOR]:
-                return display(values, Kind.TENSORS)
+                return replace(display(values, Kind.TENSORS), is_list=isinstance(node, cst.List))
             case [Kind.INT]:
                 return replace(display(values, Kind.SIZES), is_list=isinstance(node, cst.List))
         what = "a tuple or list in a host function holds tensors, or the integers of a shape"

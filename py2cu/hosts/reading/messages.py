@@ -31,6 +31,8 @@ def message(reader: Reader, node: cst.BaseExpression) -> str:
     """A text in C++; the integers of an f-string are arguments of their own."""
     match node:
         case cst.SimpleString() | cst.ConcatenatedString() if isinstance(text := node.evaluated_value, str):
+            if any("\ud800" <= char <= "\udfff" for char in text):
+                raise reader.unsupported("a text with half a character has no UTF-8", node, "leave the surrogate out")
             return f'"{escaped(text)}"'
         case cst.FormattedString(parts=parts):
             words = []
@@ -53,4 +55,7 @@ def _plain(node: cst.FormattedString, part: cst.FormattedStringText) -> str:
 
 
 def escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    """The text between the quotes of a literal."""
+    named = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
+    escapes = (named.get(char) or (f"\\{ord(char):03o}" if char < " " or char == "\x7f" else char) for char in text)
+    return "".join(escapes).replace("??", "?\\?")

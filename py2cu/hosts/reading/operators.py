@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 import libcst as cst
@@ -10,7 +10,8 @@ import libcst as cst
 from py2cu.frontend.names.syntax import source_text
 from py2cu.hosts.model import table
 from py2cu.hosts.model.ranks import ATOM
-from py2cu.hosts.model.table import Argument, Operator
+from py2cu.hosts.model.spelling import spelled
+from py2cu.hosts.model.table import Operator
 from py2cu.hosts.model.values import Kind, Value, display, size
 from py2cu.hosts.reading.calls import Misfit, Slot, bind
 from py2cu.hosts.reading.reader import Reader
@@ -21,9 +22,6 @@ _KINDS: Final = {
     "Scalar": (Kind.FLOAT, Kind.INT, Kind.BOOL), "int[]": (Kind.SIZES, Kind.INT), "int[1]": (Kind.SIZES, Kind.INT),
     "ScalarType": (Kind.DTYPE, Kind.NONE), "ScalarType?": (Kind.DTYPE, Kind.NONE), "Device?": (Kind.DEVICE, Kind.NONE),
 }  # fmt: skip
-_DEFAULTS: Final = {"None": "{}", "False": "false", "True": "true"}
-# Arguments whose numbers need no name beside them.
-_PLAIN: Final = ("chunks", "dim0", "dim1", "other", "fill_value", "size", "index")
 
 
 def torch_call(reader: Reader, node: cst.Call, name: str) -> Value:
@@ -82,36 +80,8 @@ def _called(reader: Reader, node: cst.Call, rows: Iterable[Operator], owner: Val
         if owner is None:
             reader.headers[row.header or row.name] = None
         scope = "at::" if owner is None else f"{owner.at(ATOM)}."
-        text = f"{scope}{row.name}({_spelled(arguments, [given.get(name) for name in names])})"
+        passed = [None if name not in given or given[name].kind is Kind.NONE else given[name] for name in names]
+        text = f"{scope}{row.name}({spelled(arguments, passed)})"
         bases = (owner or given[names[0]]).bases if row.is_view else frozenset[str]()
         return Value(Kind.TENSORS if row.returns_list else Kind.TENSOR, text, bases=bases)
     raise reader.unusable(misfits[-1], node, f"in the table: `{next(iter(rows)).schema}`")
-
-
-def _spelled(arguments: Sequence[Argument], values: Sequence[Value | None]) -> str:
-    """The arguments of a call in C++: in order, with names beside literals, and without defaults at the end."""
-    texts = ["" if v is None else _argument(a, v) for a, v in zip(arguments, values, strict=True)]
-    if any(argument.name == "device" for argument in arguments):  # behind a dtype, both at the end
-        texts[-2:] = [_options(*values[-2:])]
-    while texts and not texts[-1]:
-        texts.pop()
-    defaults = [_DEFAULTS.get(str(argument.default), str(argument.default)) for argument in arguments]
-    return ", ".join(text or default for text, default in zip(texts, defaults, strict=False))
-
-
-def _argument(argument: Argument, value: Value) -> str:
-    """`/*dim=*/1`: a bare number says what it is."""
-    if argument.type.startswith("int["):
-        return value.text if value.kind is Kind.SIZES else f"{{{value.text}}}"
-    is_named = value.known is not None and argument.type in ("int", "bool", "Scalar") and argument.name not in _PLAIN
-    return f"/*{argument.name}=*/{value.text}" if is_named else value.text
-
-
-def _options(dtype: Value | None, device: Value | None) -> str:
-    """The dtype and the device as `TensorOptions`: `x.options()` where both are those of one tensor."""
-    if dtype is not None and device is not None:
-        tensor = dtype.text.removesuffix(".scalar_type()")
-        if (dtype.text, device.text) == (f"{tensor}.scalar_type()", f"{tensor}.device()"):
-            return f"{tensor}.options()"
-    given = [f"{name}({each.text})" for name, each in (("dtype", dtype), ("device", device)) if each is not None]
-    return f"at::{'.'.join(given)}" if given else ""

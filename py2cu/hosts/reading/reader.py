@@ -33,6 +33,7 @@ class Reader:
     locals: dict[str, Value] = field(default_factory=dict)
     unassigned: set[str] = field(default_factory=set)  # locals that no path to here, or not every path, assigns
     constants: dict[str, Value] = field(default_factory=dict)  # numbers of the module that the function reads
+    names_of_constants: dict[str, str] = field(default_factory=dict)  # by name in C++
     helpers: dict[str, None] = field(default_factory=dict)
     headers: dict[str, None] = field(default_factory=dict)
     called: dict[tuple[str, str], Callee] = field(default_factory=dict)
@@ -53,12 +54,12 @@ class Reader:
         return self.refused("P802", message, node, hint)
 
     def function(self, name: str) -> str:
-        """How the text calls its function `name`: with `::` where a local hides it, or where argument-dependent lookup
-        would also find a function of ATen. Its headers declare `sigmoid_out` and `sigmoid_` beside `sigmoid`.
+        """How the text calls its function `name`: with the namespace where a local hides it, or where C++ would find a
+        function of ATen by the arguments, too: beside `sigmoid`, ATen has `sigmoid_out` and `sigmoid_`.
         """
         is_hidden = any(local.text == name for local in self.locals.values())
-        is_in_aten = any(name == each or name.startswith(f"{each}_") for each in table.NAMES)
-        return f"::{name}" if is_hidden or is_in_aten else name
+        is_in_aten = any(name in (each, f"{each}_", f"{each}_out", f"{each}_outf") for each in table.NAMES)
+        return f"host::{name}" if is_hidden or is_in_aten else name
 
     def helper(self, name: str, *arguments: Value) -> str:
         """The call of a helper, which the text then defines."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
 from py2cu.frontend.bodies.comments import comment_beside, comments_above, head_comment
 from py2cu.frontend.names.syntax import assigned_names, is_named, nodes_in, source_text
 from py2cu.hosts.model.ranks import ATOM
-from py2cu.hosts.model.tree import Block, Line, Nest
+from py2cu.hosts.model.tree import Block, Line, Nest, Returned
 from py2cu.hosts.model.values import Kind, Value, identifier
 from py2cu.hosts.reading.assignments import AssignmentReader
 from py2cu.hosts.reading.messages import escaped, message, raised
@@ -19,17 +19,6 @@ from py2cu.source import Span
 
 State = tuple[dict[str, Value], set[str]]
 """What is known of the locals, and which of them may be unassigned."""
-
-
-@dataclass(frozen=True, slots=True)
-class Returned:
-    """What a `return` gives. `outputs`: the names in it, if it holds nothing else, with the bases of their tensors."""
-
-    kind: Kind
-    count: int | None
-    is_list: bool
-    outputs: tuple[tuple[str, frozenset[str]], ...]
-    span: Span
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,7 +80,7 @@ class StatementReader(AssignmentReader):
         match statement:
             case cst.Expr(value=cst.SimpleString() | cst.ConcatenatedString()) | cst.Pass():
                 return [], True
-            case cst.Expr(value=value):
+            case cst.Expr(value=cst.Call() as value):
                 return [self.line(f"{self.read(value).text};")], True
             case cst.Assign(targets=[cst.AssignTarget(target=target)], value=value):
                 return [*self.assign(target, value)], True
@@ -200,6 +189,7 @@ class StatementReader(AssignmentReader):
         text = self.fresh(identifier(name))
         self.locals[name] = Value(Kind.INT, text, low=low, is_size=is_size)
         self.unassigned.discard(name)
+        self.alias(inside, names_in(statement.body))
         block = self.part(statement.body, ends)
         self.join(ends, statement)
         del self.locals[name]
@@ -208,6 +198,13 @@ class StatementReader(AssignmentReader):
         condition = f"{text} {'<' if step > 0 else '>'} {stop.at(ATOM)}"
         head = f"for (int64_t {text} = {'0' if start is None else start.text}; {condition}; {advance})"
         yield Nest([(head, block)], origin, reads, above, beside)
+
+    def alias(self, assigned: Set[str], mentioned: Set[str]) -> None:
+        """What a loop assigns may be, from its second round on, a view of what any name in it is a view of."""
+        bases = frozenset[str]().union(*(local.bases for name, local in self.locals.items() if name in mentioned))
+        for name in assigned & self.locals.keys():
+            if not self.locals[name].kind.is_number:
+                self.locals[name] = replace(self.locals[name], bases=bases)
 
     # --- returns ---
 
@@ -224,10 +221,8 @@ class StatementReader(AssignmentReader):
         known = [self.locals[name] for name in names if name in self.locals]
         is_by_name = len(known) == len(nodes) and all(local.kind is Kind.TENSOR for local in known)
         outputs = tuple((name, local.bases) for name, local in zip(names, known, strict=False)) if is_by_name else ()
-        self.returned.append(
-            Returned(value.kind, value.length, isinstance(node, cst.List), outputs, self.span_of(node))
-        )
-        return self.line(f"return {value.text};")
+        self.returned.append(Returned(value.kind, value.length, value.is_list, outputs, self.span_of(node)))
+        return self.line(f"return {self.owned(value).text};")
 
 
 def _copy(state: State) -> State:

@@ -47,7 +47,8 @@ def check_lines(signature: HostSignature) -> tuple[list[str], list[str]]:
         if text is not None and text != f"{parameter.text}.size({place})":
             helpers.append("check_extent")
             names = f'"{signature.name}", "{parameter.name}", {parameter.text}'
-            lines.append(f'check_extent({names}, {place}, "{print_expr(extent)}", {text});')
+            wanted = text[1:-1] if isinstance(extent, ir.Binary) else text
+            lines.append(f'check_extent({names}, {place}, "{print_expr(extent)}", {wanted});')
     return lines, list(dict.fromkeys(helpers))
 
 

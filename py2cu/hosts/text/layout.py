@@ -93,18 +93,21 @@ class _Layout:
         yield from _wrapped(f"{pad}{text}", 4, statement.origin, statement.beside)
 
     def nest(self, nest: Nest, declared: set[str], depth: int) -> Iterator[Line]:
+        """The lines of a statement with blocks: without braces where each block is one line of code."""
         pad = "    " * depth
-        for place, (head, block) in enumerate(nest.parts):
-            lines = [*self.block(block, declared, depth + 1)]
-            code = [line for line in lines if line.code.strip()]
-            is_short = len(lines) == 1 == len(code) and all(len(part) == 1 for _, part in nest.parts)
-            is_short = is_short and not any(isinstance(each, Nest) for _, part in nest.parts for each in part)
-            opening = f"{head}" if is_short else f"{head} {{"
-            before = "} " if place and not is_short else ""
-            yield from _wrapped(f"{pad}{before}{opening}", 4, nest.origin, nest.beside if place == 0 else "")
+        blocks = [[*self.block(block, declared, depth + 1)] for _, block in nest.parts]
+        is_nested = any(isinstance(each, Nest) for _, block in nest.parts for each in block)
+        is_short = not is_nested and all(len(lines) == 1 and is_code(lines[0]) for lines in blocks)
+        for place, ((head, _), lines) in enumerate(zip(nest.parts, blocks, strict=True)):
+            opening = head if is_short else f"{'} ' if place else ''}{head} {{"
+            yield from _wrapped(f"{pad}{opening}", 4, nest.origin, nest.beside if place == 0 else "")
             yield from lines
-            if not is_short and place == len(nest.parts) - 1:
-                yield Line(f"{pad}}}")
+        if not is_short:
+            yield Line(f"{pad}}}")
+
+
+def is_code(line: Line) -> bool:
+    return bool(line.code.strip()) and not line.code.lstrip().startswith("//")
 
 
 def _lines(block: Block) -> Iterator[Statement]:

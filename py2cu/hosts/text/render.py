@@ -101,6 +101,10 @@ void check_extent(
         "` is `", dim, "` = ", extent, ", got ", tensor.size(axis));
 }""",
 }
+_STANDARD: Final = {
+    "algorithm": ("std::min", "std::max"), "cstdint": ("int64_t", "INT64_MIN"), "optional": ("std::optional",),
+    "string": ("std::string",), "tuple": ("std::tuple",), "vector": ("std::vector",),
+}  # fmt: skip
 _CHECK_DTYPE: Final = """\
 const char* dtype_name(at::ScalarType dtype)
 {
@@ -148,21 +152,37 @@ def render_host(name: str, source: str, functions: Sequence[HostFunction]) -> Te
         for (_, overload), callee in sorted(called.items(), key=lambda item: (item[1].name, item[0][1] != ALLOCATES))
     ]
     constants = {key: value for function in functions for key, value in function.constants.items()}
+    uses_dtypes = any(helper.startswith("check_dtype") for helper in helpers)
+    lines = [*chain.from_iterable(wrappers), *(line.code for function in functions for line in function.lines)]
+    body = "\n".join([*lines, *(HELPERS[helper] for helper in helpers), *([_CHECK_DTYPE] if uses_dtypes else [])])
     facts = {
         "name": name,
         "source": source,
         "headers": sorted(headers),
-        "uses_algorithm": any("algorithm" in function.helpers for function in functions),
+        "standard_headers": [header for header, words in _STANDARD.items() if any(word in body for word in words)],
         "uses_kernels": bool(called),
-        "uses_dtypes": any(helper.startswith("check_dtype") for helper in helpers),
+        "uses_dtypes": uses_dtypes,
         "check_dtype": _CHECK_DTYPE,
         "helpers": [HELPERS[helper] for helper in helpers],
         "constants": [f"constexpr {value.kind.cpp} {key} = {value.text};" for key, value in constants.items()],
         "wrappers": wrappers,
         "functions": [function.lines for function in functions],
-        "definitions": ["\n".join(wrap_line(f'    m.def("{f.signature.schema}", {_dispatch(f)});')) for f in functions],
+        "definitions": ["\n".join(wrap_line(f"    m.def({_schema(f)}, {_dispatch(f)});")) for f in functions],
     }
     return render_text(f"{name}_host.cpp", "host/host.cpp.j2", facts)
+
+
+def _schema(function: HostFunction) -> str:
+    """The schema as a literal, or as several where it is long."""
+    arguments = function.signature.schema.split(", ")
+    lines = [arguments[0]]
+    for argument in arguments[1:]:
+        if len(lines[-1]) + len(argument) > 96:
+            lines[-1] += ", "
+            lines.append(argument)
+        else:
+            lines[-1] += f", {argument}"
+    return "\n          ".join(f'"{line}"' for line in lines)
 
 
 def _dispatch(function: HostFunction) -> str:

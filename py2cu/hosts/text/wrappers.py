@@ -50,8 +50,11 @@ def wrapper_lines(callee: Callee, overload: str) -> Iterator[str]:
     returns_output = overload == FILLS and len(outputs) == 1
     parameters = signature.inputs if allocates else signature.parameters
     types_ = [cpp_type(signature, p) for p in parameters] + ["at::IntArrayRef"] * 2 * (overload == ON_GRID)
-    names = [identifier(p.name) for p in parameters] + ["grid", "block"] * (overload == ON_GRID)
     name, variant = wrapper_name(callee, overload), "" if overload == ALLOCATES else overload
+    launch = ["grid", "block"] * (overload == ON_GRID)
+    own = {name, "op", *launch, *outputs}  # of the wrapper
+    spelled = {p.name: f"{identifier(p.name)}{'_' * (identifier(p.name) in own)}" for p in parameters}
+    names = [*spelled.values(), *launch]
     result = returned = "at::Tensor" if allocates and len(outputs) == 1 else "void"
     if returns_output:
         result = "at::Tensor"
@@ -68,7 +71,7 @@ def wrapper_lines(callee: Callee, overload: str) -> Iterator[str]:
         yield f"    {'' if result == 'void' else 'return '}{call};"
     elif returns_output:
         yield f"    {call};"
-        yield f"    return {identifier(signature.outputs[0].name)};"
+        yield f"    return {spelled[signature.outputs[0].name]};"
     else:
         yield f"    auto [{', '.join(outputs)}] = {call};"
         yield f"    return {{{', '.join(outputs)}}};"
