@@ -30,6 +30,7 @@ def test_layers_train_as_torchs_own_under_ddp_and_fsdp(tmp_path: Path) -> None:
     assert losses(Layer(silu), *data()) == pytest.approx(alone, rel=1e-5)
 
 
+@pytest.mark.proof
 def test_a_new_kernel_that_both_processes_call_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PY2CU_CACHE_DIR", str(tmp_path / "cache"))
     on_processes(tmp_path / "meeting", first_call)

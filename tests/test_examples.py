@@ -47,6 +47,7 @@ def test_first_command_of_the_readme(tmp_path):
 
 @pytest.mark.builds
 @pytest.mark.slow
+@pytest.mark.proof
 def test_digits_train_in_two_processes():
     pytest.importorskip("sklearn")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]

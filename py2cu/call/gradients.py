@@ -247,7 +247,7 @@ class _Backward:
             shape, dtype = shapes[results[name]]
             arguments[name] = next(iter(incoming.values())).new_zeros(shape, dtype=dtype)
         self._refuse_batches([name for name in results if name in arguments], incoming.values())
-        is_in_order = arguments.keys() == self._in_order.keys()  # such a call needs no binding
+        is_in_order = arguments.keys() == self._in_order.keys() and not self.call.signature.tuples  # needs no binding
         args = tuple(arguments[name] for name in self._in_order) if is_in_order else ()
         returned = self.call.call(args, {} if is_in_order else arguments)
         allocated = returned if isinstance(returned, tuple) else (returned,)
