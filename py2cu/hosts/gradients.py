@@ -73,7 +73,7 @@ def obstacles(host: HostSignature, *, is_backward: bool) -> Iterator[Obstacle]:
         yield Obstacle(f"a host function {what}, in one `return`", host.end, hint)
     for parameter in host.parameters:
         if parameter.name in host.written:
-            what = f"`{host.name}` writes to `{parameter.name}`, which autograd could not tell"
+            what = f"`{host.name}` writes to `{parameter.name}`, and autograd would not know of it"
             yield Obstacle(what, parameter.span, "let its kernels write to tensors of its own")
         elif parameter.kind is Kind.TENSORS and not is_backward:
             what = f"`{parameter.name}` is a list of tensors, which a host function with a backward does not take"

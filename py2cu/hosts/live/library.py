@@ -106,7 +106,7 @@ class Library:
         self._operators = operators
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Check arguments against the annotations: what the C++ does not check, once for each types of arguments.
+        """Check arguments against the annotations. Of arguments whose types were accepted, the C++ checks the rest.
 
         Raises:
             TypeError, RuntimeError: as `check_arguments`, and Python's own where they do not fit the parameters.

@@ -39,7 +39,7 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What stands for the operator of a host function without a backward: a name that changes with what it does."""
+    """In place of the operator, for a host function without a backward: a name that changes with what it does."""
 
     name: str
 

@@ -78,14 +78,10 @@ class HostSignature:
             if parameter.name in self.written:
                 type_ = type_.replace("Tensor", f"Tensor({next(letters)}!)")
             default = parameter.default
-            text = "" if default is None else f"={_schema_default(default.known)}"
+            text = "" if default is None else f"={default.known}"
             items.append(f"{type_} {parameter.argument}{text}")
         result = {Kind.TENSOR: "Tensor", Kind.TENSORS: "Tensor[]"}.get(self.result, "()")
         return f"{self.cpp_name}({', '.join(items)}) -> {result}"
-
-
-def _schema_default(value: object) -> str:
-    return str(value)
 
 
 @dataclass(frozen=True, slots=True)
