@@ -177,10 +177,10 @@ def _chains(code: CodeType, free: frozenset[str]) -> frozenset[tuple[str, ...]]:
     return frozenset(chains)
 
 
-def reachable_functions(function: FunctionType) -> list[FunctionType]:
-    """`function` and the functions that it may call, directly or indirectly; none of libraries."""
-    reached = {function: None}
-    pending = [function]
+def reachable_functions(*functions: FunctionType) -> list[FunctionType]:
+    """`functions`, and those that they may call, directly or indirectly; none of libraries."""
+    reached = dict.fromkeys(functions)
+    pending = [*reached]
     while pending:
         for other in callees(pending.pop()):
             if other not in reached:

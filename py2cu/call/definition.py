@@ -29,9 +29,10 @@ from py2cu.call.argument_checks import (
     needs_grad,
 )
 from py2cu.call.batching import run_batched
-from py2cu.call.gradients import BackwardCall, Gradients
+from py2cu.call.gradients import Gradients
 from py2cu.call.native import Launch, Native
 from py2cu.call.outputs import allocate_outputs
+from py2cu.call.recording import BackwardCall
 from py2cu.call.sharding import have_dtensor, prepare
 from py2cu.call.torch_state import are_plain_types, is_plain, require_writable
 from py2cu.ir.abi.parameters import Parameter, Role
@@ -246,27 +247,31 @@ class _Overload:
         return {p.name: values[p.name] for p in self.written if p.name in values}
 
     def autograd(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
-        """Run the op below autograd; record the call if an argument requires grad."""
+        """Run the op below autograd, the compiled code at once if nothing else has to see the call.
+
+        The call is recorded if an argument requires grad.
+        """
 
         def run(keyset_below: Any) -> Any:
             with torch._C._AutoDispatchBelowAutograd():
                 return self.op().redispatch(keyset & keyset_below, *args, **kwargs)
 
-        def run_recorded() -> Any:
-            if are_plain_types(map(type, given)) and is_plain(given):
-                device = next(value.device.type for value in given if isinstance(value, torch.Tensor))
-                if (compiled := self.compiled(device)) is not None:
+        def launch_or_run() -> Any:
+            if is_of_plain_types and is_plain(given):
+                array = next(value for value in given if isinstance(value, torch.Tensor))
+                if (compiled := self.compiled(array.device.type)) is not None:
                     try:
-                        with torch._C._AutoDispatchBelowAutograd():
-                            return compiled(*args, **kwargs)
+                        return compiled(*args, **kwargs)
                     except (RuntimeError, OverflowError):
                         pass  # nothing was launched: the op raises an error that names the argument
             return run(torch._C._after_ADInplaceOrView_keyset)  # `mark_dirty` bumps the versions
 
-        given = (*args, *kwargs.values())
-        is_recorded, is_sharded = torch.is_grad_enabled() and torch._C._any_requires_grad(*given), have_dtensor(given)
+        given = (*args, *kwargs.values()) if kwargs else args
+        is_of_plain_types = are_plain_types(tuple(map(type, given)))
+        is_recorded = torch.is_grad_enabled() and torch._C._any_requires_grad(*given)
+        is_sharded = not is_of_plain_types and have_dtensor(given)
         if not is_recorded and forward_ad._current_level < 0 and not is_sharded:
-            return run(torch._C._after_autograd_keyset)
+            return run(torch._C._after_autograd_keyset) if self.written else launch_or_run()
         values, launch = self.read(args, kwargs)
         if is_sharded:
             self.prepare_sharding(values)
@@ -282,7 +287,7 @@ class _Overload:
         if written:
             require_writable(self.signature.name, written)
             check_recorded(self.signature, values)  # rule: in-place-recorded
-        return self._definition().gradients.record(run_recorded, values, [*written])
+        return self._definition().gradients.record(launch_or_run, values, tuple(written))
 
 
 def refuse_tangents(op: str, values: Mapping[str, Any]) -> None:

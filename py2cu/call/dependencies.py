@@ -16,7 +16,7 @@ _Lookup = tuple[Callable[[str], object], tuple[str, ...], tuple[object, ...]]
 
 
 class Dependencies:
-    """The global names, closure variables and functions that `function` uses, with their values now.
+    """The global names, closure variables and functions that `functions` use, with their values now.
 
     `unchanged()` is whether all of them have the same values. Objects are compared by identity, functions also by code
     and defaults, since `%autoreload` replaces the code of existing functions, and lists also by their items.
@@ -24,17 +24,19 @@ class Dependencies:
 
     __slots__ = ("unchanged",)
 
-    def __init__(self, function: FunctionType) -> None:
-        functions = reachable_functions(function)
+    def __init__(self, *functions: FunctionType) -> None:
+        reached = reachable_functions(*functions)
         namespaces: dict[int, tuple[Callable[[str], object], dict[str, object]]] = {}
-        for namespace, name, value in (binding for each in functions for binding in bindings(each)):
+        for namespace, name, value in (binding for each in reached for binding in bindings(each)):
             namespaces.setdefault(id(namespace), (namespace.get, {}))[1][name] = value
         lookups = [(get, tuple(values), tuple(values.values())) for get, values in namespaces.values()]
-        cells = [(cell, contents(cell)) for each in functions for cell in cells_of(each).values()]
+        cells = [(cell, contents(cell)) for each in reached for cell in cells_of(each).values()]
         values = [*(value for _, _, found in lookups for value in found), *(value for _, value in cells)]
         lists = [(value, repr(value)) for value in values if type(value) is list]
         self.unchanged = (
-            _unchanged_test_of_all(functions, lookups, cells, lists) if lookups or cells else _unchanged_test(function)
+            _unchanged_test_of_all(reached, lookups, cells, lists)
+            if lookups or cells or len(reached) > 1
+            else _unchanged_test(*reached)
         )
 
 

@@ -70,7 +70,7 @@ class Native:
         overload = getattr(self._packet(device), op._overloadname, None)
         if overload is None or [*map(_spelled, overload._schema.arguments)] != [*map(_spelled, op._schema.arguments)]:
             return None
-        return overload
+        return overload._op  # without the overload's own call
 
     @property
     def digest(self) -> str:

@@ -8,6 +8,7 @@ inference mode alone.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import torch
@@ -38,7 +39,8 @@ def has_python_mode() -> bool:
     return bool(_function_modes()) or _transforms() is not None
 
 
-def are_plain_types(types: Iterable[object]) -> bool:
+@lru_cache(maxsize=256)
+def are_plain_types(types: tuple[object, ...]) -> bool:
     """Whether arguments of these types are no tensors of a subclass, which may dispatch on its own."""
     return all(each in _PLAIN_TENSORS for each in types if isinstance(each, type) and issubclass(each, torch.Tensor))
 

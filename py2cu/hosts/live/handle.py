@@ -179,9 +179,10 @@ class Host(Marked, Traced):
             from py2cu.hosts.live.translate import translate_host
 
             with self._lock:
-                dependencies = Dependencies(self._function)
+                before = Dependencies(self._function)
                 last = translate_host(self)
-                self._state = dependencies, last
+                after = Dependencies(*(each._function for each in last.met))
+                self._state = after if before.unchanged() else before, last
         return last
 
     def __repr__(self) -> str:

@@ -30,7 +30,7 @@ _OWNING: Final = threading.Lock()
 
 def _is_seen_by_cpp(values: tuple[object, ...]) -> bool:
     """Whether C++ does what Python does: modes, subclasses and transforms may see each operator that Python calls."""
-    return not has_python_mode() and are_plain_types(map(type, values))
+    return not has_python_mode() and are_plain_types(tuple(map(type, values)))
 
 
 class Library:
@@ -45,6 +45,7 @@ class Library:
         self._accepted: set[tuple[object, ...]] = set()  # types of arguments for which the C++ checks the rest
         self._arguments = {p.name: p.argument for p in translation.signature.parameters}
         self._op: Any = None
+        self._loaded: HostTranslation | None = None  # the translation whose kernels the library calls
         self._operators: dict[str, Any] = {}  # of the kernels; these live as long as the library may call them
         self._thread = threading.Thread(target=self._compile, name=f"build {function.__name__}", daemon=True)
         if self._path is None:
@@ -79,6 +80,8 @@ class Library:
 
     def is_ready(self) -> bool:
         """Whether the library can be called now; loads it once it is built."""
+        if self._loaded is self.translation:
+            return True
         if self._path is None:
             if self._error is not None:
                 error, self._error = self._error, None
@@ -97,13 +100,16 @@ class Library:
         self._load()
 
     def _load(self) -> None:
-        operators = {name: kernel._prepare().operator for name, kernel in self.translation.kernels.items()}
-        if self._op is not None and operators == self._operators:
+        if self._loaded is self.translation:
             return
-        names = {name: f"py2cu::{operator.name}" for name, operator in operators.items()}
-        self.build.load(self.path, names)
-        self._op = getattr(getattr(torch.ops, self.build.namespace), self.translation.signature.cpp_name).default
-        self._operators = operators
+        translation = self.translation
+        operators = {name: kernel._prepare().operator for name, kernel in translation.kernels.items()}
+        if self._op is None or operators != self._operators:
+            names = {name: f"py2cu::{operator.name}" for name, operator in operators.items()}
+            self.build.load(self.path, names)
+            self._op = getattr(getattr(torch.ops, self.build.namespace), translation.signature.cpp_name).default
+            self._operators = operators
+        self._loaded = translation
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Check arguments against the annotations. Of arguments whose types were accepted, the C++ checks the rest.

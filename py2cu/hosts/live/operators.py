@@ -15,7 +15,8 @@ from typing import Any, Final, Protocol
 import torch
 
 from py2cu.call.definition import NAMESPACE, Operator, operator_of, refuse_tangents
-from py2cu.call.gradients import BackwardCall, Gradients
+from py2cu.call.gradients import Gradients
+from py2cu.call.recording import BackwardCall
 from py2cu.call.torch_state import are_plain_types, is_plain
 from py2cu.diagnostics import Diagnostic, Severity, TranslationError
 from py2cu.function_text import source_file
@@ -91,7 +92,7 @@ class HostCall:
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run it on checked arguments: through the operator where autograd, a mode or a transform has to see it."""
         values = (*args, *kwargs.values())
-        if are_plain_types(map(type, values)) and is_plain(values):
+        if are_plain_types(tuple(map(type, values))) and is_plain(values):
             return self.host.run(args, kwargs)
         result = self.op(*args, **{self._arguments[name]: value for name, value in kwargs.items()})
         return tuple(result) if isinstance(result, list) else result

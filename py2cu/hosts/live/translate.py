@@ -33,18 +33,19 @@ class HostTranslation:
     """The text of a host function and its host callees, and its signature.
 
     `kernels` are the kernels that the text calls by their operators, by name, and the host functions with a backward.
-    `hosts` are the host functions that were met, and how many backwards each has.
+    `met` are these, all host functions, and the backwards of all; `counts` are how many backwards each of them has.
     """
 
     text: Text
     signature: HostSignature
     kernels: Mapping[str, Kernel | Marked]
-    hosts: tuple[tuple[Marked, int], ...]
+    met: tuple[Kernel | Marked, ...]
+    counts: list[int]
 
     @property
     def is_current(self) -> bool:
         """Whether no backward was attached since."""
-        return all(len(host.backwards) == count for host, count in self.hosts)
+        return [len(each.backwards) for each in self.met] == self.counts
 
 
 @with_deep_stack
@@ -57,14 +58,20 @@ def translate_host(host: Marked) -> HostTranslation:
     function, live = host._function, _Live()
     found = live.read(host)
     text = render_host(identifier(function.__name__), function.__code__.co_filename, tuple(live.done.values()))
-    return HostTranslation(text, found.signature, live.kernels, tuple(live.hosts))
+    met = _with_backwards((*live.hosts, *live.kernels.values()))
+    return HostTranslation(text, found.signature, live.kernels, met, [len(each.backwards) for each in met])
+
+
+def _with_backwards(met: tuple[Kernel | Marked, ...]) -> tuple[Kernel | Marked, ...]:
+    backwards = dict.fromkeys(backward for each in met for backward in each.backwards if backward not in met)
+    return _with_backwards((*met, *backwards)) if backwards else met
 
 
 @dataclass(slots=True)
 class _Live:
     done: dict[str, HostFunction] = field(default_factory=dict)
     kernels: dict[str, Kernel | Marked] = field(default_factory=dict)
-    hosts: list[tuple[Marked, int]] = field(default_factory=list)
+    hosts: list[Marked] = field(default_factory=list)
     open: list[Marked] = field(default_factory=list)
     by_name: dict[str, Marked] = field(default_factory=dict)
     constants: dict[str, Value] = field(default_factory=dict)
@@ -81,7 +88,7 @@ class _Live:
                 hint = "write the function with `def`, in a file or a notebook cell"
                 reporter.error("P107", what, Span(line, 0, line, 1), hint)
             raise TranslationError(reporter.sorted)
-        self.hosts.append((host, len(host.backwards)))
+        self.hosts.append(host)
         self.open.append(host)
         finder = _Finder(self, around, reporter)
         with_backward = [name] if host.backwards else []
