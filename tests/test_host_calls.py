@@ -78,3 +78,30 @@ def test_a_whole_number_is_no_float() -> None:
 
     with pytest.raises(TypeError, match=r"`s` takes a float, got int; pass 2\.0"):
         scaled_by(torch.arange(3), 2)
+
+
+
+def test_what_a_called_host_function_or_a_kernel_looks_up_may_be_rebound() -> None:
+    factor, times = 2.0, 3.0
+
+    @kernel
+    def scaled(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+        out[i] = x[i] * factor
+
+    @host
+    def inner(x: Float32[Tensor, "n"]) -> Tensor:
+        return scaled(x) * times
+
+    @host
+    def outer(x: Float32[Tensor, "n"]) -> Tensor:
+        return inner(x) + 1
+
+    x = torch.ones(1)
+    outer.build()
+    assert float(outer(x)) == 7.0
+    times = 5.0
+    outer.build()
+    assert float(outer(x)) == 11.0
+    factor = 4.0
+    outer.build()
+    assert float(outer(x)) == 21.0

@@ -87,13 +87,12 @@ class _Flow:
                 idle = None if runs(stmt) else bound
                 where = ("where this loop runs no round", stmt.span)
                 finished = self.join(end, idle, *where)
-                return self.leave(loop, end, self.after(orelse, finished), *where)
+                return self.leave(loop, end, self.after(loop, orelse, finished, bound), *where)
             case ir.While(test=test, body=body, orelse=orelse):
                 loop, end = self.loop(body, bound)
-                endless = isinstance(test, ir.Constant) and bool(test.value)
                 where = ("where this is false at once", stmt.span)
-                finished = None if endless else self.join(end, bound, *where)
-                return self.leave(loop, end, self.after(orelse, finished), *where)
+                finished = None if isinstance(test, ir.Constant) and test.value else self.join(end, bound, *where)
+                return self.leave(loop, end, self.after(loop, orelse, finished, bound), *where)
             case ir.Break():
                 self.loops[-1].breaks.append((bound, stmt.span))
                 return None
@@ -120,9 +119,11 @@ class _Flow:
             case _:
                 assert_never(stmt)
 
-    def after(self, block: ir.Block, bound: Assigned) -> Assigned:
-        """The names bound after `block`; None if it is unreachable."""
-        return None if bound is None else self.block(block, bound)
+    def after(self, loop: _Loop, orelse: ir.Block, finished: Assigned, bound: frozenset[str]) -> Assigned:
+        """The names bound after the `else` of a loop; one that never runs may read what is bound at a `break`."""
+        at_break = bound.union(*(broken for broken, _ in loop.breaks if broken is not None))
+        after = self.block(orelse, at_break if finished is None else finished)
+        return None if finished is None else after
 
     def loop(self, body: ir.Block, bound: frozenset[str]) -> tuple[_Loop, Assigned]:
         """The jumps out of a loop's body, and the names bound at the end of an iteration.
