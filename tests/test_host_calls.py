@@ -80,7 +80,6 @@ def test_a_whole_number_is_no_float() -> None:
         scaled_by(torch.arange(3), 2)
 
 
-
 def test_what_a_called_host_function_or_a_kernel_looks_up_may_be_rebound() -> None:
     factor, times = 2.0, 3.0
 
