@@ -1,27 +1,56 @@
 """Record calls of a kernel for autograd, and run its backward kernels.
 
-In: a call whose arguments require grad. Out: outputs with a history. The backwards are matched with the kernel here;
-`recording.py` has the `autograd.Function`. Backward calls each kernel attached by `@k.backward` that computes a
-gradient which is asked for. These are ordinary calls of ordinary kernels: with `create_graph=True` they are recorded,
-too, and under a tracer the graph holds their ops.
+In: a call whose arguments require grad. Out: outputs with a history. Backward calls each kernel attached by
+`@k.backward` that computes a gradient which is asked for. These are ordinary calls of ordinary kernels: with
+`create_graph=True` they are recorded, too, and under a tracer the graph holds their ops.
+
+A recorded call should cost little more than one of an `autograd.Function` that is written by hand. So what is saved and
+returned, and how the backward kernels are called, is planned once for calls with the same parameters that require grad;
+a plan tells values apart by their places.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any, Final
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from typing import Any, Final, NamedTuple, Protocol
 
 import torch
 from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
+from torch.autograd.function import _SingleLevelFunction
 
-from py2cu.call.recording import Backward, BackwardCall, Recording
 from py2cu.diagnostics import Diagnostic, Severity, TranslationError
-from py2cu.ir.abi.gradients import PREFIX, Misfit, match_backwards
+from py2cu.ir.abi.dims import bind_dims
+from py2cu.ir.abi.gradients import PREFIX, BackwardRoles, Misfit, match_backwards
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
+from py2cu.source import SourceFile
 
 _AUTOGRAD: Final[Any] = torch._C._autograd
+_LEGACY_BATCHED: Final[Any] = torch._C._parse_dispatch_key("Batched")
+"""The key of tensors under torch's former `vmap`, which slices the arguments of functional operators alone."""
+
+
+class BackwardCall(Protocol):
+    """What is known here of a backward kernel's `KernelCall`."""
+
+    signature: Signature
+
+    @property
+    def operator(self) -> Any: ...
+
+    def source(self) -> SourceFile: ...
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
+
+
+class Backward:
+    """A backward kernel and the roles of its parameters."""
+
+    def __init__(self, call: BackwardCall, roles: BackwardRoles) -> None:
+        self.call = call
+        self.roles = roles
+        self.targets = {target for _, target in roles.results}
 
 
 class Gradients:
@@ -129,3 +158,175 @@ def _matched(signature: Signature, calls: Sequence[BackwardCall]) -> list[Backwa
 def _diagnostic(call: BackwardCall, misfit: Misfit) -> Diagnostic:
     source = call.source()
     return Diagnostic(Severity.ERROR, "P412", misfit.message, misfit.parameter.span, source, misfit.hint)
+
+
+class _Step(NamedTuple):
+    """The call of a backward kernel. Places of arguments are those in what is saved, then in the incoming gradients."""
+
+    backward: Backward
+    names: tuple[str, ...]
+    places: tuple[int, ...]
+    copied: tuple[int, ...]  # arguments that the kernel overwrites: autograd may use an incoming gradient elsewhere
+    dense: tuple[int, ...]  # arguments that the kernel does not take with any strides
+    zeros: tuple[tuple[int, str], ...]  # arguments that start as zeros, shaped like an argument of the forward
+    incoming: int  # the place of the first incoming gradient
+    in_order: bool  # the arguments are passed by position, which needs no binding
+    results: tuple[tuple[str, int], ...]  # places of the gradients in the arguments, then in what is returned
+
+    def run(self, known: Sequence[Any], shapes: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        """The gradients that the kernel computes, by the name of the input."""
+        args = [known[place] for place in self.places]
+        if self.copied or self.zeros:
+            self._refuse_batches(known[self.incoming :])
+        for place in self.copied:
+            plain = args[place].resolve_conj().resolve_neg()
+            args[place] = plain.clone(memory_format=torch.contiguous_format)  # rule: gradient-copied
+        for place in self.dense:
+            args[place] = args[place].contiguous()  # rule: gradient-strides
+        for place, name in self.zeros:
+            shape, dtype = shapes[name]
+            args[place] = args[place].new_zeros(shape, dtype=dtype)
+        call = self.backward.call
+        named = {} if self.in_order else dict(zip(self.names, args, strict=True))
+        returned = call.call((), named) if named else call.call(tuple(args), {})
+        found = (*args, *returned) if isinstance(returned, tuple) else (*args, returned)
+        return {target: found[place] for target, place in self.results}
+
+    def _refuse_batches(self, incoming: Sequence[torch.Tensor]) -> None:
+        """Refuse gradients of torch's former `vmap` for a kernel that updates arrays, which it cannot slice."""
+        if any(torch._C._dispatch_keys(gradient).has(_LEGACY_BATCHED) for gradient in incoming):
+            updated = self.names[(*self.copied, *(place for place, _ in self.zeros))[0]]
+            what = f"{self.backward.call.signature.name} updates `{updated}`, which it cannot for batched gradients of"
+            how = "use `torch.func.vjp` under `torch.func.vmap`, or `torch.func.jacrev`"
+            raise RuntimeError(f"{what} `is_grads_batched=True` or `vectorize=True`; {how}")
+
+
+class _Plan(NamedTuple):
+    """What is saved and computed where certain arguments require grad."""
+
+    needed: Set[str]  # the arguments that require grad
+    known: tuple[str, ...]  # arguments and outputs
+    constant: tuple[int, ...]  # places of the outputs that have no gradient
+    tensors: tuple[int, ...]  # places in `known` of tensors that are saved
+    numbers: tuple[str, ...]  # that are saved: arguments and dimensions
+    shapes: tuple[str, ...]  # arguments whose shapes and dtypes are saved
+    steps: tuple[_Step, ...]
+    asks: bool  # autograd may ask for a part of what the steps compute
+
+
+class Recording:
+    """The `autograd.Function` of calls that pass the parameters `passed`, and write those of them in `written`.
+
+    `apply` takes the function that runs the call, then the arguments in the order `names`. Those that are written come
+    first: autograd takes a view that is written for the first tensor.
+    """
+
+    def __init__(self, kernel: Gradients, passed: Sequence[str], written: tuple[str, ...]) -> None:
+        self.names = (*written, *(name for name in passed if name not in written))
+        self._kernel = kernel
+        self._written = written
+        self._arrays = {parameter.name for parameter in kernel.signature.arrays}
+        self._plans: dict[tuple[bool, ...], _Plan] = {}
+        functions = {"forward": staticmethod(self._forward), "backward": staticmethod(self._backward)}
+        function: Any = type(kernel.signature.op, (_SingleLevelFunction,), functions)
+        self.apply: Callable[..., tuple[Any, ...]] = function.apply
+
+    def _forward(self, ctx: Any, run: Callable[[], Any], *arguments: Any) -> tuple[Any, ...]:
+        """Return the allocated outputs, then the arrays that are written."""
+        result = run()
+        outputs: tuple[Any, ...] = result if isinstance(result, tuple) else () if result is None else (result,)
+        if self._written:
+            changed = arguments[: len(self._written)]
+            ctx.mark_dirty(*changed)
+            ctx.views = {name for name, array in zip(self._written, changed, strict=True) if array._is_view()}
+            outputs = (*outputs, *changed)
+        plan = ctx.plan = self._plans.get(ctx.needs_input_grad) or self._plan(ctx.needs_input_grad, len(outputs))
+        if plan.constant:
+            ctx.mark_non_differentiable(*[outputs[place] for place in plan.constant])
+        known = (*arguments, *outputs)
+        ctx.save_for_backward(*[known[place] for place in plan.tensors])
+        ctx.numbers = ()
+        if plan.numbers or plan.shapes:
+            named = dict(zip(plan.known, known, strict=True))
+            ctx.shapes = {name: (named[name].shape, named[name].dtype) for name in plan.shapes}
+            if not named.keys() >= {*plan.numbers}:
+                named = bind_dims(self._kernel.signature, named) | named
+            ctx.numbers = tuple([named[name] for name in plan.numbers])
+        return outputs
+
+    def _plan(self, needs_grad: tuple[bool, ...], outputs: int) -> _Plan:
+        kernel = self._kernel
+        needed = {name for name, is_needed in zip(self.names, needs_grad[1:], strict=True) if is_needed}
+        backwards = [each for each in kernel.backwards if not needed.isdisjoint(each.targets)]
+        allocated = tuple(p.name for p in kernel.signature.outputs) if outputs > len(self._written) else ()
+        returned = (*allocated, *self._written)
+        known = (*self.names, *returned)
+        present = {*known, *(dim.name for dim in kernel.signature.dims)}
+        saved = dict.fromkeys(name for each in backwards for name in (*each.roles.values, *each.roles.dims))
+        arrays = [name for name in saved if name in self._arrays and name in present]
+        numbers = tuple(name for name in saved if name not in self._arrays and name in present)
+        places = {name: place for place, name in enumerate((*arrays, *numbers))}
+        steps = tuple(_step(each, places, returned, self.names) for each in backwards)
+        constant = [place for place, name in enumerate(returned) if name not in kernel.differentiable]
+        plan = _Plan(
+            needed,
+            known,
+            tuple(constant) if kernel.backwards else (),
+            tuple(len(known) - 1 - known[::-1].index(name) for name in arrays),
+            numbers,
+            tuple(name for step in steps for _, name in step.zeros),
+            steps,
+            len(kernel.backwards) != 1 or not needed <= kernel.backwards[0].targets,
+        )
+        self._plans[needs_grad] = plan
+        return plan
+
+    def _backward(self, ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        plan: _Plan = ctx.plan
+        needed = plan.needed
+        if plan.asks:
+            arrays = (name for name in self.names if name in self._arrays)
+            asked = {name for name, (node, _) in zip(arrays, ctx.next_functions, strict=True) if _is_asked_for(node)}
+            # Autograd asks for the gradient of a view that was written by the node of its base.
+            needed = needed & (asked | ctx.views if self._written else asked)
+            self._kernel.require(needed)
+        known = (*ctx.saved_tensors, *ctx.numbers, *grads)
+        gradients: dict[str, torch.Tensor] = {}
+        for step in plan.steps:
+            if not plan.asks or not needed.isdisjoint(step.backward.targets):
+                gradients |= step.run(known, ctx.shapes if step.zeros else {})
+        return (None, *[gradients[name] if name in needed else None for name in self.names])
+
+
+def _step(backward: Backward, saved: Mapping[str, int], outputs: Sequence[str], passed: Collection[str]) -> _Step:
+    """How `backward` is called with what is saved, at these places, and with the gradients of `outputs` behind that."""
+    signature, roles = backward.call.signature, backward.roles
+    places = {name: saved[name] for name in (*roles.values, *roles.dims) if name in saved}
+    places |= {name: len(saved) + outputs.index(output) for name, output in roles.incoming}
+    results = dict(roles.results)
+    zeros = [name for name in roles.accumulated if results[name] in passed]
+    places |= dict.fromkeys(zeros, len(saved))
+    in_order = [p.name for p in signature.inputs if not p.by_keyword]
+    is_in_order = places.keys() == {*in_order} and not signature.tuples
+    names = tuple(in_order if is_in_order else places)
+    incoming = [name for name, _ in roles.incoming]
+    found = {name: place for place, name in enumerate((*names, *(p.name for p in signature.outputs)))}
+    return _Step(
+        backward,
+        names,
+        tuple(places[name] for name in names),
+        tuple(names.index(name) for name in incoming if name in results),
+        tuple(names.index(name) for name in incoming if name not in results and name not in signature.strided),
+        tuple((names.index(name), results[name]) for name in zeros),
+        len(saved),
+        is_in_order,
+        tuple((target, found[name]) for name, target in roles.results if name in found),
+    )
+
+
+def _is_asked_for(node: Any) -> bool:
+    """Whether the running backward pass executes this node of the graph. A constant has no node: None."""
+    try:
+        return node is not None and torch._C._will_engine_execute_node(node)
+    except RuntimeError:  # a leaf that `torch.autograd.grad` was called for  # rule: gradient-of-leaf
+        return True
