@@ -73,10 +73,9 @@ def test_a_planted_wrong_derivative_is_found(monkeypatch):
     "piece",
     [
         " % len(",
-        "*/",
         *(
             pytest.param(piece, marks=pytest.mark.proof)
-            for piece in ("elif", "while True", "blockIdx.x * blockDim.x + threadIdx.x]", CELL)
+            for piece in ("*/", "elif", "while True", "blockIdx.x * blockDim.x + threadIdx.x]", CELL)
         ),
     ],
 )
@@ -119,6 +118,7 @@ REACHED = {
 
 
 @pytest.mark.slow
+@pytest.mark.proof
 def test_each_production_is_reached():
     sources = [generate(SEED, number) for number in range(300)]
     found = {

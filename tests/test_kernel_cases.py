@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -132,7 +133,7 @@ def test_of_two_limits_it_is_always_the_same_that_gives_the_size():
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("paths", proofs(BATCHES, 3), ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
+@pytest.mark.parametrize("paths", proofs(BATCHES, 5), ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
 def test_compiled_kernels_match_python(paths, tmp_path):
     """One library for all of them, without torch's binding."""
     pytest.importorskip("torch")
@@ -188,16 +189,23 @@ def import_kernels(case: Case, place: Path) -> list[Kernel]:
 
 @pytest.mark.builds
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["cuda", pytest.param("cpu", marks=pytest.mark.proof)])
-def test_all_cases_compile_without_warnings(target, tmp_path):
-    """All of them in one file, a namespace each."""
+@pytest.mark.parametrize(
+    ("target", "cases"),
+    [
+        pytest.param("cuda", CASES[::2], id="cuda-even"),
+        pytest.param("cuda", CASES[1::2], id="cuda-odd", marks=pytest.mark.proof),
+        pytest.param("cpu", CASES, id="cpu", marks=pytest.mark.proof),
+    ],
+)
+def test_all_cases_compile_without_warnings(target, cases, tmp_path):
+    """They stand in one file, a namespace each."""
     command = {
         "cuda": lambda: [nvcc(), *NVCC_STRICT, "-O1", "-Xptxas=-O0", "-arch=sm_75"],
         # Compiled alone, what is local to a text is in the main file; here `#line` says that it is in another one.
         "cpu": lambda: [gxx(), *GXX_STRICT, "-Wno-subobject-linkage", *torch_headers(), "-O1", "-x", "c++"],
     }[target]()
     source = tmp_path / "cases.cu"
-    source.write_text(in_one_file(TargetName(target), "header", "kernel"), encoding="utf-8")
+    source.write_text(in_one_file(cases, TargetName(target), "header", "kernel"), encoding="utf-8")
     command += ["-c", str(source), "-o", str(tmp_path / "cases.o")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -213,17 +221,17 @@ def test_all_bindings_compile(target, tmp_path):
         include = toolchain.cuda_include(toolchain.cuda_home())
         headers += ["-DUSE_CUDA", "-isystem", str(include), "-isystem", str(include / "cccl")]
     source = tmp_path / "bindings.cpp"
-    source.write_text(in_one_file(target, "header", "binding"), encoding="utf-8")
+    source.write_text(in_one_file(CASES, target, "header", "binding"), encoding="utf-8")
     flags = [*GXX_STRICT, "-Wno-unused-but-set-variable", "-fsyntax-only"]
     done = subprocess.run([gxx(), *flags, *headers, str(source)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def in_one_file(target: TargetName, *parts: str) -> str:
-    """These texts of every case, the includes first, then each case in a namespace of its own."""
+def in_one_file(cases: Sequence[Path], target: TargetName, *parts: str) -> str:
+    """These texts of the cases, the includes first, then each case in a namespace of its own."""
     includes: dict[str, None] = {}
     bodies: list[str] = []
-    for path in CASES:
+    for path in cases:
         translation = translate(read_case(path))
         if target not in translation.texts:  # threads that work together
             continue

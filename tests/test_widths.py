@@ -121,7 +121,7 @@ def is_judged(translation: Translation) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
-    proofs(BATCHES, 5),
+    proofs(BATCHES, 10),
     ids=lambda names: f"{names[0]}-{names[-1]}",
 )
 def test_no_integer_overflows(names, tmp_path):

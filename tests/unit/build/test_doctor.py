@@ -21,6 +21,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def fake_torch(version: str = "2.13.0", cuda: str | None = None, gpus: int = 0) -> ModuleType:
     functions = SimpleNamespace(
+        is_initialized=lambda: gpus > 0,
         is_available=lambda: gpus > 0,
         device_count=lambda: gpus,
         get_device_name=lambda index: f"GPU {index}",
