@@ -316,6 +316,7 @@ def _step(backward: Backward, saved: Mapping[str, int], outputs: Sequence[str], 
         names,
         tuple(places[name] for name in names),
         tuple(names.index(name) for name in incoming if name in results),
+        # rule: gradient-dense
         tuple(names.index(name) for name in incoming if name not in results and name not in signature.strided),
         tuple((names.index(name), results[name]) for name in zeros),
         len(saved),
