@@ -11,6 +11,7 @@ from typing import Any, Unpack, overload
 
 from py2cu.hosts.live.handle import Host
 from py2cu.kernels import Kernel
+from py2cu.numba.dispatcher import Dispatcher, python_of
 from py2cu.options import Block, KernelKeywords, KernelOptions, Size, Strided
 
 
@@ -36,7 +37,8 @@ def kernel(
     """Make a kernel of a function: `@kernel`, `@kernel(size=…, block=…)` or `kernel(f)`.
 
     Args:
-        function: a plain Python function with annotated parameters.
+        function: a plain Python function with annotated parameters; or a dispatcher of Numba, whose kernels take their
+            types from each launch (`py2cu.numba`).
         size: the number of threads in x, y, z, as extents: `"n"`, `("w", "h")`.
         block: the number of threads of a block in x, y, z, extents as in `size`; 256, 16×16 or 8×8×8 by default.
         init: by name, the value with which an allocated output is filled before the launch.
@@ -58,6 +60,8 @@ def kernel(
     )
 
     def decorate(function: Callable[..., Any]) -> Kernel:
+        if (python := python_of(function)) is not None:
+            return Dispatcher(python)  # type: ignore[return-value]  # launched as Numba's, for the types of each call
         return Kernel(function, options)  # rule: refused-late
 
     return decorate if function is None else decorate(function)

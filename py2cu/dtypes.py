@@ -159,6 +159,11 @@ ALIASES: Final = {
     "half": F16, "float": F32, "single": F32, "double": F64, "float_": F64,
     "cfloat": C64, "csingle": C64, "cdouble": C128,
 }  # fmt: skip
+# Numba's further spellings: the codes of NumPy, and C's names.
+SHORT: Final = {
+    "b1": BOOL, "i1": I8, "i2": I16, "i4": I32, "i8": I64, "u1": U8, "u2": U16, "u4": U32, "u8": U64, "f2": F16,
+    "f4": F32, "f8": F64, "c8": C64, "c16": C128, "char": I8, "uchar": U8, "long_": I64, "ulong_": U64,
+}  # fmt: skip
 
 
 def find_dtype(name: str) -> DType | None:

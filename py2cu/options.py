@@ -45,6 +45,7 @@ class KernelOptions:
     coarsen: int | None = None
     launch_bounds: int | tuple[int, ...] | None = None
     float64: bool = False
+    signature: str | None = None  # Numba's, for a kernel under `@cuda.jit`
 
     @classmethod
     def of(
@@ -70,7 +71,7 @@ class KernelOptions:
 
     def __hash__(self) -> int:
         plain = (self.size, self.block, self.name, self.strided, self.coarsen, self.launch_bounds, self.float64)
-        return hash((*plain, tuple(self.init.items())))
+        return hash((*plain, self.signature, tuple(self.init.items())))
 
 
 class KernelKeywords(TypedDict, total=False):

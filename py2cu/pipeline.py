@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
 from pathlib import PurePath
@@ -22,6 +22,7 @@ from py2cu.backwards import check_backwards
 from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernel_reader import read_kernel
+from py2cu.frontend.numba.jit import with_signature
 from py2cu.frontend.source.dynamic_kernels import report_dynamic_kernels
 from py2cu.frontend.source.reader import LAMBDA, KernelSource, Module, read_module
 from py2cu.hosts.functions import host_sources
@@ -185,22 +186,24 @@ def translate_file(
     targets: Iterable[TargetName] = TargetName,
     notes: bool = False,
     values: Values = NO_VALUES,
+    signatures: Sequence[str] = (),
 ) -> Translation:
     """Translate every kernel of a file, or the one called `only`; with `notes`, report notes on performance.
 
-    `values` gives, for `Constexpr[int]` parameters, the values to instantiate.
+    `values` gives, for `Constexpr[int]` parameters, the values to instantiate; `signatures` the types of kernels under
+    Numba's `@cuda.jit`.
 
     Raises:
         TranslationError: with all the errors of the file.
     """
     reporter = Reporter(file)
     module = read_module(file, reporter)
-    sources = _chosen(module, only, reporter) if module else ()
+    sources = tuple(with_signature(s, signatures) for s in (_chosen(module, only, reporter) if module else ()))
     done = _translate(_stem(file), module, [(source, None) for source in sources], targets, reporter, values, notes)
     if module is None or not (hosts := host_sources(module, only)):
         return done
-    signatures = {signature.name: signature for signature in done.signatures}
-    find = functools.partial(_signature_in, module, signatures, reporter, values)
+    known = {signature.name: signature for signature in done.signatures}
+    find = functools.partial(_signature_in, module, known, reporter, values)
     return replace(done, host=render_hosts(done.name, module, hosts, find, reporter))
 
 

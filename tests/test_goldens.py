@@ -18,12 +18,22 @@ from tests.support.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_he
 HERE = Path(__file__).parent
 EXAMPLES = sorted((HERE.parent / "examples").glob("*.py"))
 GOLDEN = HERE / "golden"
+# The types of kernels that take them from a launch.
+SIGNATURES = {
+    "numba_kernels": (
+        "cu_add_vectors(float32[::1], float32[::1], float32[::1])",
+        "cu_mv_product(float32[:, ::1], float32[::1], float32[::1])",
+        "sigmoid_forward(float32[::1], int32, float32[::1])",
+        "sigmoid_backward(float32[::1], int32, float32[::1])",
+        "tiled_matmul(float32[:, ::1], float32[:, ::1], float32[:, ::1])",
+    )
+}
 WHOLE = {"grayscale", "matmul"}  # of these every file is kept, of the others the `.cu` and the host functions
 ARCHITECTURES = ("75", "90", "100")
 
 
 def translate(path: Path) -> Translation:
-    return translate_file(SourceFile.read(path))
+    return translate_file(SourceFile.read(path), signatures=SIGNATURES.get(path.stem, ()))
 
 
 def texts(path: Path) -> dict[str, str]:

@@ -156,6 +156,7 @@ ROWS: Final = (
     _both("a // b", "floor_divide"),
     _both("a % b", "remainder"),
     _both("a ** b", "pow"),
+    Formula(("numba.cuda.selp",), ("a", "b", "c"), "b if a else c"),
     Formula(("numpy.mod",), ("a", "b"), "a % b"),
     Formula(("numpy.power",), ("a", "b"), "a ** b"),
     Formula(("torch.sub",), ("a", "b"), "a - b"),
@@ -271,6 +272,15 @@ def ways_to_call(qualified: str) -> list[str]:
 
 # Functions of Python and of the libraries that kernels do not have, each with what to write instead.
 REFUSED: Final = {
+    **{
+        f"numba.cuda.{name}": hint
+        for name, hint in {
+            "const.array_like": "index a tuple of the module, `C = (1.0, 2.0)`: it becomes constant memory",
+            "random": "write the generator out: Philox and xorshift are a few lines of masked integers",
+            "cg.this_grid": "keep it in a local, or call its `sync` at once",
+            "nanosleep": "leave it out",
+        }.items()
+    },
     "math.fsum": "add in a loop",
     "math.prod": "multiply in a loop",
     "math.sumprod": "add in a loop",

@@ -23,6 +23,12 @@ ROWS: Final = (
     ),
 )
 CONSTANTS: Final = dict.fromkeys(("py2cu.warpSize", "numba.cuda.warpsize"), WARP_SIZE)
+POSITIONS: Final = {
+    "numba.cuda.grid": ("blockIdx", "blockDim", "threadIdx"),
+    "numba.cuda.gridsize": ("gridDim", "blockDim"),
+}
+"""Numba's place of a thread in the grid, and the threads of a grid: for each axis the product of the first two launch
+objects, to which the third is added."""
 
 
 @dataclass(frozen=True)

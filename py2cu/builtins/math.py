@@ -20,6 +20,7 @@ _SYNONYMS: Final = {
 _ELSEWHERE: Final = {
     "tanh": ("torch.nn.functional.tanh",),
     "fma": ("py2cu.fma", "numba.cuda.fma"),  # Python's is new in 3.13
+    "cbrt": ("numba.cuda.cbrt",),
     **{name: (f"torch.special.{name}",) for name in ("exp2", "expm1", "log1p", "erf", "erfc")},
 }
 _NOT_IN_NUMPY: Final = {"erf", "erfc", "gamma", "lgamma", "fma", "remainder", "fmod", "pow"}

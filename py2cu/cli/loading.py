@@ -10,7 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -18,9 +18,12 @@ from types import CodeType, ModuleType
 from py2cu.cli.console import InputError, collecting, described, marked
 from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
+from py2cu.frontend.numba.signatures import read_signature
 from py2cu.hosts.live.handle import Host
 from py2cu.kernels import Kernel
 from py2cu.live import is_library
+from py2cu.numba.dispatcher import Dispatcher
+from py2cu.numba.stand_in import imported_as_numba
 from py2cu.options import NO_VALUES, Values
 from py2cu.source import SourceFile
 from py2cu.suggestions import did_you_mean
@@ -42,13 +45,16 @@ class LoadedFile:
         return self.file
 
 
-def load_files(files: Sequence[Path], only: str | None, values: Values = NO_VALUES) -> list[LoadedFile]:
+def load_files(
+    files: Sequence[Path], only: str | None, values: Values = NO_VALUES, signatures: Sequence[str] = ()
+) -> list[LoadedFile]:
     """Import every file, and translate every kernel with these values of its `Constexpr[int]` parameters.
 
     Args:
         files: the paths.
         only: the name of the one kernel to load, or None for all.
         values: values of `Constexpr[int]` parameters, by name; a kernel ignores names that it does not have.
+        signatures: the types of kernels under `@cuda.jit`, as texts.
 
     Raises:
         InputError: with the errors of all files.
@@ -58,7 +64,7 @@ def load_files(files: Sequence[Path], only: str | None, values: Values = NO_VALU
     with collecting() as errors:
         for number, path in enumerate(files):
             with errors.of(path):
-                loaded = _load(path, number, only, shadowed)
+                loaded = _load(path, number, only, shadowed, signatures)
                 kernels = []
                 for kernel in loaded.kernels:
                     with errors.of(path):  # translate here, so that all errors show before any build
@@ -72,7 +78,9 @@ def load_files(files: Sequence[Path], only: str | None, values: Values = NO_VALU
     return done
 
 
-def _load(path: Path, number: int, only: str | None, shadowed: ShadowedModules) -> LoadedFile:
+def _load(
+    path: Path, number: int, only: str | None, shadowed: ShadowedModules, signatures: Sequence[str]
+) -> LoadedFile:
     file = SourceFile.read(path)
     module = _import(path, file, f"_py2cu_{number}_{path.stem}", shadowed)
     defined = {id(each): each for each in _defined_in(module, module.__name__)}
@@ -85,13 +93,20 @@ def _load(path: Path, number: int, only: str | None, shadowed: ShadowedModules) 
         hint = did_you_mean(only or "", known, f"it has {names}") if names else hint
         raise InputError([f"{path}: {marked('error', 'error[P107]')}: there is {what} to import\n  hint: {hint}"], 1)
     kernels = tuple(each for each in chosen if isinstance(each, Kernel))
+    kernels += tuple(each.kernel(_signature_for(each, signatures)) for each in chosen if isinstance(each, Dispatcher))
     return LoadedFile(file, kernels, tuple(each for each in chosen if isinstance(each, Host)))
 
 
-def _defined_in(scope: ModuleType | type, module: str) -> Iterator[Kernel | Host]:
+def _signature_for(kernel: Dispatcher, signatures: Sequence[str]) -> str | None:
+    """The text among `signatures` that names the kernel, or else one that names none."""
+    named = {read_signature(text).name: text for text in signatures}
+    return named.get(kernel.py_func.__name__, named.get(None))
+
+
+def _defined_in(scope: ModuleType | type, module: str) -> Iterator[Kernel | Host | Dispatcher]:
     """The kernels and the host functions that a module and its classes define."""
     for value in vars(scope).values():
-        if isinstance(value, Kernel | Host) and value.__module__ == module:
+        if isinstance(value, Kernel | Host | Dispatcher) and value.__module__ == module:
             yield value
         elif isinstance(value, type) and value.__module__ == module and value is not scope:
             yield from _defined_in(value, module)
@@ -112,7 +127,8 @@ def _import(path: Path, file: SourceFile, name: str, shadowed: ShadowedModules) 
             if package:
                 module.__package__ = package
                 importlib.import_module(package)
-            exec(_compiled(path, file, place), module.__dict__)
+            with imported_as_numba() if "numba" in file.text else nullcontext():
+                exec(_compiled(path, file, place), module.__dict__)
     except (InputError, TranslationError):
         raise
     except (Exception, SystemExit) as error:

@@ -7,7 +7,7 @@ Errors: click's, for a value that cannot be read; `InputError` for a name that n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,33 @@ def _as_values(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) ->
     return values
 
 
+def _as_signatures(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The texts of `--signature`, each of which can be read."""
+    from py2cu.frontend.numba.signatures import read_signature
+
+    for text in texts:
+        try:
+            read_signature(text)
+        except ValueError as error:
+            raise click.BadParameter(f"{error}; write Numba's types, as in `scale(float32[:], int32)`") from None
+    return texts
+
+
+def require_kernels(signatures: Iterable[str], names: Collection[str]) -> None:
+    """Refuse a name in `--signature` that no kernel has.
+
+    Raises:
+        InputError: for the first such name, with the nearest known one.
+    """
+    from py2cu.frontend.numba.signatures import read_signature
+
+    for text in signatures:
+        name = read_signature(text).name
+        if name is not None and name not in names:
+            hint = did_you_mean(name, names, f"the kernels are {', '.join(sorted(names))}")
+            refuse(f"no kernel here is called `{name}`, as in `{text}`\n  hint: {hint}")
+
+
 def require_constexprs(values: Values, signatures: Iterable[Signature]) -> None:
     """Refuse a name in `--constexpr` that no kernel has.
 
@@ -69,6 +96,14 @@ CONSTEXPR = click.option(
     multiple=True,
     callback=_as_values,
     help="The values of a Constexpr[int] parameter to make template instances for.",
+)
+SIGNATURE = click.option(
+    "--signature",
+    "signatures",
+    metavar="TYPES",
+    multiple=True,
+    callback=_as_signatures,
+    help='The types of a kernel under Numba\'s @cuda.jit: "scale(float32[:], int32)", or of all, without a name.',
 )
 NO_FMA = click.option(
     "--no-fma",

@@ -21,10 +21,12 @@ from py2cu.cli.parameters import (
     FILES,
     KERNEL,
     NO_FMA,
+    SIGNATURE,
     TARGETS,
     as_target,
     examples,
     require_constexprs,
+    require_kernels,
 )
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.options import Values
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     "--device", type=TARGETS, callback=as_target, help="Device to run on; by default the GPU, if there is one."
 )
 @CONSTEXPR
+@SIGNATURE
 @NO_FMA
 @click.option(
     "--unordered",
@@ -62,6 +65,7 @@ def check(
     kernel: str | None,
     device: TargetName | None,
     values: Values,
+    signatures: tuple[str, ...],
     fma: bool,
     unordered: tuple[str, ...],
     with_gradients: bool,
@@ -79,7 +83,7 @@ def check(
     from py2cu.kernels import Kernel
 
     reports = []
-    files_of_kernels = _loaded(files, kernel, values)
+    files_of_kernels = _loaded(files, kernel, values, signatures)
     _require_written(unordered, (each.signature for loaded in files_of_kernels for each in loaded.kernels))
     if with_gradients:
         _require_backwards([each for loaded in files_of_kernels for each in loaded.kernels])
@@ -168,9 +172,17 @@ def _as_option(_: str, option: str, values: Sequence[str]) -> str:
     "--target", type=TARGETS, callback=as_target, help="Device to build for; by default the GPU, if there is one."
 )
 @CONSTEXPR
+@SIGNATURE
 @NO_FMA
 @exit_codes()
-def build(files: tuple[Path, ...], kernel: str | None, target: TargetName | None, values: Values, fma: bool) -> None:
+def build(
+    files: tuple[Path, ...],
+    kernel: str | None,
+    target: TargetName | None,
+    values: Values,
+    signatures: tuple[str, ...],
+    fma: bool,
+) -> None:
     """Build every kernel into the cache.
 
     The first call of a kernel then needs no compiler. Imports the files.
@@ -179,7 +191,7 @@ def build(files: tuple[Path, ...], kernel: str | None, target: TargetName | None
     target = target or devices.best()
     from py2cu.build import build_library
 
-    for loaded in _loaded(files, kernel, values):
+    for loaded in _loaded(files, kernel, values, signatures):
         for each in loaded.kernels:
             with working(f"building {each.__name__} for {target}"):
                 path = build_library(each.translation.artifacts(target), fma=fma, source=loaded.source)
@@ -190,12 +202,14 @@ def build(files: tuple[Path, ...], kernel: str | None, target: TargetName | None
             click.echo(f"{host.__name__}: {host.library}")
 
 
-def _loaded(files: Sequence[Path], only: str | None, values: Values) -> list[LoadedFile]:
-    """Import the files; refuse an option `--constexpr` that no kernel has."""
+def _loaded(files: Sequence[Path], only: str | None, values: Values, signatures: Sequence[str]) -> list[LoadedFile]:
+    """Import the files; refuse an option `--constexpr` or `--signature` that no kernel has."""
     from py2cu.cli.loading import load_files
 
-    done = load_files(files, only, values)
-    require_constexprs(values, (kernel.signature for loaded in done for kernel in loaded.kernels))
+    done = load_files(files, only, values, signatures)
+    found = [kernel.signature for loaded in done for kernel in loaded.kernels]
+    require_constexprs(values, found)
+    require_kernels(signatures, {signature.name for signature in found})
     return done
 
 

@@ -14,7 +14,17 @@ from pathlib import Path
 import click
 
 from py2cu.cli.console import collecting, exit_codes, print_error, refuse, rendered
-from py2cu.cli.parameters import CONSTEXPR, FILES, KERNEL, TARGETS, as_target, examples, require_constexprs
+from py2cu.cli.parameters import (
+    CONSTEXPR,
+    FILES,
+    KERNEL,
+    SIGNATURE,
+    TARGETS,
+    as_target,
+    examples,
+    require_constexprs,
+    require_kernels,
+)
 from py2cu.options import NO_VALUES, Values
 from py2cu.source import SourceFile
 from py2cu.suggestions import did_you_mean
@@ -53,6 +63,7 @@ class _Translate(click.Command):
     help="The GPU, or the same kernels as C++ for the CPU.",
 )
 @CONSTEXPR
+@SIGNATURE
 @click.option("--notes", is_flag=True, help="Also show notes on performance.")
 @click.option(
     "--dump-ir",
@@ -67,6 +78,7 @@ def translate(
     kernel: str | None,
     target: TargetName,
     values: Values,
+    signatures: tuple[str, ...],
     notes: bool,
     selection: str | None,
 ) -> None:
@@ -75,9 +87,9 @@ def translate(
     The Python files are read, never imported or run.
     """
     if selection is not None:
-        dump_all(files, kernel, target, values, notes, selection=selection, has_output=output is not None)
+        dump_all(files, kernel, target, values, notes, signatures, selection=selection, has_output=output is not None)
         return
-    translations = translate_all(files, kernel, target, values, notes)
+    translations = translate_all(files, kernel, target, values, notes, signatures)
     texts = [text for done in translations for text in done.files(target)]
     for done in translations:
         print_error(*map(rendered, done.notes))
@@ -88,9 +100,14 @@ def translate(
 
 
 def translate_all(
-    files: Sequence[Path], only: str | None, target: TargetName, values: Values = NO_VALUES, notes: bool = False
+    files: Sequence[Path],
+    only: str | None,
+    target: TargetName,
+    values: Values = NO_VALUES,
+    notes: bool = False,
+    signatures: Sequence[str] = (),
 ) -> list[Translation]:
-    """Translate every file for `target`, with instances for `values` of template arguments.
+    """Translate every file for `target`, with instances for `values` of template arguments, and these signatures.
 
     Raises:
         InputError: with the errors of all the files.
@@ -101,8 +118,10 @@ def translate_all(
     with collecting() as errors:
         for path in files:
             with errors.of(path):
-                done.append(translate_file(SourceFile.read(path), only, [target], notes, values))
-    require_constexprs(values, (signature for translation in done for signature in translation.signatures))
+                done.append(translate_file(SourceFile.read(path), only, [target], notes, values, signatures))
+    found = [signature for translation in done for signature in translation.signatures]
+    require_constexprs(values, found)
+    require_kernels(signatures, {signature.name for signature in found})
     return done
 
 
@@ -112,6 +131,7 @@ def dump_all(
     target: TargetName,
     values: Values,
     notes: bool,
+    signatures: Sequence[str] = (),
     *,
     selection: str,
     has_output: bool,
@@ -135,7 +155,7 @@ def dump_all(
     dump = Dump()
     try:
         with observing(dump), observing(verify_step):
-            done = translate_all(files, only, target, values, notes)
+            done = translate_all(files, only, target, values, notes, signatures)
     finally:
         click.echo(dump.text(selection), nl=False)
     for translation in done:

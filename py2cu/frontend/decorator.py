@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import libcst as cst
@@ -12,6 +12,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import DType
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
+from py2cu.frontend.numba.jit import read_options
 from py2cu.frontend.source.reader import KernelSource, Module
 from py2cu.options import MAX_BLOCKS, MAX_THREADS, KernelKeywords, KernelOptions, is_launchable
 from py2cu.suggestions import did_you_mean
@@ -30,7 +31,10 @@ class OptionReader:
         decorator = self.source.decorator
         call = None if decorator is None else self.source.environment.decorator(decorator.decorator)
         if not isinstance(call, cst.Call):
-            return KernelOptions()
+            return KernelOptions(signature=self.source.signature)
+        if self.source.is_numba:
+            options = read_options(call, self.source.environment, self.module, self.reporter)
+            return replace(options, signature=self.source.signature or options.signature)
         values: dict[str, Any] = {}
         at_definition = self.source.environment.as_defined()
         for arg in call.args:

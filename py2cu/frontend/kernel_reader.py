@@ -17,6 +17,7 @@ import libcst as cst
 from py2cu import ir
 from py2cu.analysis.template_instances import instances
 from py2cu.builtins.launch import LANE
+from py2cu.builtins.memory import SHARED_BYTES
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.frontend.bodies.expressions import ExpressionReader
@@ -25,15 +26,17 @@ from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.statements import StatementReader
 from py2cu.frontend.bodies.tuples.parameters import bind_tuples
 from py2cu.frontend.declarations.annotations import AnnotationReader
-from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
+from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader, is_dynamic
 from py2cu.frontend.declarations.array_extents import ExtentReader
 from py2cu.frontend.decorator import OptionReader, find_problems, strided_arrays
 from py2cu.frontend.device_functions import FunctionReader
 from py2cu.frontend.names.closures import environment_in
-from py2cu.frontend.names.syntax import all_parameters
+from py2cu.frontend.names.syntax import all_parameters, nodes_in
+from py2cu.frontend.numba.jit import check_types, parameter_types, strided_parameters
 from py2cu.frontend.parameters import ParameterReader, Parameters
 from py2cu.frontend.source.imports import ImportedSources
 from py2cu.frontend.source.reader import KernelSource, Module
+from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.substitution import substitute
 from py2cu.ir.visit import all_expressions, names_in
 from py2cu.options import DEFAULT_BLOCKS, MAX_THREADS, KernelOptions, Values, is_launchable
@@ -69,11 +72,15 @@ class _KernelReader:
 
     def read(self, options: KernelOptions | None) -> ir.Kernel:
         function = self.source.function
+        if options is None:
+            options = OptionReader(self.reporter, self.source, self.module).read()
+        types = parameter_types(options.signature, self.source, self.module, self.reporter)
         parameter_reader = ParameterReader(
-            self.module, self.source, self.reporter, self.values, self.defaults, self.imported
+            self.module, self.source, self.reporter, self.values, self.defaults, self.imported, types
         )
         annotations = AnnotationReader(self.reporter, self.source.environment, self.module.span, parameter_reader.rank)
         parameters = parameter_reader.read(annotations)
+        self._read_as_numba(parameters, has_types=options.signature is not None)
         options = self._checked_options(options, parameters)
         around = self.source.environment
         functions = FunctionReader(self.reporter, environment_in(function, around), around, self.module, self.imported)
@@ -87,7 +94,8 @@ class _KernelReader:
         uses_thread_index = any(_differs_between_threads(node) for body in bodies for node in all_expressions(body))
         if function.asynchronous is not None:
             self._error("P103", "a kernel is a plain function, not `async`", function.name, "leave `async` out")
-        if not parameters.indices and not parameters.launch and not uses_thread_index and not parameters.broken:
+        has_index = parameters.indices or parameters.launch or uses_thread_index or self.source.is_numba
+        if not has_index and not parameters.broken:
             self._error(
                 "P402", f"`{function.name.value}` uses no thread index: all threads would do the same", function.name,
                 'make the first parameter an element index, `i: Index["n"]`, or import `blockIdx`, `blockDim`, '
@@ -121,15 +129,22 @@ class _KernelReader:
             tuples=tuple(parameters.tuples.items()),
         )
 
+    def _read_as_numba(self, parameters: Parameters, *, has_types: bool) -> None:
+        """Add the parameter for dynamic shared memory, and report a kernel under `@cuda.jit` without types."""
+        function = self.source.function
+        calls = (node for node in nodes_in(function.body) if isinstance(node, cst.Call))
+        if any(is_dynamic(call, self.source.environment) for call in calls):
+            parameters.arguments.append(Parameter(SHARED_BYTES, ir.PY_INT, span=self.module.span(function.name)))
+        if self.source.is_numba and not has_types:
+            check_types(self.source, self.module, self.reporter)
+
     def _error(self, code: str, message: str, node: cst.CSTNode, hint: str) -> None:
         self.reporter.error(code, message, self.module.span(node), hint)
 
     # --- options ---
 
-    def _checked_options(self, options: KernelOptions | None, parameters: Parameters) -> KernelOptions:
+    def _checked_options(self, options: KernelOptions, parameters: Parameters) -> KernelOptions:
         """The options of the decorator; the defaults, after a diagnostic, if one of them is wrong."""
-        if options is None:
-            options = OptionReader(self.reporter, self.source, self.module).read()
         arrays = {p.name: p.type.dtype for p in parameters.arguments if isinstance(p.type, ir.ArrayType)}
         problems = [*find_problems(options, arrays, is_index_kernel=bool(parameters.indices))]
         for problem in problems:
@@ -139,7 +154,7 @@ class _KernelReader:
     def _strided(self, options: KernelOptions, parameters: Parameters) -> tuple[str, ...]:
         """The arrays with strides of their own, in the order of the parameters."""
         arrays = [p.name for p in parameters.arguments if isinstance(p.type, ir.ArrayType)]
-        names = strided_arrays(options, arrays)
+        names = strided_arrays(options, arrays) + strided_parameters(options.signature, self.source.function)
         for name in dict.fromkeys(names):
             if name not in (*arrays, *parameters.broken):  # rule: strides-refused
                 what = f"`strided` names `{name}`, which is no array of the kernel"

@@ -63,7 +63,7 @@ class ParameterReader:
     """Reads the parameters of one kernel function.
 
     `values` are those of template arguments; `defaults` are those of the live function, None if only the source
-    is known.
+    is known. `types` are those of a signature.
     """
 
     module: Module
@@ -72,6 +72,7 @@ class ParameterReader:
     values: Values
     defaults: Mapping[str, object] | None
     imported: ImportedSources
+    types: Mapping[str, ParameterType]
 
     def read(self, annotations: AnnotationReader) -> Parameters:
         """The parameters, checked for their order and their defaults."""
@@ -95,19 +96,26 @@ class ParameterReader:
         if self._is_barrier(param):
             self._add_block_parameter(param, BlockParameter(name), parameters)
             return
-        type_ = None if param.annotation is None else annotations.read(param.annotation.annotation, name)
+        if name in self.types:
+            type_: ParameterType | None = self.types[name]
+        else:
+            type_ = None if param.annotation is None else annotations.read(param.annotation.annotation, name)
         if may_be_none(type_) and _is_none(param.default):
             type_ = OptionalAnnotation(type_)
         is_number = isinstance(type_, ir.PythonType | ir.ElementType | ConstexprAnnotation | TupleAnnotation)
         if param.default is not None and not is_number and (type_ is not None or launched is not None):
             self._check_default(param, type_)
-        if launched is not None and param.annotation is None:
+        is_typed = param.annotation is not None or name in self.types
+        if launched is not None and not is_typed:
             if parameters.arguments or parameters.indices:
                 message = f"`{name}` must come before the kernel's own parameters"
                 self._error("P106", message, param.name, f"make `{name}` the first one")
             parameters.launch[name] = launched
             return
-        if param.annotation is None:
+        if not is_typed:
+            if self.source.is_numba:
+                parameters.broken.add(name)
+                return
             hint = rewrite_parameter(name, self.source.function.body, self.rank(name))
             self._error("P301", f"parameter `{name}` needs an annotation", param.name, hint)
             parameters.broken.add(name)

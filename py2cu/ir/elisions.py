@@ -22,6 +22,7 @@ class Elision(enum.Enum):
     BREAKPOINT = "a stop of the simulator"
     VIEW = "a name of part of an array"
     RANGE = "a name of a range"
+    LAUNCH = "a name of a launch object"
     GRID = "a name of Numba's group of all threads"
     RESTATEMENT = "it gives a dimension the name that it has"
     UNREACHABLE = "it is never executed"

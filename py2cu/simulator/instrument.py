@@ -134,7 +134,7 @@ class InstrumentedKernel:
         return value if replacement is None else replacement
 
     def _module(self, module: ModuleType) -> object:
-        name = module.__name__
+        name = "numba.cuda" if module.__name__ == "py2cu.numba" else module.__name__
         if name in self._modules:
             return self._modules[name]
         replaced: dict[str, object] = dict(members(name))

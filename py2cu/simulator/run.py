@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
+from py2cu.builtins.memory import SHARED_BYTES
 from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.signature import Signature
 from py2cu.simulator.arguments import bind_arguments, make_views, write_back
@@ -145,7 +146,10 @@ class _Simulation:
         self._start(mode)
         views = make_views(signature, self.arguments, race_checked=sanitize)
         try:
-            execution = self._execution(bind_arguments(signature, self.arguments, self.dims, views))
+            bound = bind_arguments(signature, self.arguments, self.dims, views)
+            if SHARED_BYTES not in self.function.__code__.co_varnames:
+                SCHEDULER.dynamic_bytes = int(bound.pop(SHARED_BYTES, 0))  # type: ignore[call-overload]
+            execution = self._execution(bound)
             threads = self._run_threads(execution, mode)
         except Restart:
             views.clear()  # the results of this run are discarded

@@ -41,11 +41,13 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "frontend.source": IR | {"deep_stack", "frontend.names", "function_text", "live"},
     "frontend.names": ABI | {"builtins", "ir", "live"},
     "frontend.declarations": IR | {"frontend.hints", "frontend.names", "frontend.source"},
+    "frontend.numba": IR | {"frontend.declarations", "frontend.names", "frontend.source"},
     "frontend.hints": {"builtins", "frontend.names", "suggestions"},
     "frontend.bodies": IR
-    | {"frontend.declarations", "frontend.hints", "frontend.names", "frontend.source", "live"},
+    | {"frontend.declarations", "frontend.hints", "frontend.names", "frontend.numba", "frontend.source", "live"},
     "frontend": IR
-    | {"frontend.bodies", "frontend.declarations", "frontend.hints", "frontend.names", "frontend.source", "live"},
+    | {"frontend.bodies", "frontend.declarations", "frontend.hints", "frontend.names", "frontend.numba"}
+    | {"frontend.source", "live"},
     "passes": IR,
     "passes.canonical": IR,
     "passes.typing": IR,
@@ -66,7 +68,8 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     | {"frontend.bodies", "frontend.declarations", "frontend.names", "frontend.source", "hosts.model", "hosts.reading"}
     | {"hosts.text", "targets.cxx", "translation"},
     "backwards": ABI | {"frontend.source"},
-    "pipeline": IR | {"backwards", "deep_stack", "hosts", "frontend", "frontend.names", "frontend.source"}
+    "pipeline": IR | {"backwards", "deep_stack", "hosts", "frontend", "frontend.names", "frontend.numba"}
+    | {"frontend.source"}
     | {"translation"}
     | {"passes", "passes.canonical", "passes.checks", "passes.guards", "passes.lowering", "passes.typing"}
     | {"targets", "targets.cpu", "targets.cuda", "targets.cxx"},
@@ -86,7 +89,8 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "hosts.live": ABI
     | {"build", "call", "deep_stack", "devices", "frontend.source", "function_text", "hosts", "hosts.model"}
     | {"hosts.text", "ir", "kernels", "live", "translation"},
-    "decorator": {"hosts.live", "kernels", "options"},
+    "numba": ABI | {"builtins", "kernels"},
+    "decorator": {"hosts.live", "kernels", "numba", "options"},
     "testing": {"check", "diagnostics", "kernels"},
     "cli": {"*"},
     "__main__": {"cli"},
@@ -103,6 +107,7 @@ HOMES: Final = {
         "devices",
         "hosts",
         "kernels",
+        "numba",
         "simulator",
         "testing",
         "builtins",

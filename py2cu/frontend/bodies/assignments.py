@@ -21,6 +21,7 @@ import libcst as cst
 from py2cu import ir
 from py2cu.analysis.effects import Footprint, commute
 from py2cu.builtins import find_pair_formula
+from py2cu.builtins.launch import POSITIONS
 from py2cu.frontend.bodies.expressions import ExpressionReader
 from py2cu.frontend.bodies.formulas import expand
 from py2cu.frontend.bodies.parts import is_part, is_tensor, read_part
@@ -146,6 +147,8 @@ class Unpacker:
                 return self._unpack_local(target, self._result(value, targets), value)
             case cst.Name(value=name) if name in self.scope.values:
                 return self._unpack_local(target, ir.Name(name, self.scope.span_of(value)), value)
+            case cst.Call() if self.expressions.calls.meaning(value.func) in POSITIONS:
+                return self._distribute(target, self.expressions.read(value), value)
             case cst.Tuple() | cst.IfExp() | cst.Name() | cst.Attribute():
                 return self._distribute(target, open_tuple(self.expressions.read(value), value, self.scope), value)
             case cst.Subscript(value=cst.Attribute(value=array, attr=cst.Name(value="shape"))) if is_tensor(

@@ -16,6 +16,7 @@ from py2cu import builtins, ir
 from py2cu.analysis.effects import commute
 from py2cu.builtins import Builtin, Rule
 from py2cu.builtins.atomics import ATOMICS, OPERATIONS
+from py2cu.builtins.launch import POSITIONS
 from py2cu.builtins.methods import way_to_call
 from py2cu.builtins.sync import BLOCK_BARRIER, GRID_BARRIER
 from py2cu.frontend.bodies.device_calls import ArgumentKind, ClosureCapture
@@ -38,6 +39,7 @@ from py2cu.frontend.hints.calls import nearest_function, rewrite_call
 from py2cu.frontend.names.closures import free_variables, reached_functions
 from py2cu.frontend.names.constants import as_float
 from py2cu.frontend.names.syntax import all_parameters, named_in, nodes_in, source_text
+from py2cu.frontend.numba.launch import read_position
 from py2cu.frontend.source.imports import DeviceFunction
 
 
@@ -53,6 +55,11 @@ class CallReader:
         qualified = self.scope.environment.qualify(node.func)
         if qualified == "builtins.len" and len(node.args) == 1:
             return read_len(node, self.scope, self.read)
+        if (objects := POSITIONS.get(self.meaning(node.func) or "")) is not None:
+            if (place := read_position(node, objects, self.scope.environment, span)) is None:
+                what = f"`{source_text(node.func)}` takes the number of axes: 1, 2 or 3"
+                self.scope.error("P105", what, node, f"`{source_text(node.func)}(1)`")
+            return place or ir.Constant(0, span)
         if self.is_invoke(node) or self.is_atomic(node):
             acting = self.read_invoke(node) if self.is_invoke(node) else self.read_atomic(node)
             return acting or ir.Constant(0, span)

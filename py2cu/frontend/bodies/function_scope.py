@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -11,6 +11,7 @@ from py2cu.frontend.bodies.device_calls import DeviceFunctions
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
 from py2cu.frontend.names.syntax import assigned_names
+from py2cu.frontend.numba.launch import launch_aliases
 from py2cu.ir.visit import names_in
 
 
@@ -44,7 +45,7 @@ def function_scope(
     array_decls = declarations.read(body)
     arrays = {**extents.arrays, **{name: array.type for name, array in array_decls.items()}}
     dims = () if extents.is_device else (dim for type_ in arrays.values() for dim in type_.dims)
-    return Scope(
+    scope = Scope(
         extents.reporter,
         extents.environment,
         extents.span_of,
@@ -65,3 +66,5 @@ def function_scope(
         optional_parameters=parameters.optional_parameters,
         declarations=declarations,
     )
+    aliases = launch_aliases(body, scope.once, scope.launch_object)
+    return replace(scope, launch={**scope.launch, **aliases}, values=scope.values - aliases.keys(), aliases={*aliases})

@@ -87,9 +87,15 @@ def _refuse_len(node: cst.BaseExpression, scope: Scope) -> None:
 
 
 def read_rank(node: cst.Attribute, scope: Scope, read: Read) -> ir.Expr | None:
-    """`x.ndim` of an array; None for any other attribute."""
-    extents = read_extents(node.value, scope, read) if node.attr.value == "ndim" else None
-    return None if extents is None else ir.Constant(len(extents), scope.span_of(node))
+    """`x.ndim` of an array, and where Numba is imported `x.size`, a method of tensors; None for any other attribute."""
+    name, span = node.attr.value, scope.span_of(node)
+    is_read = name == "ndim" or (name == "size" and scope.environment.imports_numba)
+    extents = read_extents(node.value, scope, read) if is_read else None
+    if extents is None:
+        return None
+    numbers = [replace(extent, span=span) for extent in extents]
+    product = functools.reduce(lambda a, b: ir.Binary("*", a, b, span), numbers) if numbers else ir.Constant(1, span)
+    return product if name == "size" else ir.Constant(len(extents), span)
 
 
 def read_shape(node: cst.Subscript, base: cst.BaseExpression, scope: Scope, read: Read) -> ir.Expr:

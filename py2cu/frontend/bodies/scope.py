@@ -14,6 +14,7 @@ import libcst as cst
 
 from py2cu import builtins, ir
 from py2cu.analysis.effects import Footprint, commute, footprint
+from py2cu.builtins.public import CUDA
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.bodies.device_calls import ClosureCapture, DeviceFunctions
 from py2cu.frontend.bodies.hoisting import Hoisted
@@ -65,6 +66,7 @@ class Scope:
     negative_indices: list[NegativeIndex] = field(default_factory=list, kw_only=True)  # constants
     elided: list[ir.Elided] = field(default_factory=list, kw_only=True)  # statements that have no code
     starts: dict[str, ir.Expr] = field(default_factory=dict, kw_only=True)  # of views: where they begin
+    aliases: set[str] = field(default_factory=set, kw_only=True)  # locals that are launch objects
     barriers: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that are the block's barrier
     grids: set[str] = field(default_factory=set, kw_only=True)  # names of Numba's group of all threads
     optional_parameters: frozenset[str] = field(default=frozenset(), kw_only=True)  # parameters that may be None
@@ -86,7 +88,7 @@ class Scope:
         if self.is_local(node):
             return None
         library, _, name = (self.environment.qualify(node) or "").rpartition(".")
-        return name if library == "py2cu" and name in LAUNCH_OBJECTS else None
+        return name if library in CUDA and name in LAUNCH_OBJECTS else None
 
     def is_local(self, node: cst.BaseExpression) -> bool:
         """True for a scalar or an array of the function, and for a variable of a comprehension."""

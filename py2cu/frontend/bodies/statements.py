@@ -25,6 +25,7 @@ from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, describe_for
 from py2cu.frontend.declarations.annotations import AnnotationReader
 from py2cu.frontend.names.operators import SYMBOLS
 from py2cu.frontend.names.syntax import assigned_names, bound_by_blocks, inner_suites, name_nodes, nodes_in
+from py2cu.frontend.numba.launch import gives_aliases
 from py2cu.source import Span
 
 _WORDS: Final[dict[type[cst.CSTNode], str]] = {
@@ -210,6 +211,8 @@ class StatementReader:
         if (block := self.lists(statement).read_assignment(statement)) is not None:
             return block
         match statement:
+            case cst.Assign() if gives_aliases(statement, self.scope.aliases):
+                return self._elide(statement, ir.Elision.LAUNCH)
             case cst.Assign(targets=[cst.AssignTarget(cst.Name(value=name))], value=group) if (
                 self.expressions.calls.is_grid(group)
             ):

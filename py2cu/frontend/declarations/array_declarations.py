@@ -15,12 +15,14 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
-from py2cu.builtins.memory import LOCAL, SHARED
+from py2cu.builtins.memory import DYNAMIC, LOCAL, SHARED, SHARED_BYTES
 from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
 from py2cu.frontend.declarations.array_extents import ExtentReader, assignments_to_names
 from py2cu.frontend.declarations.array_views import ViewReader
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
+from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import Statement, assigned_names, nodes_in, suites
+from py2cu.ir.visit import names_in
 
 MAKERS: Final = {**dict.fromkeys(LOCAL, ir.Space.LOCAL), **dict.fromkeys(SHARED, ir.Space.SHARED)}
 MAX_BYTES: Final = {ir.Space.LOCAL: 512 * 1024, ir.Space.SHARED: 227 * 1024}  # of a thread, and of a block
@@ -89,10 +91,28 @@ class ArrayDeclarationReader:
         else:
             dtype, like = self._read_dtype(arguments["dtype"])
             is_python = self.extents.environment.qualify(arguments["dtype"]) in _PYTHON
+            if space is ir.Space.SHARED and is_dynamic(call, self.extents.environment):
+                return self._read_dynamic(target, dtype, call)
             shape = self._read_shape(arguments["shape"], dtype, space)
         type_, span = ir.ArrayType(dtype, tuple(map(ir.as_extent, shape))), self.extents.span_of(target)
         array = ir.ArrayDecl(target.value, type_, space, like=like, span=span, is_python_dtype=is_python)
         return self.placed(array, call)
+
+    def _read_dynamic(self, target: cst.Name, dtype: DType, call: cst.Call) -> ir.ArrayDecl:
+        """Numba's `cuda.shared.array(0, dtype)`: the memory that the launch gives, which all such arrays are."""
+        span = self.extents.span_of(target)
+        others = [b for b in self.declared.values() if b.is_dynamic and SHARED_BYTES in names_in(b.type.dims[0])]
+        if self.extents.is_device or any(other.type.dtype != dtype for other in others):
+            what = "another array has the dynamic shared memory, with another dtype"
+            what = "a device function declares no dynamic shared memory" if self.extents.is_device else what
+            self._error(what, call, "declare it in the kernel, once, and pass it to functions")
+        size = ir.Constant(dtype.bits // 8, span, ir.PY_INT)
+        extent: ir.DimExpr = ir.Binary("//", ir.Name(SHARED_BYTES, span, ir.PY_INT), size, span, ir.PY_INT)
+        array = ir.ArrayDecl(target.value, ir.ArrayType(dtype, (extent,)), ir.Space.SHARED, span=span, is_dynamic=True)
+        if others:
+            self.starts[target.value] = ir.Constant(0, span)
+            array = replace(array, base=others[0].base or others[0].name, is_dynamic=False)
+        return array
 
     def placed(self, array: ir.ArrayDecl, node: cst.CSTNode) -> ir.ArrayDecl:
         """Decide whether a shared array is static: its size must be constant, and the block's total within 48 KB."""
@@ -175,6 +195,15 @@ class ArrayDeclarationReader:
 
     def _error(self, message: str, node: cst.CSTNode, hint: str) -> None:
         self.extents.error("P408", message, node, hint)
+
+
+def is_dynamic(call: cst.Call, environment: Environment) -> bool:
+    """Whether the call is `cuda.shared.array(0, …)` of Numba, with `shape=0` or `shape=(0,)`, too."""
+    shapes = [arg.value for arg in call.args[:1] if arg.keyword is None]
+    shapes += [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "shape"]
+    if not shapes or environment.qualify(call.func) != DYNAMIC:
+        return False
+    return 0 in (environment.constant(shapes[0]), *(environment.constants(shapes[0]) or ())[:1])
 
 
 def _most_bytes(dtype: DType) -> int:

@@ -14,6 +14,7 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.analysis.template_instances import instances
+from py2cu.builtins.public import CUDA
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import SYMBOLS, is_in_extents
@@ -92,7 +93,7 @@ class ExtentReader:
         if isinstance(node, cst.Name) and node.value in self.launch:
             return self.launch[node.value]
         library, _, name = (self.environment.qualify(node) or "").rpartition(".")
-        return name if library == "py2cu" else ""
+        return name if library in CUDA else ""
 
     def _shape_of(self, node: cst.BaseExpression) -> ir.Expr | None:
         """The extent of an array that `node`, `len(x)` or `x.shape[1]`, names."""

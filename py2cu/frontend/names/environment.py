@@ -29,6 +29,7 @@ from py2cu.frontend.names.syntax import Statement, all_parameters, dotted, name_
 from py2cu.live import is_library, live_attribute, live_name
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
+_LIKE_NUMBA: Final = {"numba_cuda_mlir": "numba", "py2cu.numba": "numba.cuda"}
 _KEEPING: Final = ("py2cu.kernel", "py2cu.host", "py2cu.device", "numba.cuda.jit")  # they keep the function's meaning
 
 
@@ -80,6 +81,11 @@ class Environment:
         """Every name that is bound here, for messages."""
         return (*self.imports, *self.definitions, *self.functions, *self.classes, *self.ambiguous, *self.pruned_names)
 
+    @property
+    def imports_numba(self) -> bool:
+        """Whether the file takes a name from Numba, or from what stands in for it."""
+        return any(name.partition(".")[0] == "numba" for name in self.imports.values())
+
     def read(self, body: Iterable[Statement], parameters: Collection[str] = ()) -> None:
         """Enter the bindings of one scope whose value at the time of a launch the source determines.
 
@@ -130,7 +136,7 @@ class Environment:
     def _enter(self, binding: Binding) -> None:
         match binding.meaning:
             case str(qualified):
-                self.imports[binding.name] = qualified
+                self.imports[binding.name] = _of_numba(qualified)
             case cst.FunctionDef() as function:
                 self.functions[binding.name] = function
             case cst.ClassDef() as class_:
@@ -260,7 +266,7 @@ class Environment:
                 return self.qualify(self.definitions[name], depth - 1)
             case cst.Name(value=name) if name not in self.functions:
                 if name in self.live:
-                    return live_name(self.live[name])
+                    return _of_numba(live_name(self.live[name]) or "") or None
                 if name in self.ambiguous or name in self.classes:  # rule: name-qualified
                     return None
                 return self._starred(name) or (f"builtins.{name}" if name in _BUILTIN_NAMES else None)
@@ -365,6 +371,14 @@ class Environment:
     def _forget(self, name: str) -> None:
         for table in (self.imports, self.definitions, self.functions, self.classes, self.ambiguous, self.rebound):
             table.pop(name, None)
+
+
+def _of_numba(qualified: str) -> str:
+    """Numba's name for what its successor and `py2cu.numba` have under the same name; any other name unchanged."""
+    for module, same in _LIKE_NUMBA.items():
+        if qualified == module or qualified.startswith(f"{module}."):
+            return f"{same}{qualified.removeprefix(module)}"
+    return qualified
 
 
 def _parts_run(node: cst.ClassDef) -> Iterator[cst.CSTNode]:

@@ -23,7 +23,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.redefinitions import redefined
 from py2cu.frontend.names.reexports import Reexports
-from py2cu.frontend.names.syntax import Statement, dotted, flatten, suites
+from py2cu.frontend.names.syntax import Statement, dotted, flatten, is_named, suites
 from py2cu.frontend.source import nesting
 from py2cu.frontend.source.lambdas import is_lambda, lambda_line, name_lambdas
 from py2cu.frontend.source.positions import Positions, Rebinder
@@ -32,6 +32,7 @@ from py2cu.function_text import source_file
 from py2cu.source import SourceFile, Span
 
 KERNEL_DECORATOR = "py2cu.kernel"
+NUMBA_DECORATOR = "numba.cuda.jit"
 LAMBDA = "<lambda>"
 """What Python calls a function without a name."""
 _BROKEN = "fix it: a file that Python cannot run cannot be translated either"
@@ -40,11 +41,20 @@ _DEEP = "break long expressions into several assignments, and long `elif` chains
 
 @dataclass(frozen=True, slots=True)
 class KernelSource:
-    """A kernel function in its file: the node, its decorator (None for `kernel(f)`), and the environment around it."""
+    """A kernel function in its file: the node, its decorator (None for `kernel(f)`), and the environment around it.
+
+    `signature` is the one that the command line gives to a kernel under `@cuda.jit`.
+    """
 
     function: cst.FunctionDef
     decorator: cst.Decorator | None
     environment: Environment
+    signature: str | None = None
+
+    @property
+    def is_numba(self) -> bool:
+        """Whether the function is under `@cuda.jit` of Numba, and not under `@kernel`."""
+        return self.decorator is not None and self.environment.decorates(self.decorator.decorator) == NUMBA_DECORATOR
 
     @property
     def forward(self) -> cst.FunctionDef | None:
@@ -217,4 +227,17 @@ def _functions(body: Iterable[Statement], scope: Environment) -> Iterator[Kernel
 
 def _kernel_decorator(function: cst.FunctionDef, scope: Environment) -> cst.Decorator | None:
     kinds = {scope.decorates(each.decorator): each for each in reversed(function.decorators)}
-    return None if "py2cu.host" in kinds else kinds.get(KERNEL_DECORATOR)
+    if "py2cu.host" in kinds:
+        return None
+    jit = None if KERNEL_DECORATOR in kinds else kinds.get(NUMBA_DECORATOR)
+    return jit if jit is not None and _launches(function, jit, scope) else kinds.get(KERNEL_DECORATOR)
+
+
+def _launches(function: cst.FunctionDef, jit: cst.Decorator, scope: Environment) -> bool:
+    """Whether Numba launches the function, which kernels call if it is a `device` function or returns a value."""
+    call = scope.decorator(jit.decorator)
+    is_device = isinstance(call, cst.Call) and any(
+        arg.keyword is not None and arg.keyword.value == "device" and is_named(arg.value, "True") for arg in call.args
+    )
+    statements = flatten(function.body.body)
+    return not (is_device or any(isinstance(each, cst.Return) and each.value is not None for each in statements))

@@ -54,8 +54,9 @@ class BlockState(enum.Enum):
 class Scheduler(LaunchState):
     """The block and the thread that run, in a launch whose threads wait for each other."""
 
-    __slots__ = ("block", "fiber")
+    __slots__ = ("block", "dynamic_bytes", "fiber")
     block: Block
+    dynamic_bytes: int  # of shared memory, where the launch says how many
     fiber: Fiber
 
 

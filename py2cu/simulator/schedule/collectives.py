@@ -79,6 +79,14 @@ def _shared(shape: Any, dtype: Any) -> Any:
     return _predicated(memory.array_for_call_site(sys._getframe(1), parse_shape(shape), parse_dtype(dtype)))
 
 
+def _shared_of_numba(shape: Any, dtype: Any) -> Any:
+    """Numba's array: one of no elements is all of the shared memory that the launch gives."""
+    if shape in (0, (0,)):
+        shape = SCHEDULER.dynamic_bytes // (parse_dtype(dtype).bits // 8)
+    memory = SCHEDULER.block.memory
+    return _predicated(memory.array_for_call_site(sys._getframe(1), parse_shape(shape), parse_dtype(dtype)))
+
+
 def _local(shape: Any, dtype: Any) -> Any:
     return _predicated(make_local(shape, dtype))
 
@@ -105,7 +113,8 @@ def _of(library: str) -> dict[str, object]:
 
 PY2CU_SUBSTITUTES: Final = _of("py2cu") | {"local": _local, "shared": _shared, "warpSize": CheckedInt(WARP)}
 NUMBA_SUBSTITUTES: Final = _of("numba.cuda") | {
-    "local": SimpleNamespace(array=_local), "shared": SimpleNamespace(array=_shared), "warpsize": CheckedInt(WARP),
+    "local": SimpleNamespace(array=_local), "shared": SimpleNamespace(array=_shared_of_numba),
+    "warpsize": CheckedInt(WARP),
     "cg": SimpleNamespace(this_grid=lambda: SimpleNamespace(sync=COOPERATIVE[GRID_BARRIER])),
 }  # fmt: skip
 MODULES: Final = {"py2cu": PY2CU_SUBSTITUTES, "numba.cuda": NUMBA_SUBSTITUTES}

@@ -1,0 +1,66 @@
+"""Numba's `cuda` for py2cu: `import py2cu.numba as cuda` in place of `from numba import cuda`.
+
+In: functions under `@cuda.jit`, launched by `k[blocks, threads](…)`. Out: kernels compiled by py2cu, one for each set
+of argument types, as Numba does. Arrays are torch tensors, NumPy arrays, which are copied to the GPU and back, and
+whatever has `__cuda_array_interface__` or `__dlpack__`. Without a GPU, NumPy arrays and CPU tensors run on the CPU
+target. With `NUMBA_ENABLE_CUDASIM=1`, kernels run in py2cu's simulator.
+
+Inside kernels the names mean what they mean under Numba; `docs/from-numba.md` lists them.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from py2cu import builtins
+from py2cu.builtins.launch import WARP_SIZE
+from py2cu.builtins.public import PUBLIC, outside_kernel
+from py2cu.numba.arrays import (
+    DeviceArray,
+    as_cuda_array,
+    device_array,
+    device_array_like,
+    is_available,
+    is_cuda_array,
+    synchronize,
+    to_device,
+)
+from py2cu.numba.dispatcher import Dispatcher, jit
+
+__all__ = [
+    "DeviceArray",
+    "Dispatcher",
+    "as_cuda_array",
+    "device_array",
+    "device_array_like",
+    "is_available",
+    "is_cuda_array",
+    "jit",
+    "synchronize",
+    "to_device",
+]
+
+
+def _placeholder(name: str) -> Any:
+    def inside_kernels(*_: Any, **__: Any) -> Any:
+        raise outside_kernel(f"cuda.{name}")
+
+    inside_kernels.__name__ = name
+    return inside_kernels
+
+
+def _members() -> dict[str, Any]:
+    """What kernels call, by Numba's names: py2cu's own objects where they have the same name."""
+    prefix = "numba.cuda."
+    names = {each.removeprefix(prefix) for each in builtins.names() if each.startswith(prefix)}
+    plain = {name: PUBLIC.get(name, _placeholder(name)) for name in names if "." not in name}
+    launch = {name: PUBLIC[name] for name in ("blockIdx", "threadIdx", "blockDim", "gridDim", "laneid", "atomic")}
+    return plain | launch | {name: _placeholder(name) for name in ("grid", "gridsize")} | {"warpsize": WARP_SIZE}
+
+
+shared = SimpleNamespace(array=_placeholder("shared.array"))
+local = SimpleNamespace(array=_placeholder("local.array"))
+const = SimpleNamespace(array_like=_placeholder("const.array_like"))
+cg = SimpleNamespace(this_grid=_placeholder("cg.this_grid"))
+globals().update({name: value for name, value in _members().items() if name not in globals()})

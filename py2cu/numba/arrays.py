@@ -1,0 +1,198 @@
+"""Arrays of a launch: NumPy's, torch's and those of other libraries as tensors, and Numba's device arrays.
+
+In: the arguments of a launch, or an array. Out: tensors that share memory where they can, on one device; `DeviceArray`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+
+@contextlib.contextmanager
+def as_tensors(args: Sequence[Any]) -> Iterator[list[Any]]:
+    """The arguments of a launch, arrays as tensors; arrays of NumPy are copied back at the end."""
+    values = [_adopted(value) for value in args]
+    device = _device(values)
+    copied = []
+    for place, value in enumerate(values):
+        if type(value).__module__ == "numpy" and hasattr(value, "__array_interface__") and value.shape is not None:
+            if _is_scalar(value):
+                continue
+            tensor = _from_numpy(value).to(device)
+            copied.append((value, tensor))
+            values[place] = tensor
+    yield values
+    for array, tensor in copied:
+        if tensor.device.type == "cpu" and tensor.data_ptr() == array.__array_interface__["data"][0]:
+            continue  # the kernel wrote to the array itself
+        if array.flags.writeable:
+            array[...] = tensor.cpu().numpy()
+
+
+def _is_scalar(value: Any) -> bool:
+    import numpy as np
+
+    return isinstance(value, np.generic)
+
+
+def _from_numpy(array: Any) -> torch.Tensor:
+    """A tensor with the elements of an array: its own memory where torch can have it."""
+    import torch
+
+    is_plain = array.flags.writeable and all(stride >= 0 for stride in array.strides) and array.dtype.isnative
+    return torch.from_numpy(array if is_plain else array.copy())
+
+
+def _adopted(value: Any) -> Any:
+    """A tensor that shares the memory of a device array, or `value` itself."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return value
+    if isinstance(value, DeviceArray):
+        return value.tensor
+    if hasattr(value, "__cuda_array_interface__"):
+        return torch.as_tensor(value, device="cuda")
+    if hasattr(value, "__dlpack__") and type(value).__module__ != "numpy":
+        return torch.utils.dlpack.from_dlpack(value)
+    return value
+
+
+def _device(values: Sequence[Any]) -> Any:
+    import torch
+
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    return tensors[0].device if tensors else _default_device()
+
+
+def _default_device() -> torch.device:
+    """Where arrays of NumPy are copied to: the GPU, if there is one and nothing asks for the simulator."""
+    import torch
+
+    is_simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+    return torch.device("cuda" if torch.cuda.is_available() and not is_simulated else "cpu")
+
+
+def on_stream(stream: Any) -> contextlib.AbstractContextManager[Any]:
+    """The context in which a launch goes to a stream of torch; 0 is the current one."""
+    import torch
+
+    is_torchs = isinstance(stream, torch.cuda.Stream)
+    if not is_torchs and stream not in (0, None):
+        raise TypeError(f"a stream is one of torch, or 0, not {stream!r}")
+    return torch.cuda.stream(stream) if is_torchs else contextlib.nullcontext()
+
+
+class DeviceArray:
+    """An array on the device of kernels, with the methods of Numba's device arrays; `tensor` is it as torch sees it."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.tensor.shape)
+
+    @property
+    def size(self) -> int:
+        return self.tensor.numel()
+
+    @property
+    def ndim(self) -> int:
+        return self.tensor.ndim
+
+    @property
+    def dtype(self) -> Any:
+        return self.tensor.new_empty(0, device="cpu").numpy().dtype
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        return self.tensor.__cuda_array_interface__
+
+    def __len__(self) -> int:
+        return len(self.tensor)
+
+    def __getitem__(self, key: Any) -> Any:
+        part = self.tensor[key]
+        return DeviceArray(part) if part.ndim else part.item()
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.tensor[key] = value if isinstance(value, int | float) else to_device(value).tensor
+
+    def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
+        """The elements as an array of NumPy, `ary` if given."""
+        with on_stream(stream):
+            array = self.tensor.cpu().numpy()
+        if ary is None:
+            return array.copy() if self.tensor.device.type == "cpu" else array
+        ary[...] = array
+        return ary
+
+    def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
+        """Take the elements of `ary`, an array of NumPy or on the device."""
+        with on_stream(stream):
+            self.tensor.copy_(to_device(ary).tensor)
+
+    def reshape(self, *shape: Any) -> DeviceArray:
+        return DeviceArray(self.tensor.reshape(*shape))
+
+
+def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: DeviceArray | None = None) -> DeviceArray:
+    """A copy of an array on the device of kernels: the GPU, or without one the CPU."""
+    import numpy as np
+    import torch
+
+    with on_stream(stream):
+        adopted = _adopted(obj)
+        source = adopted if isinstance(adopted, torch.Tensor) else _from_numpy(np.asarray(adopted))
+        if to is not None:
+            to.tensor.copy_(source)
+            return to
+        device = _default_device() if source.device.type == "cpu" else source.device
+        moved = source.to(device)
+        return DeviceArray(moved.clone() if copy and moved.data_ptr() == source.data_ptr() else moved)
+
+
+def device_array(shape: Any, dtype: Any = "float64", strides: Any = None, order: str = "C", stream: Any = 0) -> Any:
+    """An array on the device of kernels, whose elements are not set."""
+    import numpy as np
+
+    if strides is not None or order != "C":
+        raise TypeError("a device array is contiguous in rows: make another layout with torch")
+    return DeviceArray(_from_numpy(np.empty(shape, dtype)).to(_default_device()))
+
+
+def device_array_like(ary: Any, stream: Any = 0) -> Any:
+    """An array on the device of kernels with the shape and the dtype of `ary`."""
+    return device_array(ary.shape, str(ary.dtype).removeprefix("torch."))
+
+
+def as_cuda_array(obj: Any, sync: bool = True) -> DeviceArray:
+    """An object with `__cuda_array_interface__` as a device array, without a copy."""
+    return DeviceArray(_adopted(obj))
+
+
+def is_cuda_array(obj: Any) -> bool:
+    """Whether an object has `__cuda_array_interface__`."""
+    return hasattr(obj, "__cuda_array_interface__")
+
+
+def synchronize() -> None:
+    """Wait for the kernels on the current GPU; nothing without one."""
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def is_available() -> bool:
+    """Whether kernels run on a GPU here."""
+    import torch
+
+    return torch.cuda.is_available()

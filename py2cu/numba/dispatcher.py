@@ -1,0 +1,131 @@
+"""`@cuda.jit` and what it makes of a function: a kernel for each set of argument types.
+
+In: a function, and the arguments of each launch. Out: a `Dispatcher`, whose kernels are py2cu's, typed by Numba's
+signatures. Errors: `TypeError` for a launch that is none.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from py2cu.builtins.memory import SHARED_BYTES
+from py2cu.kernels import Kernel
+from py2cu.numba.arrays import as_tensors, on_stream
+from py2cu.options import KernelOptions
+
+
+def jit(function_or_signature: Any = None, *, device: bool = False, **options: Any) -> Any:
+    """Make a kernel of a function: `@cuda.jit`, `@cuda.jit("void(float32[:], int32)")`, `@cuda.jit(device=True)`.
+
+    Args:
+        function_or_signature: the function, or the types of its parameters as Numba writes them.
+        device: the function is called by kernels, and not launched.
+        options: Numba's; what changes no result is ignored. The translation refuses the others by name.
+
+    Returns:
+        A `Dispatcher`; the function itself with `device=True`; or a decorator.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        return function if device else Dispatcher(function, signature)
+
+    signature = None if isinstance(function_or_signature, FunctionType) else _text(function_or_signature)
+    return decorate(function_or_signature) if isinstance(function_or_signature, FunctionType) else decorate
+
+
+class Dispatcher:
+    """A function under `@cuda.jit`: a kernel for each set of argument types.
+
+    Raises:
+        TypeError: a call's arguments are no arrays or numbers.
+        TranslationError: the function is outside the language, with the types of the call.
+    """
+
+    __name__: str
+
+    def __init__(self, function: Callable[..., Any], signature: str | None = None) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self.signature = signature
+        self._kernels: dict[str, Kernel] = {}
+
+    def __getitem__(self, launch: tuple[Any, ...]) -> Callable[..., None]:
+        """Prepare a launch: `k[blocks, threads]`, then a stream of torch or 0, and bytes of dynamic shared memory."""
+        if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
+            raise TypeError(f"launch it as {self.py_func.__name__}[blocks, threads](…), with a stream and bytes behind")
+        return functools.partial(self._launch, *launch, *(0, 0)[len(launch) - 2 :])
+
+    def __call__(self, *_: Any) -> None:
+        raise TypeError(f"a kernel is launched: {self.py_func.__name__}[blocks, threads](…)")
+
+    def forall(self, ntasks: int, tpb: int = 0, stream: Any = 0, sharedmem: int = 0) -> Callable[..., None]:
+        """Prepare a launch of at least `ntasks` threads, `tpb` a block."""
+        threads = tpb or 256
+        return self[max(1, -(-ntasks // threads)), threads, stream, sharedmem]
+
+    def kernel(self, signature: str | None = None) -> Kernel:
+        """The kernel for a signature, by default that of the decorator.
+
+        Raises:
+            TranslationError: at its first use, if it has no types.
+        """
+        text = signature if signature is not None else self.signature
+        key = "" if text is None else text
+        if key not in self._kernels:
+            self._kernels[key] = Kernel(self.py_func, KernelOptions(signature=text))
+        return self._kernels[key]
+
+    def _launch(self, grid: Any, block: Any, stream: Any, shared_bytes: int, /, *args: Any) -> None:
+        with as_tensors(args) as values:
+            kernel = self.kernel(self.signature or f"({', '.join(map(_type_of, values))},)")
+            if SHARED_BYTES in kernel.signature.keywords and len(kernel.signature.parameters) == len(values) + 1:
+                values = [*values, shared_bytes]
+            launch = kernel.simulate if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else kernel
+            with on_stream(stream):
+                launch[grid, block](*values)
+
+
+def python_of(function: Any) -> FunctionType | None:
+    """The Python function behind a dispatcher of Numba, also of its simulator; None for any other object."""
+    if isinstance(function, FunctionType | Kernel) or not type(function).__module__.startswith(
+        ("numba", "py2cu.numba")
+    ):
+        return None
+    python = getattr(function, "py_func", None) or getattr(function, "fn", None)
+    return python if isinstance(python, FunctionType) else None
+
+
+def _text(signature: Any) -> str | None:
+    """The text of a signature: a string, or type objects."""
+    if signature is None or isinstance(signature, str):
+        return signature
+    if isinstance(signature, list) and len(signature) == 1:
+        return _text(signature[0])
+    items = signature if isinstance(signature, tuple) else getattr(signature, "args", None)
+    return str(signature) if items is None else f"({', '.join(map(_spelled, items))},)"
+
+
+def _spelled(type_: Any) -> str:
+    """`float32[:, ::1]` for Numba's `array(float32, 2d, C)`; other types are spelled by their names."""
+    rank = getattr(type_, "ndim", None)
+    if rank is None:
+        return str(type_)
+    last = "::1" if getattr(type_, "layout", "A") == "C" else ":"
+    return f"{type_.dtype}[{', '.join((*[':'] * (rank - 1), last))}]"
+
+
+def _type_of(value: Any) -> str:
+    """The type of an argument, as signatures say it: Python's numbers take the type of what they meet."""
+    if isinstance(value, bool | int | float | complex) and type(value).__module__ == "builtins":
+        return type(value).__name__
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_type_of, value))},)"
+    dtype = str(value.dtype).removeprefix("torch.")
+    rank = value.ndim
+    if rank == 0:
+        return dtype if not hasattr(value, "is_contiguous") else f'Array({dtype}, 0, "C")'
+    return f"{dtype}[{', '.join((*[':'] * (rank - 1), '::1' if value.is_contiguous() else ':'))}]"

@@ -1,0 +1,61 @@
+"""Files that import Numba, without it: `from numba import cuda` imports `py2cu.numba`.
+
+In: nothing. Out: a context in which that holds; Numba's types come from Numba, if it is installed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from py2cu.dtypes import ALIASES, BY_NAME, SHORT
+
+
+class TypeName:
+    """A type of Numba where Numba is not installed: `float32`, `float32[:, ::1]`, `void(float32[:])`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __getitem__(self, key: Any) -> TypeName:
+        keys = key if isinstance(key, tuple) else (key,)
+        return TypeName(f"{self.text}[{', '.join('::1' if each.step == 1 else ':' for each in keys)}]")
+
+    def __call__(self, *args: Any) -> Any:
+        if all(isinstance(arg, TypeName) for arg in args):
+            return f"{self.text}({', '.join(map(str, args))})"
+        (value,) = args
+        return value
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@contextlib.contextmanager
+def imported_as_numba() -> Iterator[None]:
+    """Within this context `from numba import cuda` imports this module, whether Numba is installed or not."""
+    try:
+        numba: Any = importlib.import_module("numba")
+    except ImportError:
+        numba = ModuleType("numba")
+        vars(numba).update({name: TypeName(name) for name in (*BY_NAME, *ALIASES, *SHORT, "void", "none")})
+        numba.types = numba
+    ours = importlib.import_module("py2cu.numba")
+    names = {"numba": numba, "numba.cuda": ours, "numba.types": getattr(numba, "types", numba)}
+    before, cuda = {name: sys.modules.get(name) for name in names}, vars(numba).get("cuda")
+    sys.modules.update(names)
+    numba.cuda = ours
+    try:
+        yield
+    finally:
+        for name, module in before.items():
+            if module is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module
+        if cuda is not None:
+            numba.cuda = cuda

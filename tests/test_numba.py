@@ -1,0 +1,111 @@
+"""Kernels for Numba as they stand: what Numba's simulator computes, py2cu's simulator and its compiled code compute.
+
+Integers are equal, floats differ by 4 units in the last place at most. `tests/from_numba/kernels.py` has the kernels.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+np = pytest.importorskip("numpy")
+pytest.importorskip("numba")
+
+from py2cu import TranslationError  # noqa: E402
+from py2cu import numba as cuda  # noqa: E402
+from tests.support.compilers import gxx  # noqa: E402
+
+ROOT = Path(__file__).parents[1]
+ULPS = 4
+
+
+def results(how: str, place: Path, *names: str) -> dict[str, object]:
+    """What the kernels wrote, by kernel and array; `names` are the kernels, all if there is none."""
+    file = place / f"{how}.npz"
+    command = [sys.executable, "-m", "tests.from_numba.run", how, str(file), *names]
+    run = subprocess.run(command, cwd=ROOT, env={**os.environ}, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    with np.load(file) as saved:
+        return dict(saved)
+
+
+def differences(ours: dict[str, object], theirs: dict[str, object]) -> dict[str, object]:
+    found = {name: str(text) for name, text in (ours | theirs).items() if name.endswith(":error")}
+    for name, array in ours.items():
+        if name in found or name not in theirs:
+            continue
+        expected = theirs[name]
+        if expected.dtype.kind != "f":
+            if not np.array_equal(array, expected):
+                found[name] = (array, expected)
+        elif (np.abs(array - expected) > ULPS * np.spacing(np.abs(expected))).any():
+            found[name] = (array, expected)
+    return found
+
+
+@pytest.mark.slow
+def test_the_simulator_computes_what_numbas_does(tmp_path):
+    ours, theirs = results("simulated", tmp_path), results("numba", tmp_path)
+    assert len({name.partition(":")[0] for name in ours}) >= 60
+    assert len(ours.keys() & theirs.keys()) > 100
+    assert differences(ours, theirs) == {}
+
+
+SAMPLE = ("sigmoid_forward", "tiled_matmul", "dynamic_in_parts", "calls_for_tuple", "typed_by_codes", "warp_sum")
+
+
+@pytest.mark.builds
+@pytest.mark.parametrize("names", [SAMPLE, pytest.param((), marks=pytest.mark.proof, id="all")])
+def test_compiled_kernels_compute_what_the_simulators_do(names, tmp_path):
+    gxx()
+    ours = results("compiled", tmp_path, *names)
+    assert differences(ours, results("simulated", tmp_path, *names) | results("numba", tmp_path, *names)) == {}
+
+
+@cuda.jit
+def doubled(x, out):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        out[i] = x[i] + x[i]
+
+
+@pytest.mark.builds
+def test_one_instance_for_each_set_of_types():
+    gxx()
+    for dtype in (np.float32, np.float64, np.int64):
+        out = np.zeros(5, dtype)
+        doubled[1, 32](np.arange(5).astype(dtype), out)
+        doubled.forall(5)(np.arange(5).astype(dtype), out)
+        assert out.tolist() == [0, 2, 4, 6, 8]
+    assert len(doubled._kernels) == 3
+
+
+@pytest.mark.builds
+def test_device_arrays_and_views():
+    gxx()
+    x = cuda.to_device(np.arange(8, dtype=np.float32))
+    out = cuda.device_array_like(x)
+    doubled[1, 32](x, out)
+    cuda.synchronize()
+    assert out.copy_to_host().tolist() == [0, 2, 4, 6, 8, 10, 12, 14]
+    every_second = np.zeros(8, np.float32)
+    doubled[1, 32](np.arange(4, dtype=np.float32)[::-1], every_second[::2])
+    assert every_second.tolist() == [6, 0, 4, 0, 2, 0, 0, 0]
+
+
+def test_launches_are_checked():
+    with pytest.raises(TypeError, match=r"launch it as doubled\[blocks, threads\]"):
+        doubled[1]
+    with pytest.raises(TypeError, match="a kernel is launched"):
+        doubled(np.zeros(1), np.zeros(1))
+    with pytest.raises(TypeError, match="a stream is one of torch, or 0"):
+        doubled[1, 1, "fast"](np.zeros(1), np.zeros(1))
+    with pytest.raises(TranslationError, match=r"1 types, and `doubled` 2 parameters"):
+        doubled[1, 1](np.zeros(1))
+    with pytest.raises(TranslationError, match="`doubled` has no types"):
+        _ = doubled.kernel().translation
