@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import aliasing, blocks, cpu, gpu, lltm, simulator, startup
+from benchmarks import aliasing, blocks, cpu, gpu, lltm, numba_cuda, simulator, startup
 from benchmarks.table import Row, render
 from py2cu.build import toolchain
 
@@ -54,7 +54,11 @@ def parts(*, lecture: bool) -> dict[str, Callable[[], Iterator[Row]]]:
         "simulator": simulator.rows,
         "lltm": lltm.rows,
     }
-    return {**everywhere, "gpu": gpu.rows, "blocks": blocks.rows, "aliasing": aliasing.rows} if on_gpu else everywhere
+    return (
+        {**everywhere, "gpu": gpu.rows, "blocks": blocks.rows, "aliasing": aliasing.rows, "numba": numba_cuda.rows}
+        if on_gpu
+        else everywhere
+    )
 
 
 def conditions() -> str:

@@ -10,12 +10,14 @@ import functools
 import os
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
 from py2cu.builtins.memory import SHARED_BYTES
 from py2cu.kernels import Kernel
-from py2cu.numba.arrays import as_tensors, on_stream
+from py2cu.numba.arrays import DeviceArray, as_tensors, on_stream
 from py2cu.options import KernelOptions
+
+_NUMBERS: Final = frozenset((bool, int, float, complex))
 
 
 def jit(function_or_signature: Any = None, *, device: bool = False, **options: Any) -> Any:
@@ -52,6 +54,7 @@ class Dispatcher:
         self.py_func = function
         self.signature = signature
         self._kernels: dict[str, Kernel] = {}
+        self._by_types: dict[tuple[object, ...], Kernel] = {}  # of launches that need no conversion
 
     def __getitem__(self, launch: tuple[Any, ...]) -> Callable[..., None]:
         """Prepare a launch: `k[blocks, threads]`, then a stream of torch or 0, and bytes of dynamic shared memory."""
@@ -80,13 +83,31 @@ class Dispatcher:
         return self._kernels[key]
 
     def _launch(self, grid: Any, block: Any, stream: Any, shared_bytes: int, /, *args: Any) -> None:
+        is_simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+        values = [arg.tensor if arg.__class__ is DeviceArray else arg for arg in args]
+        types = tuple(map(_key, values))
+        if (kernel := self._by_types.get(types)) is not None and stream == 0 and not is_simulated:
+            kernel[grid, block](*values)
+            return
         with as_tensors(args) as values:
             kernel = self.kernel(self.signature or f"({', '.join(map(_type_of, values))},)")
-            if SHARED_BYTES in kernel.signature.keywords and len(kernel.signature.parameters) == len(values) + 1:
-                values = [*values, shared_bytes]
-            launch = kernel.simulate if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else kernel
+            takes_bytes = (
+                len(kernel.signature.parameters) == len(values) + 1 and SHARED_BYTES in kernel.signature.keywords
+            )
+            if not takes_bytes and None not in types:
+                self._by_types[types] = kernel
+            values = [*values, shared_bytes] if takes_bytes else values
+            launch = kernel.simulate if is_simulated else kernel
             with on_stream(stream):
                 launch[grid, block](*values)
+
+
+def _key(value: Any) -> object:
+    """What decides the instance for an argument that is passed on as it is; None for any other."""
+    kind = value.__class__
+    if kind in _NUMBERS:
+        return kind
+    return (value.dtype, value.ndim, value.is_contiguous()) if kind.__module__ == "torch" else None
 
 
 def python_of(function: Any) -> FunctionType | None:

@@ -1,0 +1,88 @@
+"""Files for Numba at the command line: `--signature`, and files that are run without Numba."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from py2cu.cli.app import app
+
+FILE = """
+from numba import cuda, float32, void
+
+
+@cuda.jit
+def scale(x, n):
+    i = cuda.grid(1)
+    if i < x.shape[0]:
+        x[i] *= n
+
+
+@cuda.jit(void(float32[::1], float32[::1]))
+def copied(x, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = x[i]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "kernels.py"
+    path.write_text(FILE, encoding="utf-8")
+    return path
+
+
+def translate(file: Path, *options: str) -> Result:
+    return CliRunner().invoke(app, ["translate", str(file), *options])
+
+
+def test_a_kernel_without_types_says_which_option_to_give(file: Path) -> None:
+    result = translate(file)
+    assert result.exit_code == 2
+    assert 'or pass `--signature "scale(float32[:], int32)"`' in result.stderr
+
+
+def test_signatures_type_the_kernels_that_they_name(file: Path) -> None:
+    result = translate(file, "--signature", "scale(f8[::1], i4)")
+    assert result.exit_code == 0, result.stderr
+    assert "scale_kernel(double* __restrict__ x, int32_t n, index_t x_size)" in result.stdout
+    assert "copied_kernel(const float* __restrict__ x" in result.stdout
+    strided = translate(file, "--signature", "scale(f8[::1], i4)", "--signature", "(f4[:], f4[:])")
+    assert "index_t x_stride_0, index_t out_stride_0" in strided.stdout
+
+
+@pytest.mark.parametrize(
+    ("signature", "message"),
+    [
+        ("scale(f9[:], i4)", "`f9` is no type that a kernel can take"),
+        ("scales(f4[:], i4)", "no kernel here is called `scales`"),
+        ("scale(f4[:])", "has 1 types, and `scale` 2 parameters"),
+    ],
+)
+def test_what_a_signature_gets_wrong(file: Path, signature: str, message: str) -> None:
+    extra = () if signature.startswith("scale(") else ("--signature", "scale(f4[:], i4)")
+    result = translate(file, *extra, "--signature", signature)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+WITHOUT_NUMBA = """
+import sys
+sys.modules["numba"] = None  # an import of it fails
+from py2cu.cli.app import app
+app(["check", *sys.argv[1:]], standalone_mode=False)
+"""
+
+
+@pytest.mark.builds
+def test_files_are_checked_without_numba(file: Path) -> None:
+    pytest.importorskip("torch")
+    command = [sys.executable, "-c", WITHOUT_NUMBA, str(file), "--signature", "scale(f4[::1], i4)", "--device", "cpu"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.count("agrees") >= 2
