@@ -18,6 +18,7 @@ pytest.importorskip("numba")
 
 from py2cu import TranslationError  # noqa: E402
 from py2cu import numba as cuda  # noqa: E402
+from py2cu.numba.stand_in import imported_as_numba  # noqa: E402
 from tests.support.compilers import gxx  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
@@ -109,3 +110,14 @@ def test_launches_are_checked():
         doubled[1, 1](np.zeros(1))
     with pytest.raises(TranslationError, match="`doubled` has no types"):
         _ = doubled.kernel().translation
+
+
+def test_numba_itself_is_imported_behind_the_context():
+    import numba
+
+    with imported_as_numba():
+        from numba import cuda as inside
+
+        assert inside is cuda
+    assert vars(numba).get("cuda") is not cuda
+    assert sys.modules.get("numba.cuda") is not cuda

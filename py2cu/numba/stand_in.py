@@ -57,5 +57,6 @@ def imported_as_numba() -> Iterator[None]:
                 del sys.modules[name]
             else:
                 sys.modules[name] = module
+        del numba.cuda
         if cuda is not None:
             numba.cuda = cuda
