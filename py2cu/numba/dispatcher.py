@@ -18,6 +18,7 @@ from py2cu.numba.arrays import DeviceArray, as_tensors, on_stream
 from py2cu.options import KernelOptions
 
 _NUMBERS: Final = frozenset((bool, int, float, complex))
+_MOST_LAUNCHES: Final = 64
 
 
 def jit(function_or_signature: Any = None, *, device: bool = False, **options: Any) -> Any:
@@ -54,13 +55,18 @@ class Dispatcher:
         self.py_func = function
         self.signature = signature
         self._kernels: dict[str, Kernel] = {}
-        self._by_types: dict[tuple[object, ...], Kernel] = {}  # of launches that need no conversion
+        self._launches: dict[tuple[Any, ...], Launch] = {}
 
     def __getitem__(self, launch: tuple[Any, ...]) -> Callable[..., None]:
         """Prepare a launch: `k[blocks, threads]`, then a stream of torch or 0, and bytes of dynamic shared memory."""
         if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
             raise TypeError(f"launch it as {self.py_func.__name__}[blocks, threads](…), with a stream and bytes behind")
-        return functools.partial(self._launch, *launch, *(0, 0)[len(launch) - 2 :])
+        if (kept := self._launches.get(launch)) is not None:
+            return kept
+        if len(self._launches) >= _MOST_LAUNCHES:
+            self._launches.clear()
+        self._launches[launch] = Launch(self, *launch)
+        return self._launches[launch]
 
     def __call__(self, *_: Any) -> None:
         raise TypeError(f"a kernel is launched: {self.py_func.__name__}[blocks, threads](…)")
@@ -82,24 +88,30 @@ class Dispatcher:
             self._kernels[key] = Kernel(self.py_func, KernelOptions(signature=text))
         return self._kernels[key]
 
-    def _launch(self, grid: Any, block: Any, stream: Any, shared_bytes: int, /, *args: Any) -> None:
-        is_simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-        values = [arg.tensor if arg.__class__ is DeviceArray else arg for arg in args]
-        types = tuple(map(_key, values))
-        if (kernel := self._by_types.get(types)) is not None and stream == 0 and not is_simulated:
-            kernel[grid, block](*values)
+
+class Launch:
+    """`k[blocks, threads, stream, shared_bytes]`: called with arguments, it launches the kernel for their types."""
+
+    def __init__(self, dispatcher: Dispatcher, grid: Any, block: Any, stream: Any = 0, shared_bytes: int = 0) -> None:
+        self._dispatcher, self._shape, self._stream, self._bytes = dispatcher, (grid, block), stream, shared_bytes
+        self._prepared: dict[tuple[object, ...], Callable[..., None]] = {}  # by types, where nothing is converted
+
+    def __call__(self, *args: Any) -> None:
+        types = tuple([_key(arg) for arg in args])
+        if (prepared := self._prepared.get(types)) is not None:
+            prepared(*[arg.tensor if arg.__class__ is DeviceArray else arg for arg in args])
             return
+        dispatcher, is_simulated = self._dispatcher, os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
         with as_tensors(args) as values:
-            kernel = self.kernel(self.signature or f"({', '.join(map(_type_of, values))},)")
-            takes_bytes = (
-                len(kernel.signature.parameters) == len(values) + 1 and SHARED_BYTES in kernel.signature.keywords
-            )
-            if not takes_bytes and None not in types:
-                self._by_types[types] = kernel
-            values = [*values, shared_bytes] if takes_bytes else values
-            launch = kernel.simulate if is_simulated else kernel
-            with on_stream(stream):
-                launch[grid, block](*values)
+            kernel = dispatcher.kernel(dispatcher.signature or f"({', '.join(map(_type_of, values))},)")
+            signature = kernel.signature
+            takes_bytes = SHARED_BYTES in signature.keywords and len(signature.parameters) == len(values) + 1
+            values = [*values, self._bytes] if takes_bytes else values
+            launch = (kernel.simulate if is_simulated else kernel)[self._shape]
+            if None not in types and not (takes_bytes or is_simulated) and self._stream == 0:
+                self._prepared[types] = launch
+            with on_stream(self._stream):
+                launch(*values)
 
 
 def _key(value: Any) -> object:
@@ -107,7 +119,8 @@ def _key(value: Any) -> object:
     kind = value.__class__
     if kind in _NUMBERS:
         return kind
-    return (value.dtype, value.ndim, value.is_contiguous()) if kind.__module__ == "torch" else None
+    tensor = value.tensor if kind is DeviceArray else value
+    return (tensor.dtype, tensor.ndim, tensor.is_contiguous()) if tensor.__class__.__module__ == "torch" else None
 
 
 def python_of(function: Any) -> FunctionType | None:
