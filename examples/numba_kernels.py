@@ -136,7 +136,8 @@ def main() -> None:
     shared_bytes = 2 * TPB * TPB * 4
     tiled_matmul[(cdiv(70, TPB), cdiv(50, TPB)), (TPB, TPB), 0, shared_bytes](left, right, out)
     torch.testing.assert_close(out, left @ right, rtol=1e-4, atol=1e-4)
-    print(f"Four tutorials' kernels on {device}: as torch and NumPy compute them")
+    print(f"The five kernels on {device}: as torch and NumPy compute them")
+    print(sigmoid_forward.kernel("(float32[::1], int32, float32[::1])").check())
 
 
 if __name__ == "__main__":

@@ -94,7 +94,8 @@ class _KernelReader:
         uses_thread_index = any(_differs_between_threads(node) for body in bodies for node in all_expressions(body))
         if function.asynchronous is not None:
             self._error("P103", "a kernel is a plain function, not `async`", function.name, "leave `async` out")
-        has_index = parameters.indices or parameters.launch or uses_thread_index or self.source.is_numba
+        is_numba = self.source.is_numba or options.signature is not None  # these may be launched as one thread
+        has_index = parameters.indices or parameters.launch or uses_thread_index or is_numba
         if not has_index and not parameters.broken:
             self._error(
                 "P402", f"`{function.name.value}` uses no thread index: all threads would do the same", function.name,
@@ -132,8 +133,10 @@ class _KernelReader:
     def _read_as_numba(self, parameters: Parameters, *, has_types: bool) -> None:
         """Add the parameter for dynamic shared memory, and report a kernel under `@cuda.jit` without types."""
         function = self.source.function
-        calls = (node for node in nodes_in(function.body) if isinstance(node, cst.Call))
-        if any(is_dynamic(call, self.source.environment) for call in calls):
+        around = self.source.environment
+        nodes = nodes_in(function.body) if around.imports_numba else ()
+        calls = (node for node in nodes if isinstance(node, cst.Call))
+        if any(is_dynamic(call, around) for call in calls):
             parameters.arguments.append(Parameter(SHARED_BYTES, ir.PY_INT, span=self.module.span(function.name)))
         if self.source.is_numba and not has_types:
             check_types(self.source, self.module, self.reporter)

@@ -55,8 +55,8 @@ class CallReader:
         qualified = self.scope.environment.qualify(node.func)
         if qualified == "builtins.len" and len(node.args) == 1:
             return read_len(node, self.scope, self.read)
-        if (objects := POSITIONS.get(self.meaning(node.func) or "")) is not None:
-            if (place := read_position(node, objects, self.scope.environment, span)) is None:
+        if qualified in POSITIONS and not self.scope.is_local(node.func):
+            if (place := read_position(node, POSITIONS[qualified], self.scope.environment, span)) is None:
                 what = f"`{source_text(node.func)}` takes the number of axes: 1, 2 or 3"
                 self.scope.error("P105", what, node, f"`{source_text(node.func)}(1)`")
             return place or ir.Constant(0, span)

@@ -211,7 +211,7 @@ class StatementReader:
         if (block := self.lists(statement).read_assignment(statement)) is not None:
             return block
         match statement:
-            case cst.Assign() if gives_aliases(statement, self.scope.aliases):
+            case cst.Assign() if self.scope.aliases and gives_aliases(statement, self.scope.aliases):
                 return self._elide(statement, ir.Elision.LAUNCH)
             case cst.Assign(targets=[cst.AssignTarget(cst.Name(value=name))], value=group) if (
                 self.expressions.calls.is_grid(group)

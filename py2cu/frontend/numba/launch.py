@@ -43,6 +43,8 @@ def launch_aliases(
     found: dict[str, str] = {}
     for statement in flatten(statements):
         pairs = [*_pairs(statement)] if isinstance(statement, cst.Assign) else []
+        if not all(isinstance(value, cst.Name | cst.Attribute) for _, value in pairs):
+            continue
         objects = {name: launch_object(value) for name, value in pairs}
         if all(launched is not None and name in once for name, launched in objects.items()):
             found |= {name: launched for name, launched in objects.items() if launched is not None}
