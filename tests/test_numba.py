@@ -99,6 +99,14 @@ def test_device_arrays_and_views():
     assert every_second.tolist() == [6, 0, 4, 0, 2, 0, 0, 0]
 
 
+@pytest.mark.builds
+def test_an_array_that_is_passed_twice_is_one_array():
+    gxx()
+    x = np.ones(4, np.float32)
+    with pytest.raises(RuntimeError, match="`out` is written and overlaps `x` in memory"):
+        doubled[1, 32](x, x)
+
+
 def test_launches_are_checked():
     with pytest.raises(TypeError, match=r"launch it as doubled\[blocks, threads\]"):
         doubled[1]
@@ -106,6 +114,8 @@ def test_launches_are_checked():
         doubled(np.zeros(1), np.zeros(1))
     with pytest.raises(TypeError, match="a stream is one of torch, or 0"):
         doubled[1, 1, "fast"](np.zeros(1), np.zeros(1))
+    with pytest.raises(TypeError, match=r"a kernel takes arrays, numbers and tuples of numbers, not \[1.0\]"):
+        doubled[1, 1]([1.0], np.zeros(1))
     with pytest.raises(TranslationError, match=r"1 types, and `doubled` 2 parameters"):
         doubled[1, 1](np.zeros(1))
     with pytest.raises(TranslationError, match="`doubled` has no types"):

@@ -17,28 +17,22 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def as_tensors(args: Sequence[Any]) -> Iterator[list[Any]]:
     """The arguments of a launch, arrays as tensors; arrays of NumPy are copied back at the end."""
+    import numpy as np
+
     values = [_adopted(value) for value in args]
     device = _device(values)
-    copied = []
+    copied: dict[int, tuple[Any, torch.Tensor]] = {}
     for place, value in enumerate(values):
-        if type(value).__module__ == "numpy" and hasattr(value, "__array_interface__") and value.shape is not None:
-            if _is_scalar(value):
-                continue
-            tensor = _from_numpy(value).to(device)
-            copied.append((value, tensor))
-            values[place] = tensor
+        if isinstance(value, np.bool_):
+            values[place] = bool(value)
+        elif isinstance(value, np.ndarray):
+            _, values[place] = copied.setdefault(id(value), (value, _from_numpy(value).to(device)))
     yield values
-    for array, tensor in copied:
+    for array, tensor in copied.values():
         if tensor.device.type == "cpu" and tensor.data_ptr() == array.__array_interface__["data"][0]:
             continue  # the kernel wrote to the array itself
         if array.flags.writeable:
             array[...] = tensor.cpu().numpy()
-
-
-def _is_scalar(value: Any) -> bool:
-    import numpy as np
-
-    return isinstance(value, np.generic)
 
 
 def _from_numpy(array: Any) -> torch.Tensor:

@@ -158,6 +158,8 @@ def _type_of(value: Any) -> str:
         return type(value).__name__
     if isinstance(value, tuple):
         return f"({', '.join(map(_type_of, value))},)"
+    if not hasattr(value, "dtype"):
+        raise TypeError(f"a kernel takes arrays, numbers and tuples of numbers, not {value!r}")
     dtype = str(value.dtype).removeprefix("torch.")
     rank = value.ndim
     if rank == 0:
