@@ -16,6 +16,7 @@ pytest.importorskip("torch")
 np = pytest.importorskip("numpy")
 pytest.importorskip("numba")
 
+import py2cu  # noqa: E402
 from py2cu import TranslationError  # noqa: E402
 from py2cu import numba as cuda  # noqa: E402
 from py2cu.numba.stand_in import imported_as_numba  # noqa: E402
@@ -105,6 +106,15 @@ def test_an_array_that_is_passed_twice_is_one_array():
     x = np.ones(4, np.float32)
     with pytest.raises(RuntimeError, match="`out` is written and overlaps `x` in memory"):
         doubled[1, 32](x, x)
+
+
+@pytest.mark.builds
+def test_kernel_takes_a_dispatcher_and_its_python_function():
+    gxx()
+    for function in (doubled, doubled.py_func):
+        x, out = np.ones(4), np.zeros(4)
+        py2cu.kernel(function)[1, 32](x, out)
+        assert out.tolist() == [2, 2, 2, 2]
 
 
 def test_launches_are_checked():

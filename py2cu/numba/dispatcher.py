@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
 from py2cu.builtins.memory import SHARED_BYTES
+from py2cu.function_text import source_file
 from py2cu.kernels import Kernel
 from py2cu.numba.arrays import DeviceArray, as_tensors, on_stream
 from py2cu.options import KernelOptions
@@ -124,10 +126,14 @@ def _key(value: Any) -> object:
 
 
 def python_of(function: Any) -> FunctionType | None:
-    """The Python function behind a dispatcher of Numba, also of its simulator; None for any other object."""
-    if isinstance(function, FunctionType | Kernel) or not type(function).__module__.startswith(
-        ("numba", "py2cu.numba")
-    ):
+    """The Python function behind a dispatcher of Numba or of its simulator, and one that stands under `@cuda.jit`.
+
+    None for any other object, and for a function with annotations.
+    """
+    if isinstance(function, FunctionType):
+        line = "" if function.__annotations__ else source_file(function).line(function.__code__.co_firstlineno)
+        return function if re.match(r"\s*@.*\bjit\b", line) else None
+    if not type(function).__module__.startswith(("numba", "py2cu.numba")):
         return None
     python = getattr(function, "py_func", None) or getattr(function, "fn", None)
     return python if isinstance(python, FunctionType) else None
