@@ -228,7 +228,7 @@ def test_all_bindings_compile(target, tmp_path):
 
 
 def in_one_file(cases: Sequence[Path], target: TargetName, *parts: str) -> str:
-    """These texts of the cases, the includes first, then each case in a namespace of its own."""
+    """The parts of all cases as one text: the includes first, then each case in a namespace of its own."""
     includes: dict[str, None] = {}
     bodies: list[str] = []
     for path in cases:

@@ -117,6 +117,16 @@ def test_kernel_takes_a_dispatcher_and_its_python_function():
         assert out.tolist() == [2, 2, 2, 2]
 
 
+@cuda.jit(fastmath=True)
+def fast(x):
+    x[cuda.grid(1)] *= 2
+
+
+def test_options_are_refused_at_a_launch_too():
+    with pytest.raises(TranslationError, match=r"`cuda\.jit` with `fastmath` has no counterpart"):
+        fast[1, 1](np.zeros(1))
+
+
 def test_launches_are_checked():
     with pytest.raises(TypeError, match=r"launch it as doubled\[blocks, threads\]"):
         doubled[1]

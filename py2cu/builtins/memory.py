@@ -10,9 +10,9 @@ LOCAL: Final = ("py2cu.local", "numba.cuda.local.array")
 """The qualified names of `local`."""
 SHARED: Final = ("py2cu.shared", "numba.cuda.shared.array")
 """The qualified names of `shared`."""
-DYNAMIC: Final = "numba.cuda.shared.array"
+NUMBA_SHARED: Final = "numba.cuda.shared.array"
 """The name of `shared` under which a shape of 0 means all of the shared memory that a launch gives."""
-SHARED_BYTES: Final = "dynamic_bytes"
+DYNAMIC_BYTES: Final = "dynamic_bytes"
 """The parameter of kernels with such an array: the bytes that a launch gives."""
 
 

@@ -4,9 +4,9 @@ In: a call whose arguments require grad. Out: outputs with a history. Backward c
 `@k.backward` that computes a gradient which is asked for. These are ordinary calls of ordinary kernels: with
 `create_graph=True` they are recorded, too, and under a tracer the graph holds their ops.
 
-A recorded call should cost little more than one of an `autograd.Function` that is written by hand. So what is saved and
-returned, and how the backward kernels are called, is planned once for calls with the same parameters that require grad;
-a plan tells values apart by their places.
+Recording should cost little more than a hand-written `autograd.Function`. So the saved tensors, the outputs and the
+calls of the backward kernels are planned once for each set of parameters that require grad. A plan finds values by
+their positions.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _diagnostic(call: BackwardCall, misfit: Misfit) -> Diagnostic:
 
 
 class _Step(NamedTuple):
-    """The call of a backward kernel. Places of arguments are those in what is saved, then in the incoming gradients."""
+    """How a backward kernel is called; `places` count through the saved values, then the incoming gradients."""
 
     backward: Backward
     names: tuple[str, ...]
@@ -171,7 +171,7 @@ class _Step(NamedTuple):
     zeros: tuple[tuple[int, str], ...]  # arguments that start as zeros, shaped like an argument of the forward
     incoming: int  # the place of the first incoming gradient
     in_order: bool  # the arguments are passed by position, which needs no binding
-    results: tuple[tuple[str, int], ...]  # places of the gradients in the arguments, then in what is returned
+    results: tuple[tuple[str, int], ...]  # positions of the gradients in the arguments, followed by the outputs
 
     def run(self, known: Sequence[Any], shapes: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """The gradients that the kernel computes, by the name of the input."""
@@ -299,7 +299,7 @@ class Recording:
 
 
 def _step(backward: Backward, saved: Mapping[str, int], outputs: Sequence[str], passed: Collection[str]) -> _Step:
-    """How `backward` is called with what is saved, at these places, and with the gradients of `outputs` behind that."""
+    """Plan the call of `backward`: `saved` are positions of saved values, and the gradients of `outputs` follow."""
     signature, roles = backward.call.signature, backward.roles
     places = {name: saved[name] for name in (*roles.values, *roles.dims) if name in saved}
     places |= {name: len(saved) + outputs.index(output) for name, output in roles.incoming}

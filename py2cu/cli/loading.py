@@ -18,7 +18,7 @@ from types import CodeType, ModuleType
 from py2cu.cli.console import InputError, collecting, described, marked
 from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
-from py2cu.frontend.numba.signatures import read_signature
+from py2cu.frontend.numba.signatures import signature_for
 from py2cu.hosts.live.handle import Host
 from py2cu.kernels import Kernel
 from py2cu.live import is_library
@@ -93,14 +93,10 @@ def _load(
         hint = did_you_mean(only or "", known, f"it has {names}") if names else hint
         raise InputError([f"{path}: {marked('error', 'error[P107]')}: there is {what} to import\n  hint: {hint}"], 1)
     kernels = tuple(each for each in chosen if isinstance(each, Kernel))
-    kernels += tuple(each.kernel(_signature_for(each, signatures)) for each in chosen if isinstance(each, Dispatcher))
+    kernels += tuple(
+        each.kernel(signature_for(each.__name__, signatures)) for each in chosen if isinstance(each, Dispatcher)
+    )
     return LoadedFile(file, kernels, tuple(each for each in chosen if isinstance(each, Host)))
-
-
-def _signature_for(kernel: Dispatcher, signatures: Sequence[str]) -> str | None:
-    """The text among `signatures` that names the kernel, or else one that names none."""
-    named = {read_signature(text).name: text for text in signatures}
-    return named.get(kernel.py_func.__name__, named.get(None))
 
 
 def _defined_in(scope: ModuleType | type, module: str) -> Iterator[Kernel | Host | Dispatcher]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
@@ -33,8 +33,7 @@ class OptionReader:
         if not isinstance(call, cst.Call):
             return KernelOptions(signature=self.source.signature)
         if self.source.is_numba:
-            options = read_options(call, self.source.environment, self.module, self.reporter)
-            return replace(options, signature=self.source.signature or options.signature)
+            return read_options(call, self.source, self.module, self.reporter)
         values: dict[str, Any] = {}
         at_definition = self.source.environment.as_defined()
         for arg in call.args:

@@ -10,14 +10,14 @@ import functools
 import inspect
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from py2cu import ir
 from py2cu.analysis.template_instances import instances
 from py2cu.builtins.launch import LANE
-from py2cu.builtins.memory import SHARED_BYTES
+from py2cu.builtins.memory import DYNAMIC_BYTES
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.frontend.bodies.expressions import ExpressionReader
@@ -72,8 +72,7 @@ class _KernelReader:
 
     def read(self, options: KernelOptions | None) -> ir.Kernel:
         function = self.source.function
-        if options is None:
-            options = OptionReader(self.reporter, self.source, self.module).read()
+        options = self._written(options)
         types = parameter_types(options.signature, self.source, self.module, self.reporter)
         parameter_reader = ParameterReader(
             self.module, self.source, self.reporter, self.values, self.defaults, self.imported, types
@@ -137,7 +136,7 @@ class _KernelReader:
         nodes = nodes_in(function.body) if around.imports_numba else ()
         calls = (node for node in nodes if isinstance(node, cst.Call))
         if any(is_dynamic(call, around) for call in calls):
-            parameters.arguments.append(Parameter(SHARED_BYTES, ir.PY_INT, span=self.module.span(function.name)))
+            parameters.arguments.append(Parameter(DYNAMIC_BYTES, ir.PY_INT, span=self.module.span(function.name)))
         if self.source.is_numba and not has_types:
             check_types(self.source, self.module, self.reporter)
 
@@ -145,6 +144,16 @@ class _KernelReader:
         self.reporter.error(code, message, self.module.span(node), hint)
 
     # --- options ---
+
+    def _written(self, options: KernelOptions | None) -> KernelOptions:
+        """The options, those in the text where none are given; a live kernel of Numba has only a signature."""
+        if options is not None and not self.source.is_numba:
+            return options
+        source = self.source if options is None else replace(self.source, signature=options.signature)
+        written = OptionReader(self.reporter, source, self.module).read()
+        if options is None:
+            return written
+        return replace(options, signature=written.signature, launch_bounds=written.launch_bounds)
 
     def _checked_options(self, options: KernelOptions, parameters: Parameters) -> KernelOptions:
         """The options of the decorator; the defaults, after a diagnostic, if one of them is wrong."""

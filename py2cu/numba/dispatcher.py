@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
-from py2cu.builtins.memory import SHARED_BYTES
+from py2cu.builtins.memory import DYNAMIC_BYTES
 from py2cu.function_text import source_file
 from py2cu.kernels import Kernel
 from py2cu.numba.arrays import DeviceArray, as_tensors, on_stream
@@ -107,7 +107,7 @@ class Launch:
         with as_tensors(args) as values:
             kernel = dispatcher.kernel(dispatcher.signature or f"({', '.join(map(_type_of, values))},)")
             signature = kernel.signature
-            takes_bytes = SHARED_BYTES in signature.keywords and len(signature.parameters) == len(values) + 1
+            takes_bytes = DYNAMIC_BYTES in signature.keywords and len(signature.parameters) == len(values) + 1
             values = [*values, self._bytes] if takes_bytes else values
             launch = (kernel.simulate if is_simulated else kernel)[self._shape]
             if None not in types and not (takes_bytes or is_simulated) and self._stream == 0:

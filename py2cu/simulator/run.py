@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
-from py2cu.builtins.memory import SHARED_BYTES
+from py2cu.builtins.memory import DYNAMIC_BYTES
 from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.signature import Signature
 from py2cu.simulator.arguments import bind_arguments, make_views, write_back
@@ -147,8 +147,8 @@ class _Simulation:
         views = make_views(signature, self.arguments, race_checked=sanitize)
         try:
             bound = bind_arguments(signature, self.arguments, self.dims, views)
-            if SHARED_BYTES not in self.function.__code__.co_varnames:
-                SCHEDULER.dynamic_bytes = int(bound.pop(SHARED_BYTES, 0))  # type: ignore[call-overload]
+            if DYNAMIC_BYTES not in self.function.__code__.co_varnames:
+                SCHEDULER.dynamic_bytes = int(bound.pop(DYNAMIC_BYTES, 0))  # type: ignore[call-overload]
             execution = self._execution(bound)
             threads = self._run_threads(execution, mode)
         except Restart:

@@ -15,7 +15,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
-from py2cu.builtins.memory import DYNAMIC, LOCAL, SHARED, SHARED_BYTES
+from py2cu.builtins.memory import DYNAMIC_BYTES, LOCAL, NUMBA_SHARED, SHARED
 from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
 from py2cu.frontend.declarations.array_extents import ExtentReader, assignments_to_names
 from py2cu.frontend.declarations.array_views import ViewReader
@@ -101,13 +101,13 @@ class ArrayDeclarationReader:
     def _read_dynamic(self, target: cst.Name, dtype: DType, call: cst.Call) -> ir.ArrayDecl:
         """Numba's `cuda.shared.array(0, dtype)`: the memory that the launch gives, which all such arrays are."""
         span = self.extents.span_of(target)
-        others = [b for b in self.declared.values() if b.is_dynamic and SHARED_BYTES in names_in(b.type.dims[0])]
+        others = [b for b in self.declared.values() if b.is_dynamic and DYNAMIC_BYTES in names_in(b.type.dims[0])]
         if self.extents.is_device or any(other.type.dtype != dtype for other in others):
             what = "another array has the dynamic shared memory, with another dtype"
             what = "a device function declares no dynamic shared memory" if self.extents.is_device else what
             self._error(what, call, "declare it in the kernel, once, and pass it to functions")
         size = ir.Constant(dtype.bits // 8, span, ir.PY_INT)
-        extent: ir.DimExpr = ir.Binary("//", ir.Name(SHARED_BYTES, span, ir.PY_INT), size, span, ir.PY_INT)
+        extent: ir.DimExpr = ir.Binary("//", ir.Name(DYNAMIC_BYTES, span, ir.PY_INT), size, span, ir.PY_INT)
         array = ir.ArrayDecl(target.value, ir.ArrayType(dtype, (extent,)), ir.Space.SHARED, span=span, is_dynamic=True)
         if others:
             self.starts[target.value] = ir.Constant(0, span)
@@ -201,7 +201,7 @@ def is_dynamic(call: cst.Call, environment: Environment) -> bool:
     """Whether the call is `cuda.shared.array(0, …)` of Numba, with `shape=0` or `shape=(0,)`, too."""
     shapes = [arg.value for arg in call.args[:1] if arg.keyword is None]
     shapes += [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "shape"]
-    if not shapes or environment.qualify(call.func) != DYNAMIC:
+    if not shapes or environment.qualify(call.func) != NUMBA_SHARED:
         return False
     return 0 in (environment.constant(shapes[0]), *(environment.constants(shapes[0]) or ())[:1])
 

@@ -83,7 +83,7 @@ class Environment:
 
     @property
     def imports_numba(self) -> bool:
-        """Whether the file takes a name from Numba, or from what stands in for it."""
+        """Whether the file imports a name from Numba, or from `py2cu.numba` in its place."""
         return any(name.partition(".")[0] == "numba" for name in self.imports.values())
 
     def read(self, body: Iterable[Statement], parameters: Collection[str] = ()) -> None:

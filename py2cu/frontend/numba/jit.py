@@ -17,7 +17,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.frontend.declarations.annotations import ParameterType, TupleAnnotation, unnamed_dims
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import all_parameters, is_named, nodes_in, source_text
-from py2cu.frontend.numba.signatures import NumbaArray, NumbaType, read_signature
+from py2cu.frontend.numba.signatures import NumbaArray, NumbaType, read_signature, signature_for
 from py2cu.frontend.source.reader import KernelSource, Module
 from py2cu.options import KernelOptions
 
@@ -50,17 +50,16 @@ def with_signature(source: KernelSource, texts: Sequence[str]) -> KernelSource:
     """The kernel with the last of these valid signatures that names it, or else with the last that names none."""
     if not source.is_numba:
         return source
-    named = {read_signature(text).name: text for text in texts}
-    return replace(source, signature=named.get(source.function.name.value, named.get(None)))
+    return replace(source, signature=signature_for(source.function.name.value, texts))
 
 
-def read_options(call: cst.Call, scope: Environment, module: Module, reporter: Reporter) -> KernelOptions:
+def read_options(call: cst.Call, source: KernelSource, module: Module, reporter: Reporter) -> KernelOptions:
     """The options of `@cuda.jit(…)`; what py2cu has no counterpart of is reported."""
-    signature, bounds = None, None
+    scope, signature, bounds = source.environment, source.signature, None
     for place, arg in enumerate(call.args):
         name = arg.keyword.value if arg.keyword is not None else _SIGNATURES[0] if place == 0 else ""
         if name in _SIGNATURES:
-            signature = _text(arg.value, scope, module, reporter)
+            signature = signature or _text(arg.value, scope, module, reporter)
         elif name == "launch_bounds":
             bounds = _bounds(scope.constant(arg.value), scope.constants(arg.value))
         elif name in _REFUSED and not (is_named(arg.value, "False") or is_named(arg.value, "None")):

@@ -9,6 +9,7 @@ strides, `f4[::1]` is contiguous), `Array(float32, 2, "C")`, `Tuple((int32, floa
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,6 +59,12 @@ def read_signature(text: str) -> NumbaSignature:
             return NumbaSignature(None, tuple(map(_type, arguments)))
         case _:
             return NumbaSignature(None, (_type(node),))
+
+
+def signature_for(kernel: str, texts: Iterable[str]) -> str | None:
+    """The last of these valid signatures that names `kernel`, or else the last that names none; None without either."""
+    named = {read_signature(text).name: text for text in texts}
+    return named.get(kernel, named.get(None))
 
 
 def _kernel(node: ast.expr) -> str | None:

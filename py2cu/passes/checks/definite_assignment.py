@@ -120,7 +120,7 @@ class _Flow:
                 assert_never(stmt)
 
     def after(self, loop: _Loop, orelse: ir.Block, finished: Assigned, bound: frozenset[str]) -> Assigned:
-        """The names bound after the `else` of a loop; one that never runs may read what is bound at a `break`."""
+        """The names bound after the `else` of a loop; an `else` that never runs may read what is bound at a `break`."""
         at_break = bound.union(*(broken for broken, _ in loop.breaks if broken is not None))
         after = self.block(orelse, at_break if finished is None else finished)
         return None if finished is None else after

@@ -56,6 +56,15 @@ def test_signatures_type_the_kernels_that_they_name(file: Path) -> None:
     assert "index_t x_stride_0, index_t out_stride_0" in strided.stdout
 
 
+def test_the_option_chooses_among_signatures(file: Path) -> None:
+    file.write_text(
+        FILE.replace("@cuda.jit\n", '@cuda.jit(["void(f4[::1], i4)", "void(f8[::1], i4)"])\n'), encoding="utf-8"
+    )
+    assert "a kernel of a file has one signature" in translate(file).stderr
+    chosen = translate(file, "--signature", "scale(f8[::1], i4)")
+    assert "scale_kernel(double* __restrict__ x" in chosen.stdout, chosen.stderr
+
+
 @pytest.mark.parametrize(
     ("signature", "message"),
     [
