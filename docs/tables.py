@@ -250,8 +250,18 @@ def formula_rows() -> str:
             "float32" * row.in_float32,
         ]
         for row in formulas.ROWS
+        if not row.names[0].startswith(OF_NUMBA)
     ]
     return table(["Python", "means", "of halves in"], rows)
+
+
+def numba_rows() -> str:
+    """The functions of Numba's libraries, by what they mean."""
+    names: dict[str, list[str]] = {}
+    for row in formulas.ROWS:
+        if row.names[0].startswith(OF_NUMBA):
+            names.setdefault(row.text, []).append(row.signature(row.names[0].removeprefix("numba.")))
+    return table(["Numba", "means"], [[codes(calls), code(text)] for text, calls in names.items()])
 
 
 def split_rows() -> str:
@@ -339,6 +349,7 @@ def notes() -> str:
     return table(["code", "what costs, and what to write instead"], [[code(c), explanation(c).meaning] for c in NOTES])
 
 
+OF_NUMBA: Final = ("numba.cuda.fp16.", "numba.cuda.libdevice.")
 NOTES: Final = [name for name in CODES if name.startswith("P7")]
 
 TABLES: Final[dict[str, Callable[[], str]]] = {
@@ -350,6 +361,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "casts": casts,
     "builtins": builtins,
     "formulas": formula_rows,
+    "numba": numba_rows,
     "splits": split_rows,
     "constants": constants,
     "refused_functions": refused_functions,

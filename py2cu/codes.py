@@ -90,6 +90,7 @@ CODES: Final[dict[str, Code]] = {
     "P311": Code("a template without instances", Kind.NOTE),
     "P312": Code("a tuple where a number is expected, or of the wrong length"),
     "P313": Code("narrow integers that may wrap around", Kind.WARNING),
+    "P314": Code("arithmetic that Numba computes in a wider type", Kind.NOTE),
     # Memory and guards.
     "P401": Code("an array indexed the wrong way"),
     "P402": Code("a kernel that does not depend on its thread"),
@@ -104,6 +105,7 @@ CODES: Final[dict[str, Code]] = {
     "P411": Code("an array or a number that may be None, or never is"),
     "P412": Code("a backward that does not fit its kernel"),
     "P413": Code("a float whose gradients cannot be checked"),
+    "P414": Code("an index that wraps in Numba", Kind.NOTE),
     # Barriers, atomics and waiting loops.
     "P501": Code("a barrier that not all threads reach"),
     "P502": Code("an atomic operation that may not happen"),

@@ -12,8 +12,9 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import CellType, CodeType, FunctionType, ModuleType
-from typing import Final, NamedTuple, TypeGuard
+from typing import Any, Final, NamedTuple, TypeGuard
 
+_MOST_ELEMENTS: Final = 16 * 1024  # of an array that fits constant memory
 _LIBRARIES: Final = frozenset(
     {*sys.stdlib_module_names, "py2cu", "numpy", "torch", "jaxtyping", "numba", "cupy", "triton", "IPython"}
 )
@@ -39,6 +40,11 @@ def is_integer_member(value: object) -> TypeGuard[int]:
 def frozen(value: object) -> object:
     """`value` with tuples in place of lists, also inside: a list of the module that no statement changes is a table."""
     return tuple(map(frozen, value)) if type(value) in (list, tuple) else value  # type: ignore[call-overload]
+
+
+def is_numpy_array(value: object) -> TypeGuard[Any]:
+    """True for an array of NumPy, which is not imported for the question."""
+    return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray"
 
 
 def live_attribute(owner: object, name: str) -> object:
@@ -68,7 +74,7 @@ def defaults_of(function: FunctionType) -> dict[str, object]:
 def constants(function: FunctionType) -> dict[str, object]:
     """The numbers, strings, tuples and lists that `function` refers to, also in the user's modules that it mentions.
 
-    Lists are given as tuples of their present items.
+    Lists are given as tuples of their present items, small arrays of NumPy with their dtype.
     """
     values: dict[str, object] = {}
     names = set(_code_names(function.__code__))
@@ -81,6 +87,10 @@ def constants(function: FunctionType) -> dict[str, object]:
         name: frozen(value)
         for name, value in values.items()
         if isinstance(value, bool | int | float | complex | str | tuple | list)
+    } | {
+        name: (str(value.dtype), frozen(value.tolist()))
+        for name, value in values.items()
+        if is_numpy_array(value) and value.size <= _MOST_ELEMENTS
     }
 
 
@@ -228,10 +238,28 @@ def _code_names(code: CodeType) -> Iterator[str]:
             yield from _code_names(constant)
 
 
+def python_behind(value: object) -> FunctionType | None:
+    """The function behind a dispatcher of Numba, of its simulator or of `py2cu.numba`; None for anything else."""
+    if not type(value).__module__.startswith(("numba.", "py2cu.numba.")):
+        return None
+    python = getattr(value, "py_func", None) or getattr(value, "fn", None)
+    return python if isinstance(python, FunctionType) else None
+
+
+def numba_name(value: object) -> str | None:
+    """The qualified name of a type of Numba, and of the function behind a dispatcher; None for other objects."""
+    if type(value).__module__.startswith("numba.core.types."):
+        return f"numba.{value}"  # `numba.float32` is no class
+    python = python_behind(value)
+    return None if python is None else live_name(python)
+
+
 def live_name(value: object) -> str | None:
-    """The qualified name of a module, class or function; None for other objects."""
+    """The qualified name of a module, a class, a function or a type of Numba; None for other objects."""
     if isinstance(value, ModuleType):
         return value.__name__
+    if (of_numba := numba_name(value)) is not None:
+        return of_numba
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     module = getattr(value, "__module__", None)
     if not isinstance(name, str) or not isinstance(module, str):

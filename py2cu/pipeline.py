@@ -22,6 +22,7 @@ from py2cu.backwards import check_backwards
 from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernel_reader import read_kernel
+from py2cu.frontend.numba.indices import note_indices
 from py2cu.frontend.numba.jit import with_signature
 from py2cu.frontend.source.dynamic_kernels import report_dynamic_kernels
 from py2cu.frontend.source.reader import LAMBDA, KernelSource, Module, read_module
@@ -71,7 +72,7 @@ from py2cu.passes.lowering.shared_layout import lay_out_shared_memory
 from py2cu.passes.lowering.split_tuples import split_tuples
 from py2cu.passes.lowering.structured_bindings import make_structured_bindings
 from py2cu.passes.lowering.widen_halves import widen_halves
-from py2cu.passes.manager import Run, Step, passes, run_passes, show
+from py2cu.passes.manager import Pass, Run, Step, passes, run_passes, show
 from py2cu.passes.typing.infer_types import infer_types
 from py2cu.passes.typing.recover_errors import recover_type_errors
 from py2cu.source import SourceFile, Span
@@ -132,8 +133,9 @@ EFFECTS: Final = passes(
     find_independent_dims,
     find_in_place_pairs,
 )
-# Notes on performance, on request.
+# Notes: on performance, on request; on kernels of Numba.
 NOTES: Final = passes(Stage.TYPED, note_performance)
+WRAPPING: Final = passes(Stage.TYPED, note_indices)
 # Rewrites of correct kernels into operations that C has.
 LOWERINGS: Final = (
     *passes(
@@ -162,7 +164,8 @@ SPLITTING: Final = passes(Stage.LOWERED, split_at_barriers)
 FINISHES: Final = passes(Stage.FINISHED, everywhere(place_declarations), everywhere(make_structured_bindings), rename)
 UNIQUIFY: Final = Step("uniquify_symbols", Stage.FINISHED)
 STEPS: Final = (
-    READ, *NAMES, *TYPES, *RECOVERY, *EFFECTS, *NOTES, *LOWERINGS, *SEARCHES, *YIELDS, *SPLITTING, *FINISHES, UNIQUIFY
+    READ, *NAMES, *TYPES, *RECOVERY, *EFFECTS, *WRAPPING, *NOTES, *LOWERINGS, *SEARCHES, *YIELDS, *SPLITTING,
+    *FINISHES, UNIQUIFY,
 )  # fmt: skip
 
 
@@ -342,8 +345,9 @@ def compile_kernel(
     first = Reporter(reporter.file)
     kernel = read_kernel(module, source, first, options, values, defaults)
     is_wide = options is not None and options.float64
+    wanted = (*(WRAPPING if source.is_numba else ()), *(NOTES if notes else ()))
     attempts = [
-        _lower(instance, replace(first, diagnostics=dict(first.diagnostics)), notes, is_wide=is_wide)
+        _lower(instance, replace(first, diagnostics=dict(first.diagnostics)), wanted, is_wide=is_wide)
         for instance in _instances(kernel, is_wide=is_wide)
     ]
     family = tuple(instance for instance, local in attempts if not local.failed)
@@ -360,7 +364,7 @@ def _instances(kernel: ir.Kernel, *, is_wide: bool) -> Iterable[ir.Kernel]:
         yield kernel.instance(dict(zip(symbols, dtypes, strict=True)))
 
 
-def _lower(kernel: ir.Kernel, local: Reporter, notes: bool, *, is_wide: bool) -> tuple[ir.Kernel, Reporter]:
+def _lower(kernel: ir.Kernel, local: Reporter, notes: Iterable[Pass], *, is_wide: bool) -> tuple[ir.Kernel, Reporter]:
     """Run the passes on `kernel`; the reporter that comes back holds what they reported."""
     show(READ, None, kernel, local)
     names, types = ((*WIDENING, *NAMES), (*TYPES, *WIDTHS)) if is_wide else (NAMES, TYPES)
@@ -368,7 +372,7 @@ def _lower(kernel: ir.Kernel, local: Reporter, notes: bool, *, is_wide: bool) ->
     if not local.failed:
         kernel = run_passes(EFFECTS, kernel, local)
     if not local.failed:
-        kernel = run_passes(chain(NOTES if notes else (), LOWERINGS), kernel, local)
+        kernel = run_passes(chain(notes, LOWERINGS), kernel, local)
     return kernel, local
 
 

@@ -13,21 +13,24 @@ import pytest
 from docs.tables import BESIDE, TABLES, kernels_of, refusal, regenerate, translate
 from py2cu.codes import CODES
 
-PAGE = Path(__file__).parent.parent / "docs" / "language.md"
+DOCUMENTS = Path(__file__).parent.parent / "docs"
+PAGE = DOCUMENTS / "language.md"
+PAGES = [PAGE, DOCUMENTS / "from-numba.md"]
 BLOCKS = kernels_of(PAGE.read_text(encoding="utf-8"))
 
 
-def test_generated_parts_are_as_kept(pytestconfig: pytest.Config) -> None:
-    kept = PAGE.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_generated_parts_are_as_kept(page: Path, pytestconfig: pytest.Config) -> None:
+    kept = page.read_text(encoding="utf-8")
     made = regenerate(kept)
     if pytestconfig.getoption("--update-golden"):
-        PAGE.write_text(made, encoding="utf-8")
+        page.write_text(made, encoding="utf-8")
     else:
-        assert made == kept, "the language reference is out of date (pytest --update-golden accepts it)"
+        assert made == kept, "the reference is out of date (pytest --update-golden accepts it)"
 
 
-def test_every_table_stands_in_the_page() -> None:
-    named = set(re.findall(r"<!-- generated: (\w+) -->", PAGE.read_text(encoding="utf-8")))
+def test_every_table_stands_in_a_page() -> None:
+    named = {name for page in PAGES for name in re.findall(r"<!-- generated: (\w+) -->", page.read_text("utf-8"))}
     assert named == {*TABLES, *BESIDE}
 
 

@@ -5,8 +5,6 @@ Integers are equal, floats differ by 4 units in the last place at most. `tests/f
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -20,39 +18,20 @@ import py2cu  # noqa: E402
 from py2cu import TranslationError  # noqa: E402
 from py2cu import numba as cuda  # noqa: E402
 from py2cu.numba.stand_in import imported_as_numba  # noqa: E402
+from tests.from_numba.fuzz import differences, judge, results  # noqa: E402
 from tests.support.compilers import gxx  # noqa: E402
 
-ROOT = Path(__file__).parents[1]
-ULPS = 4
+KERNELS = Path(__file__).parent / "from_numba" / "kernels.py"
 
 
-def results(how: str, place: Path, *names: str) -> dict[str, object]:
-    """What the kernels wrote, by kernel and array; `names` are the kernels, all if there is none."""
-    file = place / f"{how}.npz"
-    command = [sys.executable, "-m", "tests.from_numba.run", how, str(file), *names]
-    run = subprocess.run(command, cwd=ROOT, env={**os.environ}, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    with np.load(file) as saved:
-        return dict(saved)
-
-
-def differences(ours: dict[str, object], theirs: dict[str, object]) -> dict[str, object]:
-    found = {name: str(text) for name, text in (ours | theirs).items() if name.endswith(":error")}
-    for name, array in ours.items():
-        if name in found or name not in theirs:
-            continue
-        expected = theirs[name]
-        if expected.dtype.kind != "f":
-            if not np.array_equal(array, expected):
-                found[name] = (array, expected)
-        elif (np.abs(array - expected) > ULPS * np.spacing(np.abs(expected))).any():
-            found[name] = (array, expected)
-    return found
+@pytest.mark.slow
+def test_random_kernels_compute_what_numbas_simulator_does():
+    assert judge(7, range(24), compiled=False) == {}
 
 
 @pytest.mark.slow
 def test_the_simulator_computes_what_numbas_does(tmp_path):
-    ours, theirs = results("simulated", tmp_path), results("numba", tmp_path)
+    ours, theirs = (results(how, KERNELS, tmp_path) for how in ("simulated", "numba"))
     assert len({name.partition(":")[0] for name in ours}) >= 60
     assert len(ours.keys() & theirs.keys()) > 100
     assert differences(ours, theirs) == {}
@@ -65,8 +44,8 @@ SAMPLE = ("sigmoid_forward", "tiled_matmul", "dynamic_in_parts", "calls_for_tupl
 @pytest.mark.parametrize("names", [SAMPLE, pytest.param((), marks=pytest.mark.proof, id="all")])
 def test_compiled_kernels_compute_what_the_simulators_do(names, tmp_path):
     gxx()
-    ours = results("compiled", tmp_path, *names)
-    assert differences(ours, results("simulated", tmp_path, *names) | results("numba", tmp_path, *names)) == {}
+    ours, simulated, theirs = (results(how, KERNELS, tmp_path, *names) for how in ("compiled", "simulated", "numba"))
+    assert differences(ours, simulated | theirs) == {}
 
 
 @cuda.jit

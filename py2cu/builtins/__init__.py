@@ -15,7 +15,15 @@ from py2cu.builtins import (
     sync,
     warp,
 )
-from py2cu.builtins.formulas import REFUSED, find_fold, find_formula, find_pair_formula, way_to_unpack, ways_to_call
+from py2cu.builtins.formulas import (
+    REFUSED,
+    find_fold,
+    find_formula,
+    find_pair_formula,
+    formula_names,
+    way_to_unpack,
+    ways_to_call,
+)
 from py2cu.builtins.public import PUBLIC
 from py2cu.builtins.registry import ROWS, Bound, Builtin, Rule, ThreadScope, lookup, names, register, row_behind
 
@@ -39,6 +47,7 @@ __all__ = [
     "find_fold",
     "find_formula",
     "find_pair_formula",
+    "formula_names",
     "lookup",
     "names",
     "row_behind",

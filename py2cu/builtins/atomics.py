@@ -81,6 +81,14 @@ class Atomics:
     def max(self, array: Any, index: ElementIndex, value: Any) -> Any:
         """Store the larger of the element and the value."""
 
+    @_atomic(_NUMBERS)
+    def nanmin(self, array: Any, index: ElementIndex, value: Any) -> Any:
+        """Store the smaller of the element and the value, the other one if one of them is NaN."""
+
+    @_atomic(_NUMBERS)
+    def nanmax(self, array: Any, index: ElementIndex, value: Any) -> Any:
+        """Store the larger of the element and the value, the other one if one of them is NaN."""
+
     @_atomic(_ALL, "atomicExch", (*_WORDS, "float"))
     def exch(self, array: Any, index: ElementIndex, value: Any) -> Any:
         """`array[index] = value`."""

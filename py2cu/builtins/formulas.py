@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from py2cu.builtins import numba
+
 
 @dataclass(frozen=True, slots=True)
 class Formula:
@@ -236,13 +238,23 @@ ROWS: Final = (
     Formula(("torch.clamp", "torch.clip"), ("a", "min"), "maximum(a, min)"),
     Formula(("torch.clamp", "torch.clip"), ("a", "max"), "minimum(a, max)"),
     Formula(("numpy.clip",), ("a", "a_min", "a_max"), "minimum(maximum(a, a_min), a_max)"),
+    *(Formula((name,), parameters, text) for name, parameters, text in numba.FORMULAS),
 )
+_BY_NAME: Final[dict[str, list[Formula]]] = {}
+for _row in ROWS:
+    for _name in _row.names:
+        _BY_NAME.setdefault(_name, []).append(_row)
 
 SPLITS: Final = (
     PairFormula(("builtins.divmod", "numpy.divmod"), ("a", "b"), "q, r", ("a // b", "a % b")),
     PairFormula(("math.modf", "numpy.modf"), ("a",), "part, whole", ("part.fraction(a)", "part.whole(a)")),
     PairFormula(("math.frexp",), ("a",), "mantissa, exponent", ("part.mantissa(a)", "part.exponent(a)")),
 )
+
+
+def formula_names() -> tuple[str, ...]:
+    """Every qualified name of a formula."""
+    return tuple(_BY_NAME)
 
 
 def find_pair_formula(qualified: str | None, places: int) -> PairFormula | None:
@@ -262,12 +274,13 @@ def find_formula(
     """The row of this name that takes `places` positional arguments, these keywords and these strings by keyword."""
     if keywords and qualified.startswith(("math.", "cmath.")):  # they take positional arguments only
         return None
-    return next((row for row in ROWS if qualified in row.names and row.takes(places, keywords, options or {})), None)
+    rows = _BY_NAME.get(qualified, ())
+    return next((row for row in rows if row.takes(places, keywords, options or {})), None)
 
 
 def ways_to_call(qualified: str) -> list[str]:
     """The calls that the formulas called `qualified` accept; none for any other name."""
-    return [f"`{row.signature(qualified)}`" for row in ROWS if qualified in row.names]
+    return [f"`{row.signature(qualified)}`" for row in _BY_NAME.get(qualified, ())]
 
 
 # Functions of Python and of the libraries that kernels do not have, each with what to write instead.
@@ -275,7 +288,7 @@ REFUSED: Final = {
     **{
         f"numba.cuda.{name}": hint
         for name, hint in {
-            "const.array_like": "index a tuple of the module, `C = (1.0, 2.0)`: it becomes constant memory",
+            "const.array_like": "assign it on a line of its own: `taps = cuda.const.array_like(TAPS)`",
             "random": "write the generator out: Philox and xorshift are a few lines of masked integers",
             "cg.this_grid": "keep it in a local, or call its `sync` at once",
             "nanosleep": "leave it out",

@@ -12,6 +12,8 @@ SHARED: Final = ("py2cu.shared", "numba.cuda.shared.array")
 """The qualified names of `shared`."""
 NUMBA_SHARED: Final = "numba.cuda.shared.array"
 """The name of `shared` under which a shape of 0 means all of the shared memory that a launch gives."""
+NUMBA_CONSTANT: Final = "numba.cuda.const.array_like"
+"""The name under which an array of the module lies in constant memory."""
 DYNAMIC_BYTES: Final = "dynamic_bytes"
 """The parameter of kernels with such an array: the bytes that a launch gives."""
 

@@ -15,9 +15,9 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.diagnostics import Origin, Related, Reporter
-from py2cu.frontend.bodies.device_calls import ArgumentKind, ClosureCapture
 from py2cu.frontend.bodies.expressions import ExpressionReader
 from py2cu.frontend.bodies.function_scope import ParameterNames, function_scope
+from py2cu.frontend.bodies.functions.interface import ArgumentKind, ClosureCapture
 from py2cu.frontend.bodies.statements import StatementReader
 from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, shape, spell_form
 from py2cu.frontend.bodies.tuples.parameters import bind_tuples, number_names
@@ -26,13 +26,14 @@ from py2cu.frontend.declarations.annotations import unnamed_dims
 from py2cu.frontend.declarations.arguments import Argument, bind_arguments
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
 from py2cu.frontend.declarations.array_extents import ExtentReader
+from py2cu.frontend.declarations.fixed_arguments import fixed_arguments, with_fixed
 from py2cu.frontend.names.ambiguity import remove_decorators
-from py2cu.frontend.names.closures import environment_in
+from py2cu.frontend.names.closures import environment_in, free_variables, reached_functions
 from py2cu.frontend.names.constants import Constants, Real
 from py2cu.frontend.names.defaults import DefaultReader
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.redefinitions import redefined
-from py2cu.frontend.names.syntax import all_parameters, assigned_names
+from py2cu.frontend.names.syntax import all_parameters, assigned_names, dotted
 from py2cu.frontend.source.imports import DeviceFunction, ImportedSources
 from py2cu.frontend.source.reader import Module
 from py2cu.ir.abi.parameters import Parameter
@@ -61,10 +62,17 @@ class FunctionReader:
     functions: list[ir.Kernel] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     returned: dict[str, list[Form]] = field(default_factory=dict)  # by key: the forms of the results that are read
+    fixed: dict[tuple[cst.FunctionDef, str], DeviceFunction] = field(default_factory=dict)  # without what calls fix
     depth: int = 0  # of functions that are being read
 
     def named(self, node: cst.BaseExpression) -> DeviceFunction | None:
         """The device function that `node` names."""
+        if (
+            isinstance(node, cst.Name)
+            and node.value in self.environment.passed.keys() - self.environment.binders.keys()
+        ):
+            passed = self.environment.passed[node.value]
+            return passed if isinstance(passed, DeviceFunction) else None
         if isinstance(node, cst.Name) and node.value in self.environment.functions:
             function = self.environment.functions[node.value]
             home = self.environment.homes.get(node.value)  # rule: closure-home
@@ -112,9 +120,9 @@ class FunctionReader:
         inside = environment_in(function.node, function.environment)
         if function.module is self.module:
             return replace(self, environment=inside, depth=self.depth + 1)
-        there = self._there(function, call)
+        there, around = self._there(function, call), function.around or function.environment
         return replace(
-            self, reporter=self.reporter.within(there), environment=inside, around=function.environment,
+            self, reporter=self.reporter.within(there), environment=inside, around=around,
             module=function.module, origin=None if there.file == self.imported.main else there, depth=self.depth + 1,
         )  # fmt: skip
 
@@ -140,6 +148,29 @@ class FunctionReader:
             call, node, self.module, self.reporter, lambda param: defaults.read_for_call(param, self.span_of(call))
         )
 
+    def with_fixed(
+        self, function: DeviceFunction, values: tuple[Argument, ...]
+    ) -> tuple[DeviceFunction, tuple[Argument, ...]] | None:
+        """`function` without the parameters that the call fixes, and the other arguments; None after a diagnostic."""
+        around = self.environment
+        names = [each for each in values if isinstance(each, cst.Name | cst.Attribute)]
+        names = [each for each in names if not around.is_local(each) or dotted(each) in around.homes]
+        called = {name: self.named(name) for name in names}
+        for name, passed in called.items():
+            if passed is not None and (free := [*free_variables(reached_functions(passed.node, passed.environment))]):
+                what = f"`{dotted(name)}` reads `{free[0][0]}` of its enclosing function, and is passed on here"
+                self.reporter.error("P105", what, self.span_of(name), "let it take what it reads as an argument")
+                return None
+        functions: dict[cst.BaseExpression, DeviceFunction]
+        functions = {name: each for name, each in called.items() if each is not None}
+        fixed = fixed_arguments(function, values, around, functions)
+        if not fixed:
+            return function, values
+        instance = with_fixed(function, fixed)
+        instance = self.fixed.setdefault((function.node, instance.fixed), instance)
+        pairs = zip(all_parameters(function.node), values, strict=True)
+        return instance, tuple(value for parameter, value in pairs if parameter.name.value not in fixed)
+
     def form(self, key: str) -> Form:
         """The form of the result of the function `key`, as far as it is read."""
         return next(iter(self.returned[key]), None)
@@ -161,7 +192,7 @@ class FunctionReader:
         span = function.module.span(function.node)
         if span.column > 0:  # a nested function: others may have its name
             place += f"{span.line}:"
-        key = f"{place}{name}({','.join(ranks)})"
+        key = f"{place}{name}({','.join(ranks)}){function.fixed}"
         if key not in self.keys:
             if self.depth == MAX_CALLS:
                 self.reporter.error(
@@ -171,7 +202,8 @@ class FunctionReader:
                 return None
             self.keys.add(key)
             inside = self._inside(function, call)
-            self.functions.append(inside._read(function.node, kinds, captured, key))
+            symbol = f"{name}_{function.suffix}" if function.suffix else ""
+            self.functions.append(replace(inside._read(function.node, kinds, captured, key), symbol=symbol))
         return key
 
     def _read(

@@ -32,6 +32,7 @@ from py2cu.frontend.decorator import OptionReader, find_problems, strided_arrays
 from py2cu.frontend.device_functions import FunctionReader
 from py2cu.frontend.names.closures import environment_in
 from py2cu.frontend.names.syntax import all_parameters, nodes_in
+from py2cu.frontend.numba.arithmetic import note_arithmetic
 from py2cu.frontend.numba.jit import check_types, parameter_types, strided_parameters
 from py2cu.frontend.parameters import ParameterReader, Parameters
 from py2cu.frontend.source.imports import ImportedSources
@@ -58,7 +59,10 @@ def read_kernel(
     them from the source. `values` maps `Constexpr[int]` parameters to the values of their instances; a missing one
     takes its default, if there is one.
     """
-    return _KernelReader(module, source, reporter, values, defaults, ImportedSources(module.file)).read(options)
+    kernel = _KernelReader(module, source, reporter, values, defaults, ImportedSources(module.file)).read(options)
+    if source.is_numba and not reporter.failed:
+        note_arithmetic(kernel, reporter)
+    return kernel
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ class Elision(enum.Enum):
     VIEW = "a name of part of an array"
     RANGE = "a name of a range"
     LAUNCH = "a name of a launch object"
+    TABLE = "a name of an array in constant memory"
     GRID = "a name of Numba's group of all threads"
     RESTATEMENT = "it gives a dimension the name that it has"
     UNREACHABLE = "it is never executed"

@@ -175,7 +175,7 @@ class Kernel:
     all_integers_bounded: bool = False
     narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats: parameters
     helpers: tuple[str, ...] = ()  # set by lower_semantics
-    symbol: str = ""  # set by rename: what the C++ functions and the op are named after
+    symbol: str = ""  # where it is not its name; set by rename: what the C++ functions and the op are named after
     variables: tuple[TypeVariable, ...] = ()  # of a generic kernel
     functions: tuple[Kernel, ...] = ()  # device functions that it calls, each before its callers
     key: str = ""  # of a device function: calls refer to it

@@ -53,8 +53,12 @@ def _placeholder(name: str) -> Any:
 def _members() -> dict[str, Any]:
     """What kernels call, by Numba's names: py2cu's own objects where they have the same name."""
     prefix = "numba.cuda."
-    names = {each.removeprefix(prefix) for each in builtins.names() if each.startswith(prefix)}
+    qualified = (*builtins.names(), *builtins.formula_names())
+    names = {each.removeprefix(prefix) for each in qualified if each.startswith(prefix)}
     plain = {name: PUBLIC.get(name, _placeholder(name)) for name in names if "." not in name}
+    for library in ("fp16", "libdevice"):
+        functions = [name for name in names if name.startswith(f"{library}.")]
+        plain[library] = SimpleNamespace(**{name.partition(".")[2]: _placeholder(name) for name in functions})
     launch = {name: PUBLIC[name] for name in ("blockIdx", "threadIdx", "blockDim", "gridDim", "laneid", "atomic")}
     return plain | launch | {name: _placeholder(name) for name in ("grid", "gridsize")} | {"warpsize": WARP_SIZE}
 

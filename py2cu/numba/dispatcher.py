@@ -16,6 +16,7 @@ from typing import Any, Final
 from py2cu.builtins.memory import DYNAMIC_BYTES
 from py2cu.function_text import source_file
 from py2cu.kernels import Kernel
+from py2cu.live import python_behind
 from py2cu.numba.arrays import DeviceArray, as_tensors, on_stream
 from py2cu.options import KernelOptions
 
@@ -133,10 +134,7 @@ def python_of(function: Any) -> FunctionType | None:
     if isinstance(function, FunctionType):
         line = "" if function.__annotations__ else source_file(function).line(function.__code__.co_firstlineno)
         return function if re.match(r"\s*@.*\bjit\b", line) else None
-    if not type(function).__module__.startswith(("numba", "py2cu.numba")):
-        return None
-    python = getattr(function, "py_func", None) or getattr(function, "fn", None)
-    return python if isinstance(python, FunctionType) else None
+    return python_behind(function)
 
 
 def _text(signature: Any) -> str | None:

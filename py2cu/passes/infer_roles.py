@@ -23,6 +23,8 @@ def infer_roles(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     all_stored = _accessed(kernel, _stored)
     parameters = {p.name for p in kernel.parameters}
     stored, loaded = all_stored[kernel.key] & parameters, _accessed(kernel, _loaded)[kernel.key]
+    for function in (kernel, *kernel.functions):
+        _refuse_stores_to_tables(function, all_stored[function.key], reporter)
     functions = tuple(_with_roles(function, all_stored[function.key]) for function in kernel.functions)
     kernel = with_fields(kernel, functions=functions)
     prints_or_asserts = kernel.arrays and any(isinstance(s, ir.Print | ir.Assert) for s in statements(kernel.body))
@@ -65,6 +67,14 @@ def _with_known_shape(kernel: ir.Kernel, allocatable: set[str]) -> set[str]:
         if remaining == allocatable:
             return allocatable
         allocatable = remaining
+
+
+def _refuse_stores_to_tables(function: ir.Kernel, stored: set[str], reporter: Reporter) -> None:
+    """Report the arrays in constant memory that `function`, or one that it calls, stores to."""
+    for table in function.array_decls:
+        if table.space is ir.Space.CONSTANT and table.name in stored:
+            what = f"`{table.name}` lies in constant memory, and cannot be changed"
+            reporter.within(function.origin).error("P203", what, table.span, "copy it into a `local` array")
 
 
 def _with_roles(function: ir.Kernel, stored: set[str]) -> ir.Kernel:

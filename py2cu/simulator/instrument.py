@@ -148,8 +148,9 @@ class InstrumentedKernel:
         substitute = self._modules[name] = ModuleSubstitute(module, replaced, self._module)  # rule: module-path
         for key in launch:
             self._slots[key].append(partial(setattr, substitute, key))
-        if isinstance(cuda := vars(module).get("cuda"), ModuleType):
-            substitute.cuda = self._module(cuda)
+        for inner in ("cuda", "types") if name == "numba" else ("cuda",):  # known by other names, too
+            if isinstance(value := vars(module).get(inner), ModuleType):
+                setattr(substitute, inner, self._module(value))
         return substitute
 
     def _members(self, module: ModuleType) -> dict[str, object]:

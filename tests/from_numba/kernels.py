@@ -724,3 +724,136 @@ def warp_votes(x, out):
 def reversed_bits(x, out):
     i = cuda.grid(1)
     out[i] = cuda.brev(x[i])
+
+
+# --- functions, dtypes and shapes as arguments ---
+
+TAPS = np.array([0.25, 0.5, 0.25], dtype=np.float32)
+OFFSETS = np.array([[0, 1], [2, 3]])
+
+
+@cuda.jit(device=True)
+def as_given(value):
+    return value
+
+
+@cuda.jit(device=True)
+def as_int(value):
+    return int(value)
+
+
+@cuda.jit(device=True)
+def in_shared(x, places, value, dtype, count, operation, cast):
+    i = cuda.threadIdx.x
+    buffer = cuda.shared.array(count, dtype)
+    buffer[i] = x[i]
+    cuda.syncthreads()
+    operation(buffer, cast(places[i] % count), value)
+    cuda.syncthreads()
+    x[i] = buffer[i]
+
+
+@case(1, 32, ints(32), naturals(32, below=64))
+@cuda.jit
+def adds_in_shared(x, places):
+    in_shared(x, places, 3, int32, 32, cuda.atomic.add, as_int)
+    cuda.syncthreads()
+    in_shared(x, places, 7, int32, 32, cuda.atomic.max, as_given)
+
+
+@cuda.jit(device=True)
+def in_rows(x, value, shape, dtype, operation, wraps):
+    i, j = cuda.threadIdx.x, cuda.threadIdx.y
+    buffer = cuda.shared.array(shape, dtype)
+    buffer[i, j] = x[i, j]
+    cuda.syncthreads()
+    place = (i, j)
+    if wraps:
+        place = (place[0] % shape[0], (place[1] + 1) % shape[1])
+    operation(buffer, place, value)
+    cuda.syncthreads()
+    x[i, j] = buffer[i, j]
+
+
+@case((1, 1), (4, 8), naturals(4, 8, dtype=np.uint32))
+@cuda.jit
+def adds_in_rows(x):
+    in_rows(x, 5, (4, 8), numba.types.uint32, cuda.atomic.add, True)
+
+
+@cuda.jit(device=True)
+def twice(function, value):
+    return function(function(value))
+
+
+@cuda.jit(device=True)
+def half_of(value):
+    return value * np.float32(0.5)
+
+
+@case(4, 16, floats(50), zeros(50))
+@cuda.jit
+def function_of_function(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i] = twice(half_of, x[i]) + twice(abs, x[i])
+
+
+@case(4, 16, floats(50), zeros(50))
+@cuda.jit
+def constant_array(x, out):
+    taps = cuda.const.array_like(TAPS)
+    i = cuda.grid(1)
+    if i >= 1 and i < x.size - 1:
+        total = np.float32(0)
+        for k in range(len(taps)):
+            total += taps[k] * x[i + k - 1]
+        out[i] = total
+
+
+@case((2, 2), (4, 4), zeros(8, 8, dtype=np.int64))
+@cuda.jit
+def constant_rows(out):
+    offsets = cuda.const.array_like(OFFSETS)
+    i, j = cuda.grid(2)
+    if i < out.shape[0] and j < out.shape[1]:
+        out[i, j] = offsets[i % 2, j % 2]
+
+
+# --- the libraries of cuda ---
+
+
+@case(1, 32, lambda: np.array([np.nan, 1, -2, 3, 0.5, np.nan] * 6, dtype=np.float32)[:32], floats(2))
+@cuda.jit
+def extrema_without_nan(x, out):
+    i = cuda.threadIdx.x
+    cuda.atomic.nanmax(out, 0, x[i])
+    cuda.atomic.nanmin(out, 1, x[i])
+
+
+@case(4, 16, lambda: np.linspace(0.5, 4, 50).astype(np.float16), zeros(50, dtype=np.float16), own=True)
+@cuda.jit
+def half_floats(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        v = cuda.fp16.hadd(x[i], cuda.fp16.hmul(x[i], x[i]))
+        if cuda.fp16.hgt(v, cuda.fp16.hneg(x[i])):
+            out[i] = cuda.fp16.hsqrt(cuda.fp16.hmax(v, x[i])) - cuda.fp16.hfloor(x[i])
+
+
+@case(4, 16, positive(50), doubles(50), zeros(50), zeros(50, dtype=np.float64), own=True)
+@cuda.jit
+def libdevice_floats(x, y, out, wide):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i] = cuda.libdevice.sinf(x[i]) + cuda.libdevice.fmaxf(x[i], 2.0) * cuda.libdevice.rsqrtf(x[i])
+        wide[i] = cuda.libdevice.fmod(y[i], 1.5) + cuda.libdevice.sin(x[i])
+
+
+@case(4, 16, ints(50), floats(50), zeros(50, dtype=np.int32), own=True)
+@cuda.jit
+def libdevice_integers(n, x, out):
+    i = cuda.grid(1)
+    if i < n.size:
+        high = cuda.libdevice.mulhi(n[i] * 100003, 99991)
+        out[i] = cuda.libdevice.float2int_rn(x[i]) + cuda.libdevice.popc(n[i]) + cuda.libdevice.max(n[i], 3) + high

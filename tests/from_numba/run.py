@@ -1,30 +1,41 @@
-"""Run the kernels of `kernels.py` by one implementation, and save what they write.
+"""Run the kernels of a module by one implementation, and save what they write.
 
-    python -m tests.from_numba.run HOW FILE [KERNEL …]
+    python -m tests.from_numba.run HOW MODULE FILE [KERNEL …]
 
 HOW is `numba`, Numba's own simulator; `compiled`, py2cu's target for the arrays' device; or `simulated`, py2cu's
-simulator.
+simulator. MODULE is the path of a file such as `kernels.py`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import os
 import sys
 import traceback
+import warnings
+from types import ModuleType
+
+
+def load(path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("kernels", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["kernels"] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def main() -> None:
-    how, place, *chosen = sys.argv[1:]
+    how, path, place, *chosen = sys.argv[1:]
     os.environ["NUMBA_ENABLE_CUDASIM"] = "0" if how == "compiled" else "1"
     import numpy as np
 
-    if how == "numba":
-        from tests.from_numba import kernels
-    else:
-        from py2cu.numba.stand_in import imported_as_numba
+    from py2cu.numba.stand_in import imported_as_numba
 
-        with imported_as_numba():
-            from tests.from_numba import kernels
+    warnings.simplefilter("ignore")  # NumPy's, of what overflows or is divided by zero
+    with contextlib.nullcontext() if how == "numba" else imported_as_numba():
+        kernels = load(path)
     results = {}
     for name, (kernel, launch, arguments) in kernels.CASES.items():
         if (chosen and name not in chosen) or (how == "numba" and name in kernels.OWN):

@@ -298,7 +298,7 @@ class ExpressionReader:
                 return read_item(node, self.read(base), self.scope, self.read)
             case cst.Name(value=name) if name in self.scope.values:
                 return self._read_item(node, ir.Name(name, self.scope.span_of(node.value)))
-            case cst.Call() as call if self.calls.is_invoke(call):
+            case cst.Call() as call if self.calls.functions.is_invoke(call):
                 return self._read_item(node, self.read(call))
             case cst.Name() as base if not self.scope.is_local(base) and self.scope.environment.qualify(base) is None:
                 self.scope.unknown_name(base)
@@ -307,8 +307,9 @@ class ExpressionReader:
             case cst.Call(func=cst.Attribute(attr=cst.Name(value="view"))) as view:
                 hint = f"assign the view first: `rows = {source_text(view)}`"
                 self.scope.error("P401", "only names can be indexed", node, hint)
-            case cst.Call():
-                hint = f"unpack it on a line of its own: `a, b = {source_text(node.value)}`"
+            case cst.Call(func=function):
+                unpacked = f"unpack it on a line of its own: `a, b = {source_text(node.value)}`"
+                hint = builtins.REFUSED.get(self.scope.environment.qualify(function) or "", unpacked)
                 self.scope.error("P401", "only names can be indexed", node, hint)
             case base:
                 hint = 'make it a parameter: `Float32[Tensor, "n"]`'
@@ -321,7 +322,7 @@ class ExpressionReader:
         """True for a tuple that has no name: a display, a choice, and an item of these or of a function's result."""
         match node:
             case cst.Subscript(value=cst.Call() as call):
-                return self.calls.is_invoke(call)
+                return self.calls.functions.is_invoke(call)
             case cst.Subscript(value=base):
                 return self._is_computed(base)
             case _:

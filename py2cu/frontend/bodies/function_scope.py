@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from py2cu.frontend.bodies.device_calls import DeviceFunctions
+from py2cu.frontend.bodies.functions.interface import DeviceFunctions
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
 from py2cu.frontend.names.syntax import assigned_names

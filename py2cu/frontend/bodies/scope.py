@@ -16,7 +16,7 @@ from py2cu import builtins, ir
 from py2cu.analysis.effects import Footprint, commute, footprint
 from py2cu.builtins.public import CUDA
 from py2cu.diagnostics import Reporter
-from py2cu.frontend.bodies.device_calls import ClosureCapture, DeviceFunctions
+from py2cu.frontend.bodies.functions.interface import ClosureCapture, DeviceFunctions
 from py2cu.frontend.bodies.hoisting import Hoisted
 from py2cu.frontend.bodies.sequences.ranges import Range
 from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, flatten, shape

@@ -119,6 +119,8 @@ class StatementReader:
         span = self._span(statement)
         match statement:
             case cst.Assign(targets=[cst.AssignTarget(target=target)]) if reserved := self._declared_arrays(target):
+                if self.scope.array_decls[reserved[0]].space is ir.Space.CONSTANT:
+                    return self._elide(statement, ir.Elision.TABLE)
                 return tuple(ir.Alloc(name, span, start=self.scope.starts.get(name)) for name in reserved)
             case cst.Assign():
                 return self._read_assign(statement)
@@ -145,8 +147,8 @@ class StatementReader:
             case cst.Expr(value=cst.NamedExpr() as named):
                 self.expressions.read(named)
                 return ()
-            case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_invoke(call):
-                invoke = self.expressions.calls.read_invoke(call)
+            case cst.Expr(value=cst.Call() as call) if self.expressions.calls.functions.is_invoke(call):
+                invoke = self.expressions.calls.functions.read_invoke(call)
                 return () if invoke is None else (ir.ExprStmt(invoke, span),)
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_atomic(call):
                 atomic = self.expressions.calls.read_atomic(call)

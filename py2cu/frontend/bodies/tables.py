@@ -18,7 +18,7 @@ from py2cu.dtypes import BOOL, F64, I64
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.views import is_fixed, is_negative
 from py2cu.frontend.hints.subscripts import rewrite_brackets
-from py2cu.frontend.names.constants import Constants, Real, check_64_bits, numbers
+from py2cu.frontend.names.constants import Constants, Real, check_64_bits, numbers, shape_of
 from py2cu.frontend.names.syntax import source_text
 from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.ir.visit import names_in
@@ -200,11 +200,3 @@ def as_array(name: str, table: Constants, span: Span) -> ir.ArrayDecl:
     extents = tuple(ir.Constant(extent, span, ir.PY_INT) for extent in shape)
     type_ = ir.ArrayType(_DTYPES[type(values[0])], extents, weak=True)
     return ir.ArrayDecl(name, type_, ir.Space.CONSTANT, values, span=span)
-
-
-def shape_of(table: Constants) -> tuple[int, ...] | None:
-    """The extents of a tuple of tuples; None if rows differ in length."""
-    inner = {shape_of(item) if isinstance(item, tuple) else () for item in table}
-    if len(inner) > 1 or None in inner:
-        return None
-    return (len(table), *(inner.pop() or () if inner else ()))

@@ -15,12 +15,14 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
-from py2cu.builtins.memory import DYNAMIC_BYTES, LOCAL, NUMBA_SHARED, SHARED
-from py2cu.dtypes import BOOL, F32, F64, I64, DType, find_dtype
+from py2cu.builtins.memory import DYNAMIC_BYTES, LOCAL, NUMBA_CONSTANT, NUMBA_SHARED, SHARED
+from py2cu.dtypes import BOOL, F32, F64, I64, DType, Kind, find_dtype
 from py2cu.frontend.declarations.array_extents import ExtentReader, assignments_to_names
 from py2cu.frontend.declarations.array_views import ViewReader
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
+from py2cu.frontend.names.constants import numbers, shape_of
 from py2cu.frontend.names.environment import Environment
+from py2cu.frontend.names.numpy_arrays import numpy_array
 from py2cu.frontend.names.syntax import Statement, assigned_names, nodes_in, suites
 from py2cu.ir.visit import names_in
 
@@ -57,6 +59,10 @@ class ArrayDeclarationReader:
                         message = f"the parameter `{name}` cannot be assigned to"
                         self.extents.error("P203", message, target, "use another name")
                     self.declared[name] = self._read_call(value, target, space)
+                case cst.Call(func=function, args=[cst.Arg(value=array, keyword=None, star="")]) if (
+                    qualify(function) == NUMBA_CONSTANT
+                ):
+                    self.declared[name] = self._read_table(array, target)
                 case cst.Subscript(
                     value=cst.Name(value=base), slice=[cst.SubscriptElement(slice=cst.Slice(step=None) as bounds)]
                 ) if base in self.declared and self.declared[base].space is ir.Space.SHARED:
@@ -114,6 +120,19 @@ class ArrayDeclarationReader:
             array = replace(array, base=others[0].base or others[0].name, is_dynamic=False)
         return array
 
+    def _read_table(self, node: cst.BaseExpression, target: cst.Name) -> ir.ArrayDecl:
+        """Numba's `cuda.const.array_like(TABLE)`: the array of the module in constant memory."""
+        span, extents = self.extents.span_of(target), self.extents
+        dtype, rows = numpy_array(node, extents.environment) or (F32, ())
+        if (shape := shape_of(rows)) is None or not rows or dtype.kind is Kind.COMPLEX:
+            if not self._reports_ambiguous(node):
+                hint = "an array of the module: `TAPS = np.array([0.25, 0.5], dtype=np.float32)`"
+                self._error("the numbers of this array are not known, or are no real numbers", node, hint)
+            rows, shape = (0,), (1,)
+        dims = tuple(ir.Constant(extent, span, ir.PY_INT) for extent in shape)
+        values = tuple(numbers(rows))
+        return ir.ArrayDecl(target.value, ir.ArrayType(dtype, dims), ir.Space.CONSTANT, values, span=span)
+
     def placed(self, array: ir.ArrayDecl, node: cst.CSTNode) -> ir.ArrayDecl:
         """Decide whether a shared array is static: its size must be constant, and the block's total within 48 KB."""
         if array.space is not ir.Space.SHARED:
@@ -170,14 +189,20 @@ class ArrayDeclarationReader:
 
     def _read_shape(self, node: cst.BaseExpression, dtype: DType, space: ir.Space) -> tuple[ir.Expr, ...]:
         items = [element.value for element in node.elements] if isinstance(node, cst.Tuple | cst.List) else [node]
-        extents = [self.extents.read(item, space) for item in items]
+        extents = self._read_constants(node) or [self.extents.read(item, space) for item in items]
         shape = tuple(extent for extent in extents if extent is not None)
         constants = [int(extent.value) for extent in shape if isinstance(extent, ir.Constant)]
-        if not shape or len(shape) < len(items) or any(extent < 1 for extent in constants):
+        if not shape or len(shape) < len(extents) or any(extent < 1 for extent in constants):
             self._refuse_shape(node, space)
             return (ir.Constant(1, self.extents.span_of(node), ir.PY_INT),)
         self.check_size(shape, dtype, space, node)
         return shape
+
+    def _read_constants(self, node: cst.BaseExpression) -> list[ir.Expr | None]:
+        """The extents that the name of a tuple of constants stands for; none for any other shape."""
+        table = self.extents.environment.constants(node) if isinstance(node, cst.Name | cst.Attribute) else None
+        span = self.extents.span_of(node)
+        return [ir.Constant(n, span, ir.PY_INT) if type(n) is int else None for n in table or ()]
 
     def _refuse_shape(self, node: cst.BaseExpression, space: ir.Space) -> None:
         if self._reports_ambiguous(node):

@@ -135,6 +135,14 @@ def numbers(value: Constants | Real) -> Iterator[Real]:
         yield value
 
 
+def shape_of(table: Constants) -> tuple[int, ...] | None:
+    """The extents of a tuple of tuples; None if rows differ in length."""
+    inner = {shape_of(item) if isinstance(item, tuple) else () for item in table}
+    if len(inner) > 1 or None in inner:
+        return None
+    return (len(table), *(inner.pop() or () if inner else ()))
+
+
 def compute_or_join(function: Callable[..., Any], left: object, right: object) -> Value | None:
     """The result of an operator on numbers, or the tuple that `+` makes of two, or `*` of one and a number."""
     if not isinstance(left, tuple) and not isinstance(right, tuple):

@@ -26,11 +26,16 @@ from py2cu.frontend.names.known_names import is_known
 from py2cu.frontend.names.list_changes import find_changes, lists_in
 from py2cu.frontend.names.reexports import Reexports
 from py2cu.frontend.names.syntax import Statement, all_parameters, dotted, name_nodes
-from py2cu.live import is_library, live_attribute, live_name
+from py2cu.live import is_library, live_attribute, live_name, numba_name
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
-_LIKE_NUMBA: Final = {"numba_cuda_mlir": "numba", "py2cu.numba": "numba.cuda"}
-_KEEPING: Final = ("py2cu.kernel", "py2cu.host", "py2cu.device", "numba.cuda.jit")  # they keep the function's meaning
+_LIKE_NUMBA: Final = {
+    "numba_cuda_mlir": "numba", "numba.types": "numba", "numba.core.types": "numba", "py2cu.numba": "numba.cuda"
+}  # fmt: skip
+# Decorators that keep the function's meaning.
+_KEEPING: Final = (
+    "py2cu.kernel", "py2cu.host", "py2cu.device", "numba.cuda.jit", "numba.jit", "numba.njit"
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -55,6 +60,7 @@ class Environment:
     named: the `:=` of each function that has some.
     names_in_definitions: the names in each definition, cached.
     reexports: reads the files beside the kernel's; None if the function is live.
+    passed: what a call passes to the function whose names these are, by the parameters that it no longer has.
     """
 
     imports: dict[str, str] = field(default_factory=dict)
@@ -74,6 +80,7 @@ class Environment:
     named: Mapping[cst.FunctionDef, tuple[cst.NamedExpr, ...]] = field(default_factory=dict)
     names_in_definitions: dict[cst.CSTNode, tuple[str, ...]] = field(default_factory=dict)
     reexports: Reexports | None = None
+    passed: Mapping[str, object] = field(default_factory=dict)
     _values: dict[str, object] = field(default_factory=dict)  # of definitions and classes, cached
 
     @property
@@ -100,7 +107,7 @@ class Environment:
         # Names bound more than once, or that hide a parameter or a builtin, each with the place of its last binding.
         again = {name: bound[name] for name, places in gathered.by_name.items() if len(places) > 1 or name in hidden}
         for name, places in gathered.functions_last:
-            self._forget(name)
+            self.forget(name)
             if (rivals := self._rivals([each for _, each in places], name in hidden)) is not None:
                 self.ambiguous[name] = rivals
             else:
@@ -109,7 +116,7 @@ class Environment:
                 self.rebound[name] = tuple(each for _, each in places)
         self._forget_changed_lists(body, gathered.by_name)
         for name, node in self.bound_elsewhere.items():  # rule: name-bound-elsewhere
-            self._forget(name)
+            self.forget(name)
             self.ambiguous[name] = (*(b for _, b in gathered.by_name.get(name, ())), Binding(name, None, node, False))
         if self.ambiguous or again or parameters:  # rule: name-ambiguous
             self._spread({name: bound[name] for name in gathered.by_name}, bound, again)
@@ -161,7 +168,7 @@ class Environment:
             names = self._names_in_definition(definition)
             changed = next((each for each in names if each in self.ambiguous or others.get(each, -1) >= when), None)
             if changed is not None:
-                self._forget(name)
+                self.forget(name)
                 self.ambiguous[name] = (Binding(name, None, definition, True), *self.ambiguous.get(changed, ()))
                 waiting = [*self.definitions, *self.classes]
 
@@ -171,7 +178,7 @@ class Environment:
         while waiting:
             name = waiting.pop()
             node = self.definitions.get(name) or self.functions.get(name) or self.classes.get(name) or cst.Name(name)
-            self._forget(name)
+            self.forget(name)
             self.ambiguous[name] = (Binding(name, None, node, True),)
             others = {**self.definitions, **self.classes}.items()
             waiting += [other for other, value in others if name in self._names_in_definition(value)]  # rule: redefines
@@ -202,7 +209,7 @@ class Environment:
             bound_elsewhere=elsewhere,
         )  # fmt: skip
         for name in parameters:
-            scope._forget(name)
+            scope.forget(name)
         scope.read(function.body.body, parameters)
         return scope
 
@@ -259,11 +266,11 @@ class Environment:
         match node:
             case cst.Attribute(value=value, attr=cst.Name(value=attr)):
                 owner = self.qualify(value, depth)
-                return self._library_name(f"{owner}.{attr}", node) if owner else None
+                return self._library_name(_of_numba(f"{owner}.{attr}"), node) if owner else None
             case cst.Name(value=name) if name in self.imports:
                 return self._library_name(self.imports[name], node)
             case cst.Name(value=name) if name in self.definitions and depth:
-                return self.qualify(self.definitions[name], depth - 1)
+                return self.qualify(self.definitions[name], depth - 1) or numba_name(self.live.get(name))
             case cst.Name(value=name) if name not in self.functions:
                 if name in self.live:
                     return _of_numba(live_name(self.live[name]) or "") or None
@@ -306,21 +313,26 @@ class Environment:
 
     def constant(self, node: cst.BaseExpression) -> Number | str | None:
         """The number or string that `node` evaluates to; None for anything else."""
-        value = None if self._is_local_name(node) else plain(self._evaluator.value(node))
+        value = None if self.is_local(node) else plain(self._evaluator.value(node))
         return None if isinstance(value, tuple) else value
 
     def constants(self, node: cst.BaseExpression) -> Constants | None:
         """The tuple of numbers, or of such tuples, that `node` evaluates to; None for anything else."""
-        value = None if self._is_local_name(node) else self._evaluator.value(node)
+        value = None if self.is_local(node) else self._evaluator.value(node)
+        return value if isinstance(value, tuple) else None
+
+    def table(self, node: cst.BaseExpression) -> Constants | None:
+        """The tuple of numbers, or of such tuples, in a list or a tuple of constants; None for anything else."""
+        value = None if self.is_local(node) else replace(self._evaluator, is_table=True).value(node)
         return value if isinstance(value, tuple) else None
 
     def owner(self, node: cst.BaseExpression) -> object:
         """The class, or the member of an enum, that `node` names; None for anything else, and for unread classes."""
-        return None if self._is_local_name(node) else self._evaluator.owner(node)
+        return None if self.is_local(node) else self._evaluator.owner(node)
 
     def is_flag(self, node: cst.BaseExpression) -> bool:
         """True for a constant that is a member of an `IntFlag`, or a union of such members."""
-        return not self._is_local_name(node) and isinstance(self._evaluator.value(node), enum.Flag)
+        return not self.is_local(node) and isinstance(self._evaluator.value(node), enum.Flag)
 
     @property
     def _evaluator(self) -> Evaluator:
@@ -348,7 +360,7 @@ class Environment:
             case _:
                 return None
 
-    def _is_local_name(self, node: cst.CSTNode) -> bool:
+    def is_local(self, node: cst.CSTNode) -> bool:
         """True if `node` mentions a variable of a kernel or device function."""
         match node:
             case _ if not self.binders:
@@ -356,9 +368,9 @@ class Environment:
             case cst.Name(value=name):
                 return name in self.binders
             case cst.Attribute(value=value):
-                return self._is_local_name(value)
+                return self.is_local(value)
             case _:
-                return any(map(self._is_local_name, node.children))
+                return any(map(self.is_local, node.children))
 
     def _starred(self, name: str) -> str | None:
         """The qualified name that `from math import *` binds to `name`, if kernels know it; the last star counts."""
@@ -368,14 +380,15 @@ class Environment:
                 return qualified
         return None
 
-    def _forget(self, name: str) -> None:
+    def forget(self, name: str) -> None:
+        """Forget the bindings of `name`."""
         for table in (self.imports, self.definitions, self.functions, self.classes, self.ambiguous, self.rebound):
             table.pop(name, None)
 
 
 def _of_numba(qualified: str) -> str:
     """Numba's name for what its successor and `py2cu.numba` have under the same name; any other name unchanged."""
-    for module, same in _LIKE_NUMBA.items():
+    for module, same in _LIKE_NUMBA.items() if qualified.startswith(("numba", "py2cu.numba")) else ():
         if qualified == module or qualified.startswith(f"{module}."):
             return f"{same}{qualified.removeprefix(module)}"
     return qualified

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from py2cu.builtins import CONSTANTS, PUBLIC, lookup
+from py2cu.builtins import CONSTANTS, PUBLIC, lookup, ways_to_call
+from py2cu.builtins.atomics import OPERATIONS
 from py2cu.dtypes import BY_JAXTYPING, GENERIC
 
 # Names that are no builtins of the language, such as decorators and annotations.
@@ -18,3 +19,8 @@ KNOWN: Final = frozenset(
 def is_known(qualified: str) -> bool:
     """True for a library name that kernels may use."""
     return qualified in KNOWN or qualified in CONSTANTS or lookup(qualified) is not None
+
+
+def is_function(qualified: str) -> bool:
+    """True for a library's function, or dtype, that kernels may call."""
+    return lookup(qualified) is not None or qualified in OPERATIONS or bool(ways_to_call(qualified))

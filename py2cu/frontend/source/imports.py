@@ -26,7 +26,7 @@ from py2cu.frontend.names.list_changes import lists_in
 from py2cu.frontend.names.reexports import MAX_REEXPORTS, find_file
 from py2cu.frontend.source.reader import LAMBDA, Module, read_module
 from py2cu.function_text import source_file
-from py2cu.live import defaults_of, frozen, is_library, visible_objects
+from py2cu.live import defaults_of, frozen, is_library, python_behind, visible_objects
 from py2cu.source import SourceFile, UnreadableSource
 from py2cu.suggestions import did_you_mean
 
@@ -37,7 +37,9 @@ _MAX_ATTRIBUTES: Final = 3  # behind the name of a class: `Config.Mode.SUM.value
 class DeviceFunction:
     """A function that a kernel calls: its node, and the file and the names around it.
 
-    `defaults` are those of the live function; None if only its text is known.
+    `defaults` are those of the live function; None if only its text is known. Where a call fixes parameters, which the
+    function no longer has, `fixed` spells them, `suffix` tells them apart in C++, `environment` knows their names, and
+    `around` does not.
     """
 
     node: cst.FunctionDef
@@ -45,6 +47,9 @@ class DeviceFunction:
     environment: Environment
     defaults: Mapping[str, object] | None = None
     number: int = 0  # tells nested functions apart: each run of the enclosing function creates one
+    fixed: str = ""
+    suffix: str = ""
+    around: Environment | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,7 @@ class ImportedSources:
         if qualified is None or is_library(qualified) or "." not in qualified:
             return None
         live = environment.live_value(node)
+        live = python_behind(live) or live
         key = (module.file.name, qualified, live if isinstance(live, FunctionType) else None)
         if key not in self.functions:
             used = Related(f"`{qualified.rpartition('.')[2]}` is used here", module.span(node), module.file)

@@ -32,9 +32,9 @@ _TAKEN: Final = """
     dim3 Dim3 cudaStream_t cudaError_t min max abs wrapping_add wrapping_sub wrapping_mul wrapping_abs negate_hidden
     add_elements subtract_elements multiply_elements round_to to_compute_type to_uint64 floor_div floor_mod int_pow
     python_min python_max complex complex_mul complex_div complex_pow at c10 torch atomic_update atomic_add atomic_sub
-    atomic_min atomic_max atomic_exch atomic_cas atomic_and atomic_or atomic_xor atomic_inc atomic_dec Vector2 Vector4
-    Vector8 Vector16 printf atomicAdd atomicSub atomicMin atomicMax atomicExch atomicCAS atomicAnd atomicOr atomicXor
-    atomicInc atomicDec hide_counter
+    atomic_min atomic_max atomic_nanmin atomic_nanmax atomic_exch atomic_cas atomic_and atomic_or atomic_xor atomic_inc
+    atomic_dec Vector2 Vector4 Vector8 Vector16 printf atomicAdd atomicSub atomicMin atomicMax atomicExch atomicCAS
+    atomicAnd atomicOr atomicXor atomicInc atomicDec hide_counter
 """
 
 

@@ -35,6 +35,12 @@ class SimulatedAtomics:
     def max(self, array: Any, index: Any, value: Any) -> Any:
         return _update("max", array, index, value, lambda old, new: new if new > old else old)
 
+    def nanmin(self, array: Any, index: Any, value: Any) -> Any:
+        return _update("nanmin", array, index, value, lambda old, new: new if new < old or old != old else old)
+
+    def nanmax(self, array: Any, index: Any, value: Any) -> Any:
+        return _update("nanmax", array, index, value, lambda old, new: new if new > old or old != old else old)
+
     def exch(self, array: Any, index: Any, value: Any) -> Any:
         frame = sys._getframe(1)
         target, position = _locate(array, index, frame)

@@ -1,6 +1,7 @@
 """Arrays that a simulated kernel makes itself: `local(shape, dtype)`, and tuples of constants that it indexes.
 
-In: a shape and a dtype as the kernel spells them. Out: `make_local`, `parse_shape`, `parse_dtype` and `as_table`.
+In: a shape and a dtype as the kernel spells them, or an array of NumPy. Out: `make_local`, `make_constant`,
+`parse_shape`, `parse_dtype` and `as_table`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from enum import IntEnum, IntFlag
 from typing import Any, Final
 
 from py2cu.dtypes import BOOL, F64, I64, DType, find_dtype
-from py2cu.simulator.memory.arrays import UnwrittenArray
+from py2cu.simulator.memory.arrays import ArrayView, UnwrittenArray
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.family import Element
@@ -23,6 +24,12 @@ def make_local(shape: Any, dtype: Any) -> UnwrittenArray:
     extents = parse_shape(shape)
     name, *_ = [*THREAD.array_names(), "a local array"]
     return UnwrittenArray(name, extents, parse_dtype(dtype), [0] * math.prod(extents))
+
+
+def make_constant(values: Any) -> ArrayView:
+    """Numba's `const.array_like(TAPS)` in a simulated kernel, of an array of NumPy."""
+    name, *_ = [*THREAD.array_names(), "a constant array"]
+    return ArrayView(name, values.shape, parse_dtype(str(values.dtype)), values.ravel().tolist())
 
 
 def parse_shape(shape: Any) -> tuple[int, ...]:

@@ -19,13 +19,13 @@ from py2cu.builtins.sync import GRID_BARRIER
 from py2cu.live import reachable_functions, visible_objects
 from py2cu.simulator.memory.atomics import SimulatedAtomics
 from py2cu.simulator.memory.happens_before import WARP
-from py2cu.simulator.memory.local import make_local, parse_dtype, parse_shape
+from py2cu.simulator.memory.local import make_constant, make_local, parse_dtype, parse_shape
 from py2cu.simulator.memory.predication import PREDICATION, as_predicated
 from py2cu.simulator.memory.races import RACES
 from py2cu.simulator.schedule.block import SCHEDULER
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import CheckedInt
-from py2cu.simulator.values.library_functions import LIBRARY
+from py2cu.simulator.values.library_functions import LIBRARY, NUMBA
 
 
 def _substitute(row: Builtin) -> Callable[..., Any]:
@@ -91,6 +91,10 @@ def _local(shape: Any, dtype: Any) -> Any:
     return _predicated(make_local(shape, dtype))
 
 
+def _constant(values: Any) -> Any:
+    return _predicated(make_constant(values))
+
+
 def _predicated(array: object) -> object:
     """`array`, predicated if the running thread is out of range."""
     return as_predicated(array) if PREDICATION.active else array
@@ -114,8 +118,9 @@ def _of(library: str) -> dict[str, object]:
 PY2CU_SUBSTITUTES: Final = _of("py2cu") | {"local": _local, "shared": _shared, "warpSize": CheckedInt(WARP)}
 NUMBA_SUBSTITUTES: Final = _of("numba.cuda") | {
     "local": SimpleNamespace(array=_local), "shared": SimpleNamespace(array=_shared_of_numba),
-    "warpsize": CheckedInt(WARP),
+    "const": SimpleNamespace(array_like=_constant), "warpsize": CheckedInt(WARP),
     "cg": SimpleNamespace(this_grid=lambda: SimpleNamespace(sync=COOPERATIVE[GRID_BARRIER])),
+    **{name.rpartition(".")[2]: SimpleNamespace(**LIBRARY[name]) for name in NUMBA[1:]},
 }  # fmt: skip
 MODULES: Final = {"py2cu": PY2CU_SUBSTITUTES, "numba.cuda": NUMBA_SUBSTITUTES}
 _NAMES: Final = {ROWS[key].name for key in COOPERATIVE} | {"shared", "this_grid"}

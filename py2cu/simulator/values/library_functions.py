@@ -116,7 +116,10 @@ def _compile_formula(parameters: tuple[str, ...], text: str) -> Function:
     names = {
         "math": SimpleNamespace(**{**vars(math), **_plain("math")}), "cmath": SimpleNamespace(**_plain("cmath")),
         "part": float_parts, "complex": python_complex,
-        **{name: _plain("torch")[name] for name in ("trunc", "minimum", "maximum")},
+        **{name: _plain("torch")[name] for name in ("minimum", "maximum")},
+        **{name: _plain("numpy")[name] for name in ("trunc", "floor", "ceil", "rint")},
+        **{name: _plain("py2cu")[name] for name in ("popc", "clz", "ffs", "brev")},
+        **{dtype.name: element_class(dtype) for dtype in DTYPES},
     }  # fmt: skip
     return as_function(parameters, text, names)
 
@@ -239,8 +242,9 @@ def _functions(*libraries: str) -> dict[str, Function]:
     return {**_plain(*libraries), **_formulas(*libraries), **_pair_functions(libraries[0]), **_folds(libraries[0])}
 
 
+NUMBA: Final = ("numba.cuda", "numba.cuda.fp16", "numba.cuda.libdevice")
 LIBRARY: Final[dict[str, dict[str, Function]]] = {
-    **{library: _functions(library) for library in ("math", "cmath", "numpy", "py2cu", "numba.cuda")},
+    **{library: _functions(library) for library in ("math", "cmath", "numpy", "py2cu", *NUMBA)},
     "torch": _functions("torch", "torch.nn.functional", "torch.special"),
 }
 

@@ -120,6 +120,16 @@ template <typename T, typename Change>
     "atomic_sub": atomic("sub", "Subtracts from an element", "old - value", _FETCH),
     "atomic_min": atomic("min", "Replaces an element by the lesser of it and `value`", "value < old ? value : old"),
     "atomic_max": atomic("max", "Replaces an element by the greater of it and `value`", "value > old ? value : old"),
+    "atomic_nanmin": atomic(
+        "nanmin",
+        "Replaces an element by the lesser of it and `value`, or by the one that is no NaN",
+        "value < old || old != old ? value : old",
+    ),
+    "atomic_nanmax": atomic(
+        "nanmax",
+        "Replaces an element by the greater of it and `value`, or by the one that is no NaN",
+        "value > old || old != old ? value : old",
+    ),
     "atomic_exch": """\
 // Replaces an element atomically; returns the previous element.
 template <typename T>

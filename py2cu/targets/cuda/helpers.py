@@ -151,6 +151,16 @@ template <typename T>
         "atomicMax",
         _WORD_OF_SAME_SIGN,
     ),
+    "atomic_nanmin": _atomic(
+        "nanmin",
+        "Replaces an element by the lesser of it and `value`, or by the one that is no NaN",
+        "value < old || old != old ? value : old",
+    ),
+    "atomic_nanmax": _atomic(
+        "nanmax",
+        "Replaces an element by the greater of it and `value`, or by the one that is no NaN",
+        "value > old || old != old ? value : old",
+    ),
     "atomic_exch": _atomic("exch", "Replaces an element", "value", "atomicExch"),
     "atomic_and": _atomic("and", "Replaces an element by its bitwise and with `value`", "old & value", "atomicAnd"),
     "atomic_or": _atomic("or", "Replaces an element by its bitwise or with `value`", "old | value", "atomicOr"),

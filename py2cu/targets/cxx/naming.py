@@ -90,18 +90,19 @@ def _rename(kernel: ir.Kernel, symbols: Mapping[str, str]) -> ir.Kernel:
 
 
 def _symbol(kernel: ir.Kernel) -> str:
+    name = kernel.symbol or kernel.name
     if not kernel.key:
-        return ascii_identifier(kernel.name)
-    if kernel.name in RUNTIME_NAMES.split():
-        return f"{kernel.name}_"
-    if kernel.name in LAUNCHER_NAMES.split():
-        return kernel.name
+        return ascii_identifier(name)
+    if name in RUNTIME_NAMES.split():
+        return f"{name}_"
+    if name in LAUNCHER_NAMES.split():
+        return name
     is_taken = (
-        kernel.name in _TAKEN_BY_FUNCTIONS
-        or is_declared(kernel.name)  # rule: header-kernel
-        or kernel.name.removesuffix("f") in _TAKEN_BY_FUNCTIONS  # rule: taken-float-name
+        name in _TAKEN_BY_FUNCTIONS
+        or is_declared(name)  # rule: header-kernel
+        or name.removesuffix("f") in _TAKEN_BY_FUNCTIONS  # rule: taken-float-name
     )
-    return f"{kernel.name}_" if is_taken else spell_identifier(kernel.name)
+    return f"{name}_" if is_taken else spell_identifier(name)
 
 
 def _stem(name: str) -> str:

@@ -30,6 +30,11 @@ class DeviceFunctions(Protocol):
     def arguments(self, call: cst.Call, function: DeviceFunction) -> tuple[Argument, ...] | None:
         """The argument of each parameter of `function`; None, after a diagnostic, if the call does not fit."""
 
+    def with_fixed(
+        self, function: DeviceFunction, values: tuple[Argument, ...]
+    ) -> tuple[DeviceFunction, tuple[Argument, ...]] | None:
+        """`function` without the parameters that the call fixes, and the other arguments; None after a diagnostic."""
+
     def key(
         self, call: cst.Call, function: DeviceFunction, kinds: Sequence[ArgumentKind], captured: ClosureCapture
     ) -> str | None:

@@ -1,0 +1,89 @@
+"""Functions that Numba has under `cuda.fp16` and `cuda.libdevice`, each with its formula.
+
+They take one type, and convert what they are given: `fp16` halves, `libdevice.sinf` float32, `libdevice.sin` float64.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from py2cu.builtins import math
+from py2cu.builtins.registry import Rule
+
+_HALVES: Final = {
+    "hadd": "a + b", "hsub": "a - b", "hmul": "a * b", "hdiv": "a / b", "hfma": "math.fma(a, b, c)", "hneg": "-a",
+    "habs": "abs(a)", "heq": "a == b", "hne": "a != b", "hge": "a >= b", "hgt": "a > b", "hle": "a <= b",
+    "hlt": "a < b", "hmax": "b if a < b or a != a else a", "hmin": "b if a > b or a != a else a",
+    "hsin": "math.sin(a)", "hcos": "math.cos(a)", "hlog": "math.log(a)", "hlog2": "math.log2(a)",
+    "hlog10": "math.log10(a)", "hexp": "math.exp(a)", "hexp2": "math.exp2(a)", "hexp10": "10.0 ** a",
+    "hsqrt": "math.sqrt(a)", "hrsqrt": "1 / math.sqrt(a)", "hrcp": "1 / a", "hfloor": "floor(a)", "hceil": "ceil(a)",
+    "htrunc": "trunc(a)", "hrint": "rint(a)",
+}  # fmt: skip
+_FLOATS: Final = {
+    "floor{f}": "floor({a})", "ceil{f}": "ceil({a})", "trunc{f}": "trunc({a})", "rint{f}": "rint({a})",
+    "nearbyint{f}": "rint({a})", "fmax{f}": "{b} if {a} < {b} or {a} != {a} else {a}",
+    "fmin{f}": "{b} if {a} > {b} or {a} != {a} else {a}", "fdim{f}": "{b} - {b} if {a} <= {b} else {a} - {b}",
+    "rsqrt{f}": "1 / math.sqrt({a})", "rcbrt{f}": "1 / math.cbrt({a})", "exp10{f}": "math.pow(10.0, {a})",
+    "ldexp{f}": "math.ldexp({a}, b)", "scalbn{f}": "math.ldexp({a}, b)", "powi{f}": "math.pow({a}, b)",
+    "fma{f}_rn": "math.fma({a}, {b}, {c})", "llrint{f}": "int64(rint({a}))",
+}  # fmt: skip
+"""Of both float types: `f` is the end of the name of float32's function, `a`, `b` and `c` its converted arguments."""
+_OTHERS: Final = {
+    "abs": "abs(int32(a))", "llabs": "abs(int64(a))", "mulhi": "int32(int64(int32(a)) * int64(int32(b)) >> 32)",
+    "umulhi": "uint32(uint64(uint32(a)) * uint64(uint32(b)) >> 32)",
+    "hadd": "int32(int64(int32(a)) + int64(int32(b)) >> 1)",
+    "isnanf": "math.isnan(a)", "isnand": "math.isnan(a)", "isinff": "math.isinf(a)", "isinfd": "math.isinf(a)",
+    "finitef": "math.isfinite(a)", "isfinited": "math.isfinite(a)",
+    "saturatef": "float32(0) if not a > 0 else (float32(1) if a > 1 else float32(a))",
+    "fsqrt_rn": "math.sqrt(float32(a))", "dsqrt_rn": "math.sqrt(float64(a))", "frcp_rn": "1 / float32(a)",
+    "drcp_rn": "1 / float64(a)", "fdiv_rn": "float32(a) / float32(b)", "ddiv_rn": "float64(a) / float64(b)",
+}  # fmt: skip
+_CONVERSIONS: Final = {
+    "int": "int32", "ll": "int64", "uint": "uint32", "ull": "uint64", "float": "float32", "double": "float64"
+}  # fmt: skip
+_ROUNDED: Final = {"rn": "rint", "rz": "trunc", "rd": "floor", "ru": "ceil"}
+_WORDS: Final = {"": "int32", "ll": "int64", "u": "uint32", "ull": "uint64"}
+
+
+def _libdevice() -> Iterator[tuple[str, str]]:
+    """The names of `libdevice`, each with its formula."""
+    for row in math.ROWS:
+        if row.rule is Rule.FLOAT and not row.is_part and "float" in row.spelling:
+            for c, dtype in (("float", "float32"), ("double", "float64")):
+                arguments = ", ".join(f"{dtype}({name})" for name in "abc"[: row.arity[1]])
+                yield row.spelling[c], f"{row.key}({arguments})"
+    for suffix, dtype in (("f", "float32"), ("", "float64")):
+        for name, text in _FLOATS.items():
+            yield name.format(f=suffix), text.format(a=f"{dtype}(a)", b=f"{dtype}(b)", c=f"{dtype}(c)")
+    for prefix, dtype in _WORDS.items():
+        yield f"{prefix}max", f"{dtype}(a) if {dtype}(a) >= {dtype}(b) else {dtype}(b)"
+        yield f"{prefix}min", f"{dtype}(a) if {dtype}(a) <= {dtype}(b) else {dtype}(b)"
+    for suffix, dtype in (("", "int32"), ("ll", "int64")):
+        yield from ((f"{name}{suffix}", f"{name}({dtype}(a))") for name in ("popc", "clz", "ffs", "brev"))
+    for source, taken in _CONVERSIONS.items():
+        for target, made in _CONVERSIONS.items():
+            if made.startswith("float") and source != target and (source, target) != ("float", "double"):
+                yield f"{source}2{target}_rn", f"{made}({taken}(a))"
+            elif taken.startswith("float") and made.startswith("int"):
+                yield from (
+                    (f"{source}2{target}_{how}", f"{made}({step}({taken}(a)))") for how, step in _ROUNDED.items()
+                )
+    yield from _OTHERS.items()
+
+
+def _parameters(text: str) -> tuple[str, ...]:
+    """The names `a`, `b` and `c` up to the last one in a formula."""
+    used = compile(text, "", "eval").co_names
+    return tuple("abc"[: max("abc".find(name) for name in used) + 1])
+
+
+FORMULAS: Final = tuple(
+    (f"numba.cuda.{name}", _parameters(text), text)
+    for name, text in (
+        *((f"fp16.{name}", re.sub(r"\b([abc])\b", r"float16(\1)", text)) for name, text in _HALVES.items()),
+        *((f"libdevice.{name}", text) for name, text in dict(_libdevice()).items()),
+    )
+)
+"""The qualified name, the parameters and the formula of each function."""

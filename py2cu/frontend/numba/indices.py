@@ -1,0 +1,137 @@
+"""Notes indices that may be negative at run time: Numba counts them from the end, as Python does, py2cu does not.
+
+    x[i - 1]                    P414, unless a test around it, `if i > 0`, shows that it is not negative
+    x[(i - 1) % x.shape[0]]     wraps in both
+
+In: a typed kernel. Out: a note for each such index. Constants are no case: `x[-1]` is the last element in both.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from py2cu import ir
+from py2cu.analysis.argument_ranges import functions_with_ranges
+from py2cu.analysis.call_graph import reachable_functions
+from py2cu.analysis.ranges import Ranges
+from py2cu.diagnostics import Reporter
+from py2cu.ir.rewrite import with_fields
+from py2cu.ir.visit import assigned_names, blocks, children, expressions
+
+_NEGATED: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+_TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+Facts = Mapping[str, float]  # the least value of integers, where a test shows one
+
+
+def note_indices(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
+    """Report the indices that are not shown to be natural; the kernel is unchanged."""
+    functions = functions_with_ranges(with_fields(kernel, functions=reachable_functions(kernel)))
+    for caller in (kernel, *functions):
+        local = reporter.within(caller.origin)
+        _Noter(caller, Ranges(with_fields(caller, functions=functions)), local).look_at(caller.body, {})
+    return kernel
+
+
+@dataclass(frozen=True, slots=True)
+class _Noter:
+    kernel: ir.Kernel
+    ranges: Ranges
+    reporter: Reporter
+
+    def look_at(self, body: ir.Block, facts: Facts) -> None:
+        """Look at statements of which `facts` hold before the first one."""
+        for stmt in body:
+            changed = {*assigned_names((stmt,))}
+            if isinstance(stmt, ir.For | ir.While):
+                facts = _without(facts, changed)
+            if isinstance(stmt, ir.Store):
+                self._look_at_index(stmt.array, stmt.indices, facts)
+            for expr in expressions(stmt):
+                self._look_at_expression(expr, facts)
+            match stmt:
+                case ir.If(test=test, body=then, orelse=orelse):
+                    self.look_at(then, self._where(test, facts, True))
+                    self.look_at(orelse, self._where(test, facts, False))
+                    if then and isinstance(then[-1], ir.Return | ir.Continue | ir.Break):
+                        facts = self._where(test, facts, False)
+                case ir.While(test=test, body=inner):
+                    self.look_at(inner, self._where(test, facts, True))
+                case ir.For(var=var, start=start, stop=stop, step=step, body=inner):
+                    least = self._least(start, facts)
+                    if self.ranges.of(step).high < 0:
+                        least = self._least(stop, facts) + 1
+                    self.look_at(inner, {**facts, var: least})
+                case _:
+                    for inner in blocks(stmt):
+                        self.look_at(inner, facts)
+            facts = _without(facts, changed)
+
+    def _look_at_expression(self, expr: ir.Expr, facts: Facts) -> None:
+        match expr:
+            case ir.Load(array=array, indices=indices) | ir.Atomic(array=array, indices=indices):
+                self._look_at_index(array, indices, facts)
+            case ir.Select(test=test, then=then, orelse=orelse):
+                self._look_at_expression(test, facts)
+                self._look_at_expression(then, self._where(test, facts, True))
+                self._look_at_expression(orelse, self._where(test, facts, False))
+                return
+            case ir.BoolOp(op=op, left=left, right=right):
+                self._look_at_expression(left, facts)
+                self._look_at_expression(right, self._where(left, facts, op == "and"))
+                return
+        for operand in children(expr):
+            self._look_at_expression(operand, facts)
+
+    def _look_at_index(self, array: str, indices: tuple[ir.Expr, ...], facts: Facts) -> None:
+        if self.kernel.is_list(array):
+            return
+        for axis, index in enumerate(indices):
+            if isinstance(index, ir.Constant) or self._least(index, facts) >= 0:
+                continue
+            text = self.reporter.file.quote(index.span)
+            what = f"`{text}` may be negative: Numba counts it from the end then, py2cu does not"
+            operand = text if text.isidentifier() else f"({text})"
+            hint = f"`{operand} % {array}.shape[{axis}]` wraps in both; `py2cu check` reports negative indices"
+            self.reporter.note("P414", what, index.span, hint)
+
+    def _least(self, expr: ir.Expr, facts: Facts) -> float:
+        """The least value of an integer."""
+        known = copy.copy(self.ranges)
+        known._cache = {}
+        known.names = {**self.ranges.names}
+        for name, low in facts.items():
+            if name in known.names and known.names[name].low < low:
+                known.names[name] = replace(known.names[name], low=min(low, known.names[name].high))
+        return known.of(expr).low
+
+    def _where(self, test: ir.Expr, facts: Facts, holds: bool) -> Facts:
+        """What is known where `test` holds, or where it does not."""
+        match test:
+            case ir.Unary(op="not", operand=operand):
+                return self._where(operand, facts, not holds)
+            case ir.BoolOp(op=op, left=left, right=right) if (op == "and") is holds:
+                return self._where(right, self._where(left, facts, holds), holds)
+            case ir.Compare(op=op, left=left, right=right):
+                op = op if holds else _NEGATED[op]
+                found = [*self._bounds(op, left, right, facts), *self._bounds(_TURNED[op], right, left, facts)]
+                return {**facts, **{name: max(low, facts.get(name, low)) for name, low in found}}
+            case _:
+                return facts
+
+    def _bounds(self, op: str, left: ir.Expr, right: ir.Expr, facts: Facts) -> Iterator[tuple[str, float]]:
+        """The least value of the name in `left`, a name or its sum with a constant, where `left op right`."""
+        if op not in (">", ">=", "=="):
+            return
+        low = self._least(right, facts) + (op == ">")
+        match left:
+            case ir.Name(id=name):
+                yield name, low
+            case ir.Binary(op="+" | "-" as sign, left=ir.Name(id=name), right=ir.Constant(value=int(number))):
+                yield name, low - number if sign == "+" else low + number
+
+
+def _without(facts: Facts, names: set[str]) -> Facts:
+    return {name: low for name, low in facts.items() if name not in names}
