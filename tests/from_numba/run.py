@@ -2,8 +2,8 @@
 
     python -m tests.from_numba.run HOW MODULE FILE [KERNEL …]
 
-HOW is `numba`, Numba's own simulator; `compiled`, py2cu's target for the arrays' device; or `simulated`, py2cu's
-simulator. MODULE is the path of a file such as `kernels.py`.
+HOW is `numba`, Numba's own simulator; `cuda`, Numba's compiler on a GPU; `compiled`, py2cu on a GPU or, without one, on
+the CPU; or `simulated`, py2cu's simulator. MODULE is the path of a file such as `kernels.py`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def load(path: str) -> ModuleType:
 
 def main() -> None:
     how, path, place, *chosen = sys.argv[1:]
-    os.environ["NUMBA_ENABLE_CUDASIM"] = "0" if how == "compiled" else "1"
+    os.environ["NUMBA_ENABLE_CUDASIM"] = "0" if how in ("compiled", "cuda") else "1"
     import numpy as np
 
     from py2cu.numba.stand_in import imported_as_numba
 
     warnings.simplefilter("ignore")  # NumPy's, of what overflows or is divided by zero
-    with contextlib.nullcontext() if how == "numba" else imported_as_numba():
+    with contextlib.nullcontext() if how in ("numba", "cuda") else imported_as_numba():
         kernels = load(path)
     results = {}
     for name, (kernel, launch, arguments) in kernels.CASES.items():
