@@ -105,7 +105,7 @@ CODES: Final[dict[str, Code]] = {
     "P411": Code("an array or a number that may be None, or never is"),
     "P412": Code("a backward that does not fit its kernel"),
     "P413": Code("a float whose gradients cannot be checked"),
-    "P414": Code("an index that wraps in Numba", Kind.NOTE),
+    "P414": Code("an index that may be negative", Kind.NOTE),
     # Barriers, atomics and waiting loops.
     "P501": Code("a barrier that not all threads reach"),
     "P502": Code("an atomic operation that may not happen"),

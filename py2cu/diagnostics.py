@@ -163,6 +163,12 @@ class Reporter:
         elsewhere += (self.used,) if self.used is not None else ()
         self.diagnostics[Diagnostic(severity, code, message, span, self.file, hint, elsewhere)] = None
 
+    def keep_only(self, code: str) -> None:
+        """Forget what other codes reported, if there is an error of this one."""
+        if any(item.code == code and item.severity is Severity.ERROR for item in self.diagnostics):
+            for item in [item for item in self.diagnostics if item.code != code]:
+                del self.diagnostics[item]
+
     @property
     def sorted(self) -> tuple[Diagnostic, ...]:
         def order(item: Diagnostic) -> tuple[bool, str, Span, str, str]:

@@ -240,7 +240,7 @@ def _code_names(code: CodeType) -> Iterator[str]:
 
 def python_behind(value: object) -> FunctionType | None:
     """The function behind a dispatcher of Numba, of its simulator or of `py2cu.numba`; None for anything else."""
-    if not type(value).__module__.startswith(("numba.", "py2cu.numba.")):
+    if not type(value).__module__.startswith(("numba", "py2cu.numba")):
         return None
     python = getattr(value, "py_func", None) or getattr(value, "fn", None)
     return python if isinstance(python, FunctionType) else None

@@ -22,7 +22,6 @@ from py2cu.backwards import check_backwards
 from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.kernel_reader import read_kernel
-from py2cu.frontend.numba.indices import note_indices
 from py2cu.frontend.numba.jit import with_signature
 from py2cu.frontend.source.dynamic_kernels import report_dynamic_kernels
 from py2cu.frontend.source.reader import LAMBDA, KernelSource, Module, read_module
@@ -47,6 +46,7 @@ from py2cu.passes.checks.evaluation_order import check_once, check_order
 from py2cu.passes.checks.layouts import check_layouts
 from py2cu.passes.checks.narrow_floats import check_narrow_floats, is_narrow
 from py2cu.passes.checks.narrow_integers import warn_narrow_integers
+from py2cu.passes.checks.negative_indices import note_negative_indices
 from py2cu.passes.checks.operator_limits import check_operator_limits
 from py2cu.passes.checks.optional_parameters import check_optional_parameters
 from py2cu.passes.checks.performance import note_performance
@@ -133,9 +133,9 @@ EFFECTS: Final = passes(
     find_independent_dims,
     find_in_place_pairs,
 )
-# Notes: on performance, on request; on kernels of Numba.
+# Notes: on performance, on request; on indices, for kernels of Numba, which counts negative ones from the end.
 NOTES: Final = passes(Stage.TYPED, note_performance)
-WRAPPING: Final = passes(Stage.TYPED, note_indices)
+WRAPPING: Final = passes(Stage.TYPED, note_negative_indices)
 # Rewrites of correct kernels into operations that C has.
 LOWERINGS: Final = (
     *passes(

@@ -130,3 +130,59 @@ def test_numba_itself_is_imported_behind_the_context():
         assert inside is cuda
     assert vars(numba).get("cuda") is not cuda
     assert sys.modules.get("numba.cuda") is not cuda
+
+
+@cuda.jit
+def shifts(x):
+    i = cuda.grid(1)
+    if i + 1 < x.shape[0]:
+        x[i] = x[i + 1]
+
+
+@pytest.mark.filterwarnings("error::py2cu.SimulationWarning")
+def test_the_simulator_reports_races(monkeypatch):
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    with pytest.raises(py2cu.SimulationWarning, match="race"):
+        shifts[1, 8](np.zeros(8))
+
+
+def test_a_read_only_array_is_not_written():
+    x = np.zeros(4)
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="`shifts` writes `x`, which is a read-only array"):
+        shifts[1, 8](x)
+
+
+def plain(a, b):
+    return a + b
+
+
+joined = cuda.jit(device=True)(plain)
+
+
+@cuda.jit
+def calls_what_jit_made(x):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] = joined(x[i], cuda.selp(i > 1, cuda.shfl_xor_sync(-1, x[i], 1), x[i]))
+
+
+@pytest.mark.builds
+def test_a_formula_computes_a_shuffle_once_and_in_all_threads():
+    gxx()
+    x = np.arange(32, dtype=np.float32)
+    calls_what_jit_made[1, 32](x)
+    assert x[:6].tolist() == [0, 2, 5, 5, 9, 9]
+    assert calls_what_jit_made.kernel("(float32[::1],)").cuda_source.count("__shfl_xor_sync") == 1
+
+
+def test_an_error_of_types_is_the_only_one():
+    @cuda.jit
+    def untyped(n, x):
+        if cuda.grid(1) < x.size:
+            cuda.atomic.add(x, 0, n)
+
+    with pytest.raises(TranslationError) as caught:
+        _ = untyped.kernel().translation
+    (only,) = caught.value.diagnostics
+    assert '--signature "untyped(int32, float32[:])"' in only.hint

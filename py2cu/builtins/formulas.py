@@ -289,6 +289,7 @@ REFUSED: Final = {
         f"numba.cuda.{name}": hint
         for name, hint in {
             "const.array_like": "assign it on a line of its own: `taps = cuda.const.array_like(TAPS)`",
+            "atomic.compare_and_swap": "`cuda.atomic.cas(x, 0, old, value)`",
             "random": "write the generator out: Philox and xorshift are a few lines of masked integers",
             "cg.this_grid": "keep it in a local, or call its `sync` at once",
             "nanosleep": "leave it out",

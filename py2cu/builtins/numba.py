@@ -1,6 +1,6 @@
 """Functions that Numba has under `cuda.fp16` and `cuda.libdevice`, each with its formula.
 
-They take one type, and convert what they are given: `fp16` halves, `libdevice.sinf` float32, `libdevice.sin` float64.
+They take one type, and convert their arguments: `fp16` halves, `libdevice.sinf` float32, `libdevice.sin` float64.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HALVES: Final = {
 _FLOATS: Final = {
     "floor{f}": "floor({a})", "ceil{f}": "ceil({a})", "trunc{f}": "trunc({a})", "rint{f}": "rint({a})",
     "nearbyint{f}": "rint({a})", "fmax{f}": "{b} if {a} < {b} or {a} != {a} else {a}",
-    "fmin{f}": "{b} if {a} > {b} or {a} != {a} else {a}", "fdim{f}": "{b} - {b} if {a} <= {b} else {a} - {b}",
+    "fmin{f}": "{b} if {a} > {b} or {a} != {a} else {a}", "fdim{f}": "{zero} if {a} <= {b} else {a} - {b}",
     "rsqrt{f}": "1 / math.sqrt({a})", "rcbrt{f}": "1 / math.cbrt({a})", "exp10{f}": "math.pow(10.0, {a})",
     "ldexp{f}": "math.ldexp({a}, b)", "scalbn{f}": "math.ldexp({a}, b)", "powi{f}": "math.pow({a}, b)",
     "fma{f}_rn": "math.fma({a}, {b}, {c})", "llrint{f}": "int64(rint({a}))",
@@ -34,8 +34,13 @@ _OTHERS: Final = {
     "abs": "abs(int32(a))", "llabs": "abs(int64(a))", "mulhi": "int32(int64(int32(a)) * int64(int32(b)) >> 32)",
     "umulhi": "uint32(uint64(uint32(a)) * uint64(uint32(b)) >> 32)",
     "hadd": "int32(int64(int32(a)) + int64(int32(b)) >> 1)",
-    "isnanf": "math.isnan(a)", "isnand": "math.isnan(a)", "isinff": "math.isinf(a)", "isinfd": "math.isinf(a)",
-    "finitef": "math.isfinite(a)", "isfinited": "math.isfinite(a)",
+    **{
+        f"{name}{suffix}": f"math.{name}({dtype}(a))"
+        for name in ("isnan", "isinf")
+        for suffix, dtype in (("f", "float32"), ("d", "float64"))
+    },
+    "finitef": "math.isfinite(float32(a))",
+    "isfinited": "math.isfinite(float64(a))",
     "saturatef": "float32(0) if not a > 0 else (float32(1) if a > 1 else float32(a))",
     "fsqrt_rn": "math.sqrt(float32(a))", "dsqrt_rn": "math.sqrt(float64(a))", "frcp_rn": "1 / float32(a)",
     "drcp_rn": "1 / float64(a)", "fdiv_rn": "float32(a) / float32(b)", "ddiv_rn": "float64(a) / float64(b)",
@@ -56,7 +61,10 @@ def _libdevice() -> Iterator[tuple[str, str]]:
                 yield row.spelling[c], f"{row.key}({arguments})"
     for suffix, dtype in (("f", "float32"), ("", "float64")):
         for name, text in _FLOATS.items():
-            yield name.format(f=suffix), text.format(a=f"{dtype}(a)", b=f"{dtype}(b)", c=f"{dtype}(c)")
+            yield (
+                name.format(f=suffix),
+                text.format(a=f"{dtype}(a)", b=f"{dtype}(b)", c=f"{dtype}(c)", zero=f"{dtype}(0)"),
+            )
     for prefix, dtype in _WORDS.items():
         yield f"{prefix}max", f"{dtype}(a) if {dtype}(a) >= {dtype}(b) else {dtype}(b)"
         yield f"{prefix}min", f"{dtype}(a) if {dtype}(a) <= {dtype}(b) else {dtype}(b)"

@@ -26,7 +26,7 @@ from py2cu.frontend.declarations.annotations import unnamed_dims
 from py2cu.frontend.declarations.arguments import Argument, bind_arguments
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
 from py2cu.frontend.declarations.array_extents import ExtentReader
-from py2cu.frontend.declarations.fixed_arguments import fixed_arguments, with_fixed
+from py2cu.frontend.declarations.fixed_arguments import Shapes, fixed_arguments, with_fixed
 from py2cu.frontend.names.ambiguity import remove_decorators
 from py2cu.frontend.names.closures import environment_in, free_variables, reached_functions
 from py2cu.frontend.names.constants import Constants, Real
@@ -63,6 +63,7 @@ class FunctionReader:
     keys: set[str] = field(default_factory=set)
     returned: dict[str, list[Form]] = field(default_factory=dict)  # by key: the forms of the results that are read
     fixed: dict[tuple[cst.FunctionDef, str], DeviceFunction] = field(default_factory=dict)  # without what calls fix
+    shapes: Shapes = field(default_factory=dict)
     depth: int = 0  # of functions that are being read
 
     def named(self, node: cst.BaseExpression) -> DeviceFunction | None:
@@ -163,7 +164,7 @@ class FunctionReader:
                 return None
         functions: dict[cst.BaseExpression, DeviceFunction]
         functions = {name: each for name, each in called.items() if each is not None}
-        fixed = fixed_arguments(function, values, around, functions)
+        fixed = fixed_arguments(function, values, around, functions, self.shapes)
         if not fixed:
             return function, values
         instance = with_fixed(function, fixed)

@@ -33,7 +33,7 @@ from py2cu.frontend.device_functions import FunctionReader
 from py2cu.frontend.names.closures import environment_in
 from py2cu.frontend.names.syntax import all_parameters, nodes_in
 from py2cu.frontend.numba.arithmetic import note_arithmetic
-from py2cu.frontend.numba.jit import check_types, parameter_types, strided_parameters
+from py2cu.frontend.numba.jit import UNTYPED, check_types, parameter_types, strided_parameters
 from py2cu.frontend.parameters import ParameterReader, Parameters
 from py2cu.frontend.source.imports import ImportedSources
 from py2cu.frontend.source.reader import KernelSource, Module
@@ -62,6 +62,8 @@ def read_kernel(
     kernel = _KernelReader(module, source, reporter, values, defaults, ImportedSources(module.file)).read(options)
     if source.is_numba and not reporter.failed:
         note_arithmetic(kernel, reporter)
+    elif source.is_numba:
+        reporter.keep_only(UNTYPED)  # without types, nothing else that was reported says something
     return kernel
 
 

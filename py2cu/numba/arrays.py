@@ -40,7 +40,7 @@ def _from_numpy(array: Any) -> torch.Tensor:
     import torch
 
     is_plain = array.flags.writeable and all(stride >= 0 for stride in array.strides) and array.dtype.isnative
-    return torch.from_numpy(array if is_plain else array.copy())
+    return torch.from_numpy(array if is_plain else array.astype(array.dtype.newbyteorder("="), copy=True))
 
 
 def _adopted(value: Any) -> Any:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, Final
 
 from py2cu.builtins.memory import DYNAMIC_BYTES
 from py2cu.function_text import source_file
+from py2cu.ir.abi.parameters import Role
+from py2cu.ir.abi.signature import Signature
 from py2cu.kernels import Kernel
 from py2cu.live import python_behind
 from py2cu.numba.arrays import DeviceArray, as_tensors, on_stream
@@ -106,15 +108,24 @@ class Launch:
             return
         dispatcher, is_simulated = self._dispatcher, os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
         with as_tensors(args) as values:
-            kernel = dispatcher.kernel(dispatcher.signature or f"({', '.join(map(_type_of, values))},)")
+            kernel = dispatcher.kernel(dispatcher.signature or f"({''.join(f'{_type_of(each)}, ' for each in values)})")
             signature = kernel.signature
+            _refuse_read_only(signature, args)
             takes_bytes = DYNAMIC_BYTES in signature.keywords and len(signature.parameters) == len(values) + 1
             values = [*values, self._bytes] if takes_bytes else values
             launch = (kernel.simulate if is_simulated else kernel)[self._shape]
             if None not in types and not (takes_bytes or is_simulated) and self._stream == 0:
                 self._prepared[types] = launch
             with on_stream(self._stream):
-                launch(*values)
+                launch(*values, **({"sanitize": True} if is_simulated else {}))
+
+
+def _refuse_read_only(signature: Signature, args: Sequence[Any]) -> None:
+    """Raise ValueError for an array of NumPy that the kernel writes and may not."""
+    for parameter, value in zip(signature.with_tuples().parameters, args, strict=False):
+        flags = getattr(value, "flags", None)
+        if parameter.is_array and parameter.role is not Role.INPUT and getattr(flags, "writeable", True) is False:
+            raise ValueError(f"`{signature.name}` writes `{parameter.name}`, which is a read-only array")
 
 
 def _key(value: Any) -> object:

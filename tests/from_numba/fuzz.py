@@ -44,10 +44,12 @@ def differences(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, objec
         if name in found or name not in theirs:
             continue
         expected = theirs[name]
-        if expected.dtype.kind != "f":
-            if not np.array_equal(array, expected):
-                found[name] = (array, expected)
-        elif (np.abs(array - expected) > ULPS * np.spacing(np.abs(expected))).any():
+        is_close = np.asarray(array == expected)
+        if expected.dtype.kind == "f":
+            with np.errstate(invalid="ignore"):
+                is_close |= np.abs(array - expected) <= ULPS * np.spacing(np.abs(expected))
+            is_close |= np.isnan(array) & np.isnan(expected)
+        if not is_close.all():
             found[name] = (array, expected)
     return found
 

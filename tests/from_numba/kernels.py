@@ -733,7 +733,7 @@ OFFSETS = np.array([[0, 1], [2, 3]])
 
 
 @cuda.jit(device=True)
-def as_given(value):
+def identity(value):
     return value
 
 
@@ -758,7 +758,7 @@ def in_shared(x, places, value, dtype, count, operation, cast):
 def adds_in_shared(x, places):
     in_shared(x, places, 3, int32, 32, cuda.atomic.add, as_int)
     cuda.syncthreads()
-    in_shared(x, places, 7, int32, 32, cuda.atomic.max, as_given)
+    in_shared(x, places, 7, int32, 32, cuda.atomic.max, identity)
 
 
 @cuda.jit(device=True)

@@ -140,7 +140,7 @@ class _Body:
 
     def statement(self, depth: int) -> None:
         kinds = ["float", "int", "store", "store", "augmented", "math", "atomic", "pair", "rows"]
-        kinds += ["if", "for", "while", "range"] if depth else []
+        kinds += ["if", "for", "while", "reduction"] if depth else []
         getattr(self, f"_{self.random.choice(kinds)}")(depth)
 
     def block(self, depth: int, least: int = 1) -> None:
@@ -229,7 +229,7 @@ class _Body:
         self.block(depth, least=0)
         self.ints.remove(counter)
 
-    def _range(self, depth: int) -> None:
+    def _reduction(self, depth: int) -> None:
         name = self.fresh("k")
         self.add(f"{name} = {self.pick('sum', 'min', 'max')}(({self.int(0)}, {self.int(0)}, 4))")
         self.ints.append(name)

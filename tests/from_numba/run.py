@@ -27,7 +27,7 @@ def load(path: str) -> ModuleType:
 
 
 def main() -> None:
-    how, path, place, *chosen = sys.argv[1:]
+    how, path, output, *chosen = sys.argv[1:]
     os.environ["NUMBA_ENABLE_CUDASIM"] = "0" if how in ("compiled", "cuda") else "1"
     import numpy as np
 
@@ -47,8 +47,8 @@ def main() -> None:
             results[f"{name}:error"] = np.array(traceback.format_exc()[-1500:])
             continue
         arrays = [value for value in values if isinstance(value, np.ndarray)]
-        results.update({f"{name}:{place}": array for place, array in enumerate(arrays)})
-    np.savez(place, **results)
+        results.update({f"{name}:{number}": array for number, array in enumerate(arrays)})
+    np.savez(output, **results)
 
 
 if __name__ == "__main__":

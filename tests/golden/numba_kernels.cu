@@ -94,11 +94,11 @@ cudaError_t cu_mv_product_launch(
 }
 
 template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void sigmoid_forward_kernel(const float* __restrict__ input, int32_t input_len, float* __restrict__ out)
+__global__ void sigmoid_forward_kernel(const float* __restrict__ input, index_t input_len, float* __restrict__ out)
 {
     index_t idx = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
 
-    if (static_cast<int32_t>(idx) >= input_len) return;
+    if (idx >= input_len) return;
 
     float res;
     if (input[idx] >= 0)
@@ -110,10 +110,10 @@ __global__ void sigmoid_forward_kernel(const float* __restrict__ input, int32_t 
 }
 
 cudaError_t sigmoid_forward_launch(
-    const float* input, int32_t input_len, float* out, int64_t input_size, int64_t out_size, dim3 grid, dim3 block,
+    const float* input, int64_t input_len, float* out, int64_t input_size, int64_t out_size, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
-    if (std::max({int64_t(grid.x) * block.x, input_size, out_size}) <= INT32_MAX)
+    if (std::max({int64_t(grid.x) * block.x, input_len, input_size, out_size}) <= INT32_MAX)
         sigmoid_forward_kernel<int><<<grid, block, 0, stream>>>(input, input_len, out);
     else
         sigmoid_forward_kernel<int64_t><<<grid, block, 0, stream>>>(input, input_len, out);
@@ -121,29 +121,29 @@ cudaError_t sigmoid_forward_launch(
 }
 
 cudaError_t sigmoid_forward_launch(
-    const float* input, int32_t input_len, float* out, int64_t input_size, int64_t out_size, cudaStream_t stream)
+    const float* input, int64_t input_len, float* out, int64_t input_size, int64_t out_size, cudaStream_t stream)
 {
-    if (input_size == 0) return cudaSuccess;
+    if (input_len == 0) return cudaSuccess;
     const dim3 block(256);
-    const dim3 grid((input_size + block.x - 1) / block.x);
+    const dim3 grid(covering_blocks(input_len, block.x));
     return sigmoid_forward_launch(input, input_len, out, input_size, out_size, grid, block, stream);
 }
 
 template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void sigmoid_backward_kernel(const float* __restrict__ input, int32_t input_len, float* __restrict__ out)
+__global__ void sigmoid_backward_kernel(const float* __restrict__ input, index_t input_len, float* __restrict__ out)
 {
     index_t idx = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
 
-    if (static_cast<int32_t>(idx) >= input_len) return;
+    if (idx >= input_len) return;
 
     out[idx] = input[idx] * (1 - input[idx]);
 }
 
 cudaError_t sigmoid_backward_launch(
-    const float* input, int32_t input_len, float* out, int64_t input_size, int64_t out_size, dim3 grid, dim3 block,
+    const float* input, int64_t input_len, float* out, int64_t input_size, int64_t out_size, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
-    if (std::max({int64_t(grid.x) * block.x, input_size, out_size}) <= INT32_MAX)
+    if (std::max({int64_t(grid.x) * block.x, input_len, input_size, out_size}) <= INT32_MAX)
         sigmoid_backward_kernel<int><<<grid, block, 0, stream>>>(input, input_len, out);
     else
         sigmoid_backward_kernel<int64_t><<<grid, block, 0, stream>>>(input, input_len, out);
@@ -151,11 +151,11 @@ cudaError_t sigmoid_backward_launch(
 }
 
 cudaError_t sigmoid_backward_launch(
-    const float* input, int32_t input_len, float* out, int64_t input_size, int64_t out_size, cudaStream_t stream)
+    const float* input, int64_t input_len, float* out, int64_t input_size, int64_t out_size, cudaStream_t stream)
 {
-    if (input_size == 0) return cudaSuccess;
+    if (input_len == 0) return cudaSuccess;
     const dim3 block(256);
-    const dim3 grid((input_size + block.x - 1) / block.x);
+    const dim3 grid(covering_blocks(input_len, block.x));
     return sigmoid_backward_launch(input, input_len, out, input_size, out_size, grid, block, stream);
 }
 

@@ -33,6 +33,7 @@ from py2cu.frontend.hints.calls import nearest_function, rewrite_call
 from py2cu.frontend.names.constants import as_float
 from py2cu.frontend.names.syntax import named_in, nodes_in, source_text
 from py2cu.frontend.numba.launch import read_position
+from py2cu.ir.visit import walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,7 @@ class CallReader:
         arguments = dict(zip(formula.parameters[len(receiver) :], places, strict=False)) | named
         values = dict(zip(formula.parameters, receiver, strict=False))
         values |= {name: self.read(arg.value) for name, arg in arguments.items()}
+        values = {name: self.scope.save(each) if _meets_others(each) else each for name, each in values.items()}
         return expand_call(formula, values, self.scope.span_of(node))
 
     def needs_statements(self, node: cst.BaseExpression) -> bool:
@@ -284,8 +286,14 @@ class CallReader:
         """What to write instead of `node`, which kernels cannot call."""
         if isinstance(node, cst.Attribute) and source_text(node.value) in self.scope.barriers:
             return f"a barrier has one method: `{source_text(node.value)}.wait()`"
-        refused = builtins.REFUSED.get(qualified)
+        refused = builtins.REFUSED.get(qualified) or builtins.REFUSED.get(qualified.rpartition(".")[0])
         return refused or self.scope.functions.missing(node) or nearest_function(qualified)
+
+
+def _meets_others(value: ir.Expr) -> bool:
+    """True for a value that threads compute together: a formula may name it twice, or on one path alone."""
+    rows = (builtins.row_behind(node.function) for node in walk(value) if isinstance(node, ir.Call))
+    return any(row is not None and row.effects.together is not None for row in rows)
 
 
 def _placed(call: cst.Call, parameters: tuple[str, ...]) -> list[cst.Arg] | None:

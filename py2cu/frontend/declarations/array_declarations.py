@@ -28,6 +28,7 @@ from py2cu.ir.visit import names_in
 
 MAKERS: Final = {**dict.fromkeys(LOCAL, ir.Space.LOCAL), **dict.fromkeys(SHARED, ir.Space.SHARED)}
 MAX_BYTES: Final = {ir.Space.LOCAL: 512 * 1024, ir.Space.SHARED: 227 * 1024}  # of a thread, and of a block
+MAX_CONSTANT_BYTES: Final = 64 * 1024
 STATIC_BYTES: Final = 48 * 1024  # the default limit of shared memory for a block
 EXAMPLES: Final = {
     ir.Space.LOCAL: "acc = local((4, 4), np.float32)",
@@ -124,8 +125,11 @@ class ArrayDeclarationReader:
         """Numba's `cuda.const.array_like(TABLE)`: the array of the module in constant memory."""
         span, extents = self.extents.span_of(target), self.extents
         dtype, rows = numpy_array(node, extents.environment) or (F32, ())
-        if (shape := shape_of(rows)) is None or not rows or dtype.kind is Kind.COMPLEX:
-            if not self._reports_ambiguous(node):
+        is_large = sum(1 for _ in numbers(rows)) * dtype.bits // 8 > MAX_CONSTANT_BYTES
+        if (shape := shape_of(rows)) is None or not rows or is_large or dtype.kind is Kind.COMPLEX:
+            if is_large:
+                self._error("constant memory has 64 KB", node, "pass the array as an argument")
+            elif not self._reports_ambiguous(node):
                 hint = "an array of the module: `TAPS = np.array([0.25, 0.5], dtype=np.float32)`"
                 self._error("the numbers of this array are not known, or are no real numbers", node, hint)
             rows, shape = (0,), (1,)

@@ -1,4 +1,4 @@
-"""Arguments that are no values in C++: functions, dtypes, and the numbers of the shapes that a function declares.
+"""Arguments that are decided at translation: functions, dtypes, and the numbers in the shapes of a function's arrays.
 
     def fold(x, op, dtype):                    void fold(const int32_t* x)
         tile = shared(32, dtype)        →      {
@@ -11,9 +11,9 @@ the names of its file. Every choice is an instance, as it is of C++ templates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import libcst as cst
 
@@ -26,6 +26,8 @@ from py2cu.frontend.names.known_names import is_function
 from py2cu.frontend.names.syntax import all_parameters, assigned_names, nodes_in, source_text
 from py2cu.frontend.source.imports import DeviceFunction
 
+_MAX_DEPTH: Final = 16  # of functions that pass a shape on
+Shapes = dict[cst.CSTNode, set[str]]  # the names in the shapes of arrays, by function
 Fixed = DeviceFunction | str | cst.BaseExpression  # a function of Python, a library's name, or a constant
 
 
@@ -34,11 +36,15 @@ def fixed_arguments(
     values: Sequence[Argument],
     around: Environment,
     functions: Mapping[cst.BaseExpression, DeviceFunction],
+    known: Shapes,
 ) -> dict[str, Fixed]:
-    """What a call fixes, by parameter; `around` are the names at it, `functions` the values that are functions."""
+    """What a call fixes, by parameter.
+
+    `around` are the names at the call, `functions` the values that are functions. `known` keeps the names in shapes.
+    """
     node = function.node
     assigned = {*assigned_names(node.body.body), *function.environment.named_in(node)}
-    shapes = {*_in_shapes(node, function.environment)}
+    shapes = _in_shapes(node, function.environment, known)
     fixed: dict[str, Fixed] = {}
     for parameter, value in zip(all_parameters(node), values, strict=True):
         name = parameter.name.value
@@ -108,15 +114,31 @@ def _constant(value: Argument, around: Environment) -> cst.BaseExpression | None
     return cst.parse_expression(repr(number)) if isinstance(number, int | tuple) else None
 
 
-def _in_shapes(function: cst.FunctionDef, environment: Environment) -> Iterator[str]:
-    """The names in the calls by which `function` makes arrays."""
+def _in_shapes(function: cst.FunctionDef, environment: Environment, known: Shapes, depth: int = 0) -> set[str]:
+    """The names in the calls by which `function`, or a function of the file that it calls, makes arrays."""
+    if function in known:
+        return known[function]
+    if depth == _MAX_DEPTH:
+        return set()
+    known[function] = names = set[str]()
     for node in nodes_in(function.body):
-        if isinstance(node, cst.Call) and MAKERS.get(environment.qualify(node.func) or "") is not None:
-            yield from (each.value for each in nodes_in(node) if isinstance(each, cst.Name))
+        if not isinstance(node, cst.Call):
+            continue
+        passed = [arg.value for arg in node.args]
+        if MAKERS.get(environment.qualify(node.func) or "") is None:
+            callee = environment.functions.get(node.func.value) if isinstance(node.func, cst.Name) else None
+            shapes = _in_shapes(callee, environment, known, depth + 1) if callee is not None else set[str]()
+            if callee is None or not shapes:
+                continue
+            places = iter(parameter.name.value for parameter in all_parameters(callee))
+            takes = [arg.keyword.value if arg.keyword else next(places, "") for arg in node.args]
+            passed = [arg.value for arg, name in zip(node.args, takes, strict=True) if name in shapes]
+        names.update(each.value for value in passed for each in nodes_in(value) if isinstance(each, cst.Name))
+    return names
 
 
 def _spelled(value: Fixed) -> str:
-    """What tells the instances of different values apart."""
+    """The part of a key that tells instances apart."""
     match value:
         case DeviceFunction(node=node, module=module, number=number):
             return f"{module.file.name}:{module.span(node.name).line}:{node.name.value}{number or ''}({value.fixed})"

@@ -22,16 +22,13 @@ from py2cu.dtypes import DType, find_dtype
 from py2cu.frontend.names.bindings import Binding, gather_bindings
 from py2cu.frontend.names.constants import Constants, Number, Real, plain, rounds_alike
 from py2cu.frontend.names.evaluation import Evaluator
-from py2cu.frontend.names.known_names import is_known
+from py2cu.frontend.names.known_names import is_known, of_numba
 from py2cu.frontend.names.list_changes import find_changes, lists_in
 from py2cu.frontend.names.reexports import Reexports
 from py2cu.frontend.names.syntax import Statement, all_parameters, dotted, name_nodes
 from py2cu.live import is_library, live_attribute, live_name, numba_name
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
-_LIKE_NUMBA: Final = {
-    "numba_cuda_mlir": "numba", "numba.types": "numba", "numba.core.types": "numba", "py2cu.numba": "numba.cuda"
-}  # fmt: skip
 # Decorators that keep the function's meaning.
 _KEEPING: Final = (
     "py2cu.kernel", "py2cu.host", "py2cu.device", "numba.cuda.jit", "numba.jit", "numba.njit"
@@ -143,7 +140,7 @@ class Environment:
     def _enter(self, binding: Binding) -> None:
         match binding.meaning:
             case str(qualified):
-                self.imports[binding.name] = _of_numba(qualified)
+                self.imports[binding.name] = of_numba(qualified)
             case cst.FunctionDef() as function:
                 self.functions[binding.name] = function
             case cst.ClassDef() as class_:
@@ -261,19 +258,20 @@ class Environment:
         unresolved = self.ambiguous.keys() - self.binders.keys() - self.live.keys()
         return next((name for name in name_nodes(node) if name.value in unresolved), None)
 
-    def qualify(self, node: cst.BaseExpression, depth: int = 8) -> str | None:
+    def qualify(self, node: cst.BaseExpression | None, depth: int = 8) -> str | None:
         """The qualified name of the object that `node`, a name or dotted name, refers to; None for anything else."""
         match node:
             case cst.Attribute(value=value, attr=cst.Name(value=attr)):
                 owner = self.qualify(value, depth)
-                return self._library_name(_of_numba(f"{owner}.{attr}"), node) if owner else None
+                return self._library_name(of_numba(f"{owner}.{attr}"), node) if owner else None
             case cst.Name(value=name) if name in self.imports:
                 return self._library_name(self.imports[name], node)
             case cst.Name(value=name) if name in self.definitions and depth:
-                return self.qualify(self.definitions[name], depth - 1) or numba_name(self.live.get(name))
+                meaning = self._undecorated(self.definitions[name])
+                return self.qualify(meaning, depth - 1) or numba_name(self.live.get(name))
             case cst.Name(value=name) if name not in self.functions:
                 if name in self.live:
-                    return _of_numba(live_name(self.live[name]) or "") or None
+                    return of_numba(live_name(self.live[name]) or "") or None
                 if name in self.ambiguous or name in self.classes:  # rule: name-qualified
                     return None
                 return self._starred(name) or (f"builtins.{name}" if name in _BUILTIN_NAMES else None)
@@ -308,8 +306,17 @@ class Environment:
         """The name of the `def` that `name` refers to: `g` for `h` after `h = g`; None if it is no function."""
         if name in self.functions:
             return name
-        definition = self.definitions.get(name)
+        definition = self._undecorated(self.definitions.get(name))
         return self.function_name(definition.value, depth - 1) if isinstance(definition, cst.Name) and depth else None
+
+    def _undecorated(self, node: cst.BaseExpression | None) -> cst.BaseExpression | None:
+        """`f` of `cuda.jit(device=True)(f)`; any other expression itself."""
+        match node:
+            case cst.Call(func=decorator, args=[cst.Arg(value=cst.Name() as function, keyword=None, star="")]) if (
+                self.decorates(decorator) in _KEEPING
+            ):
+                return function
+        return node
 
     def constant(self, node: cst.BaseExpression) -> Number | str | None:
         """The number or string that `node` evaluates to; None for anything else."""
@@ -384,14 +391,6 @@ class Environment:
         """Forget the bindings of `name`."""
         for table in (self.imports, self.definitions, self.functions, self.classes, self.ambiguous, self.rebound):
             table.pop(name, None)
-
-
-def _of_numba(qualified: str) -> str:
-    """Numba's name for what its successor and `py2cu.numba` have under the same name; any other name unchanged."""
-    for module, same in _LIKE_NUMBA.items() if qualified.startswith(("numba", "py2cu.numba")) else ():
-        if qualified == module or qualified.startswith(f"{module}."):
-            return f"{same}{qualified.removeprefix(module)}"
-    return qualified
 
 
 def _parts_run(node: cst.ClassDef) -> Iterator[cst.CSTNode]:

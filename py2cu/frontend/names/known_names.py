@@ -15,6 +15,10 @@ KNOWN: Final = frozenset(
     + ["torch.Tensor"]
 )
 
+_LIKE_NUMBA: Final = {
+    "numba_cuda_mlir": "numba", "numba.types": "numba", "numba.core.types": "numba", "py2cu.numba": "numba.cuda"
+}  # fmt: skip
+
 
 def is_known(qualified: str) -> bool:
     """True for a library name that kernels may use."""
@@ -24,3 +28,11 @@ def is_known(qualified: str) -> bool:
 def is_function(qualified: str) -> bool:
     """True for a library's function, or dtype, that kernels may call."""
     return lookup(qualified) is not None or qualified in OPERATIONS or bool(ways_to_call(qualified))
+
+
+def of_numba(qualified: str) -> str:
+    """Numba's name for what its successor and `py2cu.numba` have under the same name; any other name unchanged."""
+    for module, same in _LIKE_NUMBA.items() if qualified.startswith(("numba", "py2cu.numba")) else ():
+        if qualified == module or qualified.startswith(f"{module}."):
+            return f"{same}{qualified.removeprefix(module)}"
+    return qualified

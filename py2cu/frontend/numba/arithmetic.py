@@ -11,6 +11,7 @@ stored in their own type.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -25,7 +26,10 @@ from py2cu.ir.rewrite import with_fields
 from py2cu.ir.visit import children, expressions, statements
 
 _ROUNDS: Final = 8  # until the locals of a function keep their types; each round can only widen them
-_WRAPPING: Final = frozenset(["+", "-", "*", "<<", "&", "|", "^"])  # the low bits of their results need no others
+_DEPTH: Final = 16  # of calls that are followed
+_DIGITS: Final = frozenset("0123456789.-")  # a number begins with one of them
+_BITWISE: Final = frozenset(["&", "|", "^"])
+_WRAPPING: Final = frozenset(["+", "-", "*", "<<"]) | _BITWISE  # the low bits of their results need no others
 _ROUNDED_ALIKE: Final = frozenset(["+", "-", "*", "/"])  # in double and then to float32, as in float32
 
 
@@ -37,6 +41,9 @@ class State(IntEnum):
     DIFFERENT = 2
 
 
+Cause = tuple[ir.Expr, str]  # a number that widens what is computed from it, and the type that py2cu computes in
+
+
 @dataclass(frozen=True, slots=True)
 class _Value:
     """A number: its type here and in Numba, and what widens it there."""
@@ -44,7 +51,7 @@ class _Value:
     ours: ir.ScalarType
     theirs: DType
     state: State = State.SAME
-    causes: tuple[ir.Expr, ...] = ()
+    causes: tuple[Cause, ...] = ()
 
 
 def note_arithmetic(kernel: ir.Kernel, reporter: Reporter) -> None:
@@ -68,30 +75,59 @@ def _known(type_: ir.Type) -> _Value | None:
 _OF_KIND: Final = {Kind.BOOL: BOOL, Kind.INT: I64, Kind.FLOAT: F64}
 
 
-def _united(causes: Iterable[tuple[ir.Expr, ...]]) -> tuple[ir.Expr, ...]:
+def _scales(expr: ir.Binary[ir.Expr]) -> bool:
+    """True for a product with a power of two, and a quotient by one, which are exact."""
+    match expr:
+        case ir.Binary(op="*" | "/", right=ir.Constant(value=bool() | int() | float() as number)):
+            return math.isfinite(number) and abs(math.frexp(number)[0]) == 0.5
+    return False
+
+
+def _united(causes: Iterable[tuple[Cause, ...]]) -> tuple[Cause, ...]:
     """The causes of several values, each once."""
-    return tuple({(cause.span.line, cause.span.column): cause for group in causes for cause in group}.values())
+    return tuple({(c[0].span.line, c[0].span.column): c for group in causes for c in group}.values())
 
 
-def _words(value: _Value, text: str) -> tuple[str, str]:
-    """The message and the hint for the number `text`."""
-    if value.theirs.kind is Kind.FLOAT:
-        what = f"Numba computes in double because of this, py2cu in {value.ours}: results may differ"
-        return what, f"all agree on `np.{value.ours}({text})`, and on `float(…)` of the elements"
-    what = f"Numba computes this in 64 bits, py2cu in {value.ours}, which wraps: results may differ"
-    return what, "all agree on `int(…)` of the elements"
+def _told(causes: tuple[Cause, ...], ours: ir.ScalarType) -> tuple[Cause, ...]:
+    """The causes with the type that py2cu computes in, where it was not known yet."""
+    return tuple((expr, dtype or str(ours)) for expr, dtype in causes)
+
+
+def _is_whole(value: _Value) -> bool:
+    return value.theirs.kind is not Kind.FLOAT
+
+
+def _is_small(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.Constant) and isinstance(expr.value, int) and abs(expr.value) < 2**10
+
+
+def _wider_integer(ours: ir.ScalarType, theirs: DType, expr: ir.Expr, state: State) -> _Value:
+    """A sum or a product that Numba computes in 64 bits."""
+    return _Value(ours, theirs, max(state, State.WIDER), ((expr, str(ours)),))
+
+
+def _words(is_float: bool, ours: str, text: str) -> tuple[str, str]:
+    """The message and the hint for the number `text`, which py2cu computes in the type `ours`."""
+    if is_float:
+        what = f"Numba computes in double because of this, py2cu in {ours}: results may differ"
+        return what, f"write `np.{ours}({text})` for {ours} everywhere, or `np.float64({text})` for double"
+    what = f"Numba computes this in 64 bits, py2cu in {ours}, which wraps: results may differ"
+    return what, f"write `int(…)` around the elements for 64 bits, or `np.{ours}({text})` to wrap everywhere"
 
 
 def _promoted(left: DType, right: DType, op: str) -> DType | None:
-    """The type in which Numba computes `left op right`: NumPy's, and at least 64 bits for integers."""
+    """The type in which Numba computes `left op right`: at least 64 bits for integers, and double where float32 does
+    not hold all of an integer type.
+    """
     kinds = {left.kind, right.kind}
     if kinds <= {Kind.BOOL, Kind.INT}:
         return F64 if op == "/" else I64
     if not kinds <= {Kind.BOOL, Kind.INT, Kind.FLOAT}:
         return None
-    if Kind.INT in kinds or F64 in (left, right):
+    whole = [dtype for dtype in (left, right) if dtype.kind is not Kind.FLOAT]
+    if F64 in (left, right) or any(dtype.bits > (16 if dtype.signed else 8) for dtype in whole):
         return F64
-    return max(left, right, key=lambda dtype: dtype.bits) if Kind.BOOL not in kinds else F64
+    return max((dtype for dtype in (left, right) if dtype.kind is Kind.FLOAT), key=lambda dtype: dtype.bits)
 
 
 @dataclass(slots=True)
@@ -106,6 +142,7 @@ class _Noter:
     depth: int = 0
     reports: bool = False  # in the last round
     results: list[_Value | None] = field(default_factory=list)
+    known: dict[object, _Value | None] = field(default_factory=dict)  # results of functions, by their arguments
 
     def run(self, *, reports: bool) -> _Value | None:
         """Note what differs; the result is what the function returns, None if that is not one number."""
@@ -126,9 +163,13 @@ class _Noter:
             match stmt:
                 case ir.Assign(name=name, value=value):
                     self._assign(name, self.of(value))
-                case ir.For(var=name):
+                case ir.For(var=name, start=start, stop=stop, step=step):
+                    for bound in (start, stop, step):
+                        self._use(self.of(bound))
                     self._assign(name, _known(ir.PY_INT))
-                case ir.Store(array=array, value=value):
+                case ir.Store(array=array, indices=indices, value=value):
+                    for index in indices:
+                        self.of(index)
                     self._store(self.kernel.array_type(array).dtype, self.of(value))
                 case ir.Return(value=value) if value is not None:
                     self.results.append(self.of(value))
@@ -142,16 +183,17 @@ class _Noter:
         self.names[name] = self._joined([self.names[name], value]) if name in self.names else value
 
     def _joined(self, values: list[_Value | None]) -> _Value | None:
-        """The value of a local that is assigned several times; None if one is unknown."""
-        result = values[0]
-        for value in values[1:]:
-            if result is None or value is None:
-                return None
+        """The value of a local that is assigned several times, as far as it is known."""
+        known = [value for value in values if value is not None]
+        result = known[0] if known else None
+        for value in known[1:]:
+            assert result is not None
             ours = join(result.ours, value.ours)
             theirs = result.theirs if result.theirs is value.theirs else _promoted(result.theirs, value.theirs, "+")
             if ours is None or theirs is None:
                 return None
-            causes = _united(each.causes for each in (result, value) if each.state or each.theirs is theirs)
+            is_wide = theirs is F64
+            causes = _united(each.causes for each in (result, value) if each.state or (is_wide and each.theirs is F64))
             result = _Value(ours, theirs, max(result.state, value.state), causes)
         return result
 
@@ -168,19 +210,25 @@ class _Noter:
             self._note(value)
 
     def _note(self, value: _Value) -> None:
-        for cause in value.causes if self.reports else ():
+        for cause, ours in value.causes if self.reports else ():
             place = (self.reporter.file.name, cause.span.line, cause.span.column)
             if place not in self.noted:
                 self.noted.add(place)
-                what, hint = _words(value, self.reporter.file.quote(cause.span))
+                text, is_float = self.reporter.file.quote(cause.span), value.theirs.kind is Kind.FLOAT
+                what, hint = _words(is_float, ours or str(value.ours), text)
                 self.reporter.note("P314", what, cause.span, hint)
 
     def of(self, expr: ir.Expr) -> _Value | None:
         """The value of an expression; None if it is no real number, or of a type that is not known."""
         match expr:
             case ir.Constant(value=bool() | int() | float() as number):
+                is_written = self.reporter.file.quote(expr.span)[:1] in _DIGITS  # not in a formula of the language
                 known = _known(constant_type(number))
-                return known and replace(known, causes=(expr,))
+                return (
+                    known and replace(known, causes=((expr, ""),))
+                    if is_written
+                    else known and replace(known, theirs=BOOL)
+                )
             case ir.Name(id=name):
                 return self.names.get(name)
             case ir.LaunchIndex() | ir.Extent():
@@ -201,6 +249,17 @@ class _Noter:
                 return self._joined([self.of(then), self.of(orelse)])
             case ir.Call(function=function, args=args):
                 return self._call(expr, function, [self.of(arg) for arg in args])
+            case ir.Atomic(array=array, indices=indices, values=values):
+                for index in indices:
+                    self.of(index)
+                dtype = self.kernel.array_type(array).dtype
+                for value in values:
+                    self._store(dtype, self.of(value))
+                return _known(ir.ElementType(dtype))
+            case ir.TupleItem(value=ir.Name(id=name)):
+                return self.names.get(name)
+            case ir.Tuple(items=items):
+                return self._joined([self.of(item) for item in items])
             case ir.DeviceCall(function=key, args=args):
                 return self._device_call(key, args)
             case _:
@@ -220,18 +279,25 @@ class _Noter:
             self._use(left)
             self._use(right)
         pairs = (left, expr.left), (right, expr.right)
-        state = max(left.state, right.state)
+        state, causes = max(left.state, right.state), _united(value.causes for value, _ in pairs if value.state)
+        if op == "**" and left.theirs is F32 and isinstance(expr.right, ir.Constant) and _is_whole(right):
+            return _Value(ours, F32, state, causes)  # Numba multiplies
         if not self._is_wider(ours, theirs):
-            return _Value(ours, theirs, state, _united(value.causes for value, _ in pairs if value.state))
+            is_wide = state is not State.SAME and theirs.kind is Kind.FLOAT  # it was not rounded in Numba
+            return _Value(ours, theirs, State.DIFFERENT if is_wide else state, causes)
         if theirs.kind is Kind.INT:
-            is_step = op in "+-" and any(isinstance(each, ir.Constant) for _, each in pairs)  # it counts
-            causes = _united(value.causes for value, _ in pairs if value.state)
-            return _Value(ours, theirs, state if is_step else max(state, State.WIDER), causes if is_step else (expr,))
+            is_step = op in "+-" and isinstance(ours, ir.ElementType) and ours.dtype.signed and _is_small(expr.right)
+            is_same = is_step or op in _BITWISE or op == ">>"
+            return _Value(ours, theirs, state, causes) if is_same else _wider_integer(ours, theirs, expr, state)
+        if _scales(expr) and left.theirs is F32:
+            return _Value(
+                ours, theirs, state, _united(value.causes or ((each, str(ours)),) for value, each in pairs[1:])
+            )
         widening = [pair for pair in pairs if pair[0].theirs is F64 or pair[0].theirs.kind is not Kind.FLOAT]
         is_alike = state is State.SAME and op in _ROUNDED_ALIKE and ours == ir.ElementType(F32)
         is_alike = is_alike and all(self._is_exact(value, each) for value, each in pairs)
-        causes = _united(value.causes or (each,) for value, each in widening)
-        return _Value(ours, theirs, State.WIDER if is_alike else State.DIFFERENT, causes)
+        causes = _united(value.causes or ((each, str(ours)),) for value, each in widening)
+        return _Value(ours, theirs, State.WIDER if is_alike else State.DIFFERENT, _told(causes, ours))
 
     def _is_wider(self, ours: ir.ScalarType, theirs: DType) -> bool:
         """Whether Numba's type holds more than ours."""
@@ -239,9 +305,13 @@ class _Noter:
 
     def _is_exact(self, value: _Value, expr: ir.Expr) -> bool:
         """Whether float32 holds the operand as it is."""
-        if isinstance(expr, ir.Constant) and isinstance(expr.value, bool | int | float):
-            return represents(F32, expr.value)
-        return value.theirs is not F64
+        match expr:
+            case ir.Constant(value=bool() | int() | float() as number):
+                return represents(F32, number)
+            case ir.Binary() if _scales(expr):
+                return value.state is State.SAME
+        is_large = isinstance(value.ours, ir.ElementType) and _is_whole(value) and value.ours.dtype.bits > 16
+        return value.theirs is not F64 and not is_large
 
     def _compare(self, left: tuple[_Value | None, ir.Expr], right: tuple[_Value | None, ir.Expr]) -> None:
         for (value, expr), (other, _) in ((left, right), (right, left)):
@@ -249,11 +319,11 @@ class _Noter:
             if value is None or other is None or value.ours != ir.PY_FLOAT or other.ours != ir.ElementType(F32):
                 continue
             if not self._is_exact(value, expr):  # here it is rounded to float32 first
-                self._note(_Value(other.ours, F64, State.DIFFERENT, value.causes or (expr,)))
+                self._note(_Value(other.ours, F64, State.DIFFERENT, _told(value.causes or ((expr, ""),), other.ours)))
 
     def _call(self, expr: ir.Call, function: str, args: list[_Value | None]) -> _Value | None:
         row = builtins.ROWS.get(function)
-        if row is None or None in args or not args or args[0] is None:
+        if row is None or not args or args[0] is None:
             return None
         first = args[0]
         match row.rule:
@@ -266,37 +336,49 @@ class _Noter:
                 self._use(first)
                 kinds = {"float": ir.PY_FLOAT, "bool": ir.PY_BOOL}
                 return _known(kinds.get(str(row.result), ir.PY_INT) if row.rule is Rule.CAST else ir.PY_INT)
-            case Rule.FLOAT if len(args) == 1:
-                return self._function(expr, first)
-            case Rule.MAGNITUDE | Rule.ROUNDED:
-                return first
-            case Rule.CHOICE | Rule.SAME:
-                return self._joined(args)
+            case Rule.FLOAT:
+                return self._function(expr, args)
+            case Rule.MAGNITUDE | Rule.ROUNDED | Rule.CHOICE | Rule.SAME:
+                value = self._joined(args)
+                if row.rule is Rule.ROUNDED or (value is not None and _is_whole(value)):
+                    self._use(value)
+                return value
+            case Rule.SHUFFLE if len(args) > 1:
+                return args[1]
             case _:
                 return None
 
-    def _function(self, expr: ir.Call, value: _Value) -> _Value:
-        """`math.f`: of integers Numba computes it in double, of elements we do in float32."""
-        kind = ir.kind_of(value.ours)
+    def _function(self, expr: ir.Call, args: list[_Value | None]) -> _Value | None:
+        """`math.f`: with an integer or a double Numba computes it in double, of elements we do in float32."""
+        value = self._joined(args)
+        if value is None:
+            return None
         ours: ir.ScalarType = value.ours
-        if kind is not Kind.FLOAT:
+        if ir.kind_of(ours) is not Kind.FLOAT:
             ours = ir.ElementType(F32) if isinstance(value.ours, ir.ElementType) else ir.PY_FLOAT
-        theirs = value.theirs if value.theirs.kind is Kind.FLOAT else F64
+        theirs = F32 if all(arg is None or arg.theirs is F32 for arg in args) else F64
         if not self._is_wider(ours, theirs):
             return _Value(ours, theirs, value.state, value.causes)
-        return _Value(ours, theirs, State.DIFFERENT, value.causes or (expr.args[0],))
+        wide = [(arg, each) for arg, each in zip(args, expr.args, strict=True) if arg and arg.theirs is not F32]
+        causes = _united(arg.causes or ((each, ""),) for arg, each in wide)
+        return _Value(ours, theirs, State.DIFFERENT, _told(causes, ours))
 
     def _device_call(self, key: str, args: tuple[ir.Expr, ...]) -> _Value | None:
         values = [None if isinstance(arg, ir.ArrayName) else self.of(arg) for arg in args]
         function = self.functions.get(key)
-        if function is None or self.depth >= _ROUNDS:
+        if function is None or self.depth == _DEPTH:
             return None
+        memo = key, self.reports, *((v.ours, v.theirs, v.state) if v else None for v in values)
+        if memo in self.known:
+            return self.known[memo]
+        self.known[memo] = None  # of a recursive call
         names = {p.name: value for p, value in zip(function.parameters, values, strict=True)}
         inner = _Noter(
             _with_arrays(function, self.kernel, args), self.functions, self.reporter.within(function.origin),
-            self.noted, names, self.depth + 1,
+            self.noted, names, self.depth + 1, known=self.known,
         )  # fmt: skip
-        return inner.run(reports=self.reports)
+        self.known[memo] = inner.run(reports=self.reports)
+        return self.known[memo]
 
 
 def _with_arrays(function: ir.Kernel, caller: ir.Kernel, args: tuple[ir.Expr, ...]) -> ir.Kernel:

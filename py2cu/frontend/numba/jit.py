@@ -97,6 +97,9 @@ def _text(node: cst.BaseExpression, scope: Environment, module: Module, reporter
             return source_text(named)
 
 
+UNTYPED: Final = "P301"  # the code of what is said of types
+
+
 class _Plain(cst.CSTTransformer):
     """Replaces names of Numba's types, however they were imported, by Numba's own."""
 
@@ -182,4 +185,11 @@ def _used_ranks(function: cst.FunctionDef) -> dict[str, int]:
                 ranks[name] = max(ranks.get(name, 0), len(items))
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="shape" | "size" | "ndim" | "dtype")):
                 ranks[name] = max(ranks.get(name, 0), 1)
+            case cst.Call(func=cst.Name(value="len"), args=[cst.Arg(value=cst.Name(value=name))]):
+                ranks[name] = max(ranks.get(name, 0), 1)
+            case cst.Call(
+                func=cst.Attribute(value=cst.Attribute(attr=cst.Name(value="atomic"))),
+                args=[cst.Arg(value=cst.Name(value=name)), cst.Arg(value=index), *_],
+            ):
+                ranks[name] = max(ranks.get(name, 0), len(index.elements) if isinstance(index, cst.Tuple) else 1)
     return ranks

@@ -3,7 +3,7 @@
 In: a text, of the decorator or of `--signature`. Out: a `NumbaSignature`. Errors: `ValueError`, in words for users.
 The language is that of `numba.types`: names (`float32`, `f4`, `intp`), arrays by their slices (`f4[:]` has any
 strides, `f4[::1]` is contiguous), `Array(float32, 2, "C")`, `Tuple((int32, float32))`, `UniTuple(int32, 3)`; and
-`int`, `float`, `bool` are numbers of Python.
+`int`, `float`, `bool` are numbers of Python. So is an integer that is no array: Numba computes with it in 64 bits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from py2cu import ir
-from py2cu.dtypes import SHORT, DType, find_dtype
+from py2cu.dtypes import SHORT, DType, Kind, find_dtype
 
 _PYTHON: Final = {"int": ir.PY_INT, "float": ir.PY_FLOAT, "bool": ir.PY_BOOL, "complex": ir.PY_COMPLEX}
 _RANK: Final = 8
@@ -84,9 +84,11 @@ def _type(node: ast.expr) -> NumbaType:
         case ast.Call(func=function, args=[element, ast.Constant(value=int(rank)), *layout]) if (
             _last(function) in ("Array", "array") and 0 <= rank <= _RANK
         ):
-            order = layout[0].value if layout and isinstance(layout[0], ast.Constant) else "A"
+            order = getattr(layout[0], "value", None) if layout else "A"
             if order == "F":
                 raise ValueError(_in_columns(node))
+            if order not in ("C", "A"):
+                raise ValueError(f"`{ast.unparse(node)}` is no array type: its layout is 'C' or 'A'")
             return NumbaArray(_element(element), rank, order != "C")
         case ast.Call(func=function, args=[element, ast.Constant(value=int(count))]) if (
             _last(function) == "UniTuple" and 0 < count <= _RANK
@@ -108,7 +110,7 @@ def _array(node: ast.expr, dtype: DType, slices: list[ast.expr]) -> NumbaArray:
         match each:
             case ast.Slice(lower=None, upper=None, step=None):
                 steps.append(False)
-            case ast.Slice(lower=None, upper=None, step=ast.Constant(value=1)):
+            case ast.Slice(lower=None, upper=None, step=ast.Constant(value=1 as step)) if type(step) is int:
                 steps.append(True)
             case _:
                 raise ValueError(f"`{ast.unparse(node)}` is no array type: write `:` for each dimension")
@@ -122,8 +124,12 @@ def _in_columns(node: ast.expr) -> str:
 
 
 def _number(node: ast.expr) -> Number:
-    """`int32`; `int`, a number of Python, which takes the type of the elements that it meets."""
-    return _PYTHON.get(_last(node) or "") or ir.ElementType(_element(node))
+    """`float32`; `int`, a number of Python, which takes the type of the elements that it meets."""
+    if (python := _PYTHON.get(_last(node) or "")) is not None:
+        return python
+    dtype = _element(node)
+    fits = dtype.kind is Kind.INT and (dtype.signed or dtype.bits < 64)
+    return ir.PY_INT if fits else ir.ElementType(dtype)
 
 
 def _element(node: ast.expr) -> DType:

@@ -50,7 +50,7 @@ def test_a_kernel_without_types_says_which_option_to_give(file: Path) -> None:
 def test_signatures_type_the_kernels_that_they_name(file: Path) -> None:
     result = translate(file, "--signature", "scale(f8[::1], i4)")
     assert result.exit_code == 0, result.stderr
-    assert "scale_kernel(double* __restrict__ x, int32_t n, index_t x_size)" in result.stdout
+    assert "scale_kernel(double* __restrict__ x, index_t n, index_t x_size)" in result.stdout
     assert "copied_kernel(const float* __restrict__ x" in result.stdout
     strided = translate(file, "--signature", "scale(f8[::1], i4)", "--signature", "(f4[:], f4[:])")
     assert "index_t x_stride_0, index_t out_stride_0" in strided.stdout

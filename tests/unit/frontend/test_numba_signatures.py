@@ -3,14 +3,14 @@
 import pytest
 
 from py2cu import ir
-from py2cu.dtypes import BOOL, C64, F32, F64, I32, I64, U8
+from py2cu.dtypes import BOOL, C64, F32, F64, U8, U64
 from py2cu.frontend.numba.signatures import NumbaArray, NumbaSignature, read_signature
 
 ARRAY = NumbaArray(F32, 1, is_strided=False)
 READ = {
-    "void(float32[::1], int32)": NumbaSignature(None, (ARRAY, ir.ElementType(I32))),
-    "(f4[::1], i4)": NumbaSignature(None, (ARRAY, ir.ElementType(I32))),
-    "scale(f4[::1], intp)": NumbaSignature("scale", (ARRAY, ir.ElementType(I64))),
+    "void(float32[::1], int32)": NumbaSignature(None, (ARRAY, ir.PY_INT)),
+    "(f4[::1], i4)": NumbaSignature(None, (ARRAY, ir.PY_INT)),
+    "scale(f4[::1], intp)": NumbaSignature("scale", (ARRAY, ir.PY_INT)),
     "types.void(types.float32[::1])": NumbaSignature(None, (ARRAY,)),
     "none(f8[:, :])": NumbaSignature(None, (NumbaArray(F64, 2, is_strided=True),)),
     "void(u1[:, :, ::1])": NumbaSignature(None, (NumbaArray(U8, 3, is_strided=False),)),
@@ -19,9 +19,10 @@ READ = {
     ),
     "void(b1, boolean, double)": NumbaSignature(None, (*[ir.ElementType(BOOL)] * 2, ir.ElementType(F64))),
     "void(Tuple((i4, f4)), UniTuple(i8, 2))": NumbaSignature(
-        None, ((ir.ElementType(I32), ir.ElementType(F32)), (ir.ElementType(I64),) * 2)
+        None, ((ir.PY_INT, ir.ElementType(F32)), (ir.PY_INT,) * 2)
     ),
     "(int, float, bool)": NumbaSignature(None, (ir.PY_INT, ir.PY_FLOAT, ir.PY_BOOL)),
+    "void(uint32, uint64)": NumbaSignature(None, (ir.PY_INT, ir.ElementType(U64))),
     "void()": NumbaSignature(None, ()),
 }
 

@@ -1,4 +1,4 @@
-"""Notes indices that may be negative at run time: Numba counts them from the end, as Python does, py2cu does not.
+"""Notes indices that may be negative at run time: Python counts them from the end, compiled code does not.
 
     x[i - 1]                    P414, unless a test around it, `if i > 0`, shows that it is not negative
     x[(i - 1) % x.shape[0]]     wraps in both
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from py2cu import ir
@@ -23,11 +23,11 @@ from py2cu.ir.visit import assigned_names, blocks, children, expressions
 
 _NEGATED: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 _TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-Facts = Mapping[str, float]  # the least value of integers, where a test shows one
+Facts = Mapping[object, float]  # the least value of integers, and of differences of two, where a test shows one
 
 
-def note_indices(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """Report the indices that are not shown to be natural; the kernel is unchanged."""
+def note_negative_indices(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
+    """Report the indices that nothing shows to be zero or more; the kernel is unchanged."""
     functions = functions_with_ranges(with_fields(kernel, functions=reachable_functions(kernel)))
     for caller in (kernel, *functions):
         local = reporter.within(caller.origin)
@@ -40,6 +40,7 @@ class _Noter:
     kernel: ir.Kernel
     ranges: Ranges
     reporter: Reporter
+    noted: set[tuple[str, str]] = field(default_factory=set)  # arrays and indices
 
     def look_at(self, body: ir.Block, facts: Facts) -> None:
         """Look at statements of which `facts` hold before the first one."""
@@ -89,20 +90,39 @@ class _Noter:
         if self.kernel.is_list(array):
             return
         for axis, index in enumerate(indices):
-            if isinstance(index, ir.Constant) or self._least(index, facts) >= 0:
+            if isinstance(index, ir.Constant) or self._is_natural(index, facts):
                 continue
             text = self.reporter.file.quote(index.span)
-            what = f"`{text}` may be negative: Numba counts it from the end then, py2cu does not"
+            if (array, text) in self.noted:
+                continue
+            self.noted.add((array, text))
+            what = f"`{text}` may be negative: Python counts it from the end then, compiled code does not"
             operand = text if text.isidentifier() else f"({text})"
-            hint = f"`{operand} % {array}.shape[{axis}]` wraps in both; `py2cu check` reports negative indices"
+            decl = self.kernel.array_decl(array)
+            extent = f"len({array})" if decl is not None and decl.type.weak else f"{array}.shape[{axis}]"
+            hint = f"`{operand} % {extent}` wraps in both; `py2cu check` reports negative indices"
             self.reporter.note("P414", what, index.span, hint)
+
+    def _is_natural(self, index: ir.Expr, facts: Facts) -> bool:
+        """Whether an index is shown to be zero or more in Python, where differences are signed."""
+        match index:
+            case ir.Convert(value=value):
+                return self._is_natural(value, facts)
+            case ir.Binary(op="-", left=left, right=right) if (pair := _pair(left, right)) in facts:
+                return facts[pair] >= 0
+            case ir.Binary(op="%", right=divisor):
+                return self._least(ir.unconverted(divisor), facts) >= 0
+            case ir.Binary(op="-", type=ir.ElementType(dtype=dtype)) if not dtype.signed:
+                return False
+        return self._least(index, facts) >= 0
 
     def _least(self, expr: ir.Expr, facts: Facts) -> float:
         """The least value of an integer."""
         known = copy.copy(self.ranges)
         known._cache = {}
         known.names = {**self.ranges.names}
-        for name, low in facts.items():
+        low_extents = dict.fromkeys(self.kernel.dims, 1.0)  # an empty array has no indices
+        for name, low in (low_extents | {name: low for name, low in facts.items() if isinstance(name, str)}).items():
             if name in known.names and known.names[name].low < low:
                 known.names[name] = replace(known.names[name], low=min(low, known.names[name].high))
         return known.of(expr).low
@@ -121,17 +141,30 @@ class _Noter:
             case _:
                 return facts
 
-    def _bounds(self, op: str, left: ir.Expr, right: ir.Expr, facts: Facts) -> Iterator[tuple[str, float]]:
+    def _bounds(self, op: str, left: ir.Expr, right: ir.Expr, facts: Facts) -> Iterator[tuple[object, float]]:
         """The least value of the name in `left`, a name or its sum with a constant, where `left op right`."""
+        left, right = ir.unconverted(left), ir.unconverted(right)
+        if op == "!=" and isinstance(right, ir.Constant) and right.value == self._least(left, facts):
+            op = ">"
         if op not in (">", ">=", "=="):
             return
         low = self._least(right, facts) + (op == ">")
         match left:
             case ir.Name(id=name):
                 yield name, low
+                if (pair := _pair(left, right)) is not None:
+                    yield pair, float(op == ">")
             case ir.Binary(op="+" | "-" as sign, left=ir.Name(id=name), right=ir.Constant(value=int(number))):
                 yield name, low - number if sign == "+" else low + number
 
 
+def _pair(left: ir.Expr, right: ir.Expr) -> tuple[str, str] | None:
+    """The names of two operands; None if one of them is no name."""
+    match ir.unconverted(left), ir.unconverted(right):
+        case ir.Name(id=one), ir.Name(id=other):
+            return one, other
+    return None
+
+
 def _without(facts: Facts, names: set[str]) -> Facts:
-    return {name: low for name, low in facts.items() if name not in names}
+    return {name: low for name, low in facts.items() if names.isdisjoint(name if isinstance(name, tuple) else (name,))}
