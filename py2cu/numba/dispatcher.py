@@ -108,7 +108,7 @@ class Launch:
             return
         dispatcher, is_simulated = self._dispatcher, os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
         with as_tensors(args) as values:
-            kernel = dispatcher.kernel(dispatcher.signature or f"({''.join(f'{_type_of(each)}, ' for each in values)})")
+            kernel = dispatcher.kernel(dispatcher.signature or _signature(values))
             signature = kernel.signature
             _refuse_read_only(signature, args)
             takes_bytes = DYNAMIC_BYTES in signature.keywords and len(signature.parameters) == len(values) + 1
@@ -118,6 +118,11 @@ class Launch:
                 self._prepared[types] = launch
             with on_stream(self._stream):
                 launch(*values, **({"sanitize": True} if is_simulated else {}))
+
+
+def _signature(values: Sequence[Any]) -> str:
+    """The types of a launch's arguments."""
+    return f"({', '.join(map(_type_of, values))},)" if values else "()"
 
 
 def _refuse_read_only(signature: Signature, args: Sequence[Any]) -> None:
