@@ -99,13 +99,30 @@ class Launch:
 
     def __init__(self, dispatcher: Dispatcher, grid: Any, block: Any, stream: Any = 0, shared_bytes: int = 0) -> None:
         self._dispatcher, self._shape, self._stream, self._bytes = dispatcher, (grid, block), stream, shared_bytes
-        self._prepared: dict[tuple[object, ...], Callable[..., None]] = {}  # by types, where nothing is converted
+        self._prepared: dict[tuple[object, ...], Callable[..., None]] = {}  # where nothing is converted
 
     def __call__(self, *args: Any) -> None:
-        types = tuple([_key(arg) for arg in args])
-        if (prepared := self._prepared.get(types)) is not None:
-            prepared(*[arg.tensor if arg.__class__ is DeviceArray else arg for arg in args])
+        values = [arg.tensor if arg.__class__ is DeviceArray else arg for arg in args]
+        key = tuple([
+            (each.dtype if each.is_contiguous() else (each.dtype,))
+            if hasattr(each, "is_contiguous")
+            else each.__class__
+            for each in values
+        ])  # fmt: skip
+        if (prepared := self._prepared.get(key)) is None:
+            self._launch(args, key)
             return
+        try:
+            prepared(*values)
+        except RuntimeError:  # arrays of another rank are for another instance
+            self._launch(args, key)
+
+    def _launch(self, args: Sequence[Any], key: tuple[object, ...]) -> None:
+        """Find the kernel for the arguments, and launch it; where nothing is converted, later calls go straight to it.
+
+        Raises:
+            RuntimeError, TypeError, ValueError: an argument that the kernel does not accept.
+        """
         dispatcher, is_simulated = self._dispatcher, os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
         with as_tensors(args) as values:
             kernel = dispatcher.kernel(dispatcher.signature or _signature(values))
@@ -114,10 +131,15 @@ class Launch:
             takes_bytes = DYNAMIC_BYTES in signature.keywords and len(signature.parameters) == len(values) + 1
             values = [*values, self._bytes] if takes_bytes else values
             launch = (kernel.simulate if is_simulated else kernel)[self._shape]
-            if None not in types and not (takes_bytes or is_simulated) and self._stream == 0:
-                self._prepared[types] = launch
+            if all(map(_is_passed_on, key)) and not (takes_bytes or is_simulated) and self._stream == 0:
+                self._prepared[key] = launch
             with on_stream(self._stream):
                 launch(*values, **({"sanitize": True} if is_simulated else {}))
+
+
+def _is_passed_on(kind: object) -> bool:
+    """Whether an argument of this kind is passed on as it is: a tensor or a number of Python."""
+    return kind in _NUMBERS or isinstance(kind, tuple) or type(kind).__module__ == "torch"
 
 
 def _signature(values: Sequence[Any]) -> str:
@@ -131,15 +153,6 @@ def _refuse_read_only(signature: Signature, args: Sequence[Any]) -> None:
         flags = getattr(value, "flags", None)
         if parameter.is_array and parameter.role is not Role.INPUT and getattr(flags, "writeable", True) is False:
             raise ValueError(f"`{signature.name}` writes `{parameter.name}`, which is a read-only array")
-
-
-def _key(value: Any) -> object:
-    """What decides the instance for an argument that is passed on as it is; None for any other."""
-    kind = value.__class__
-    if kind in _NUMBERS:
-        return kind
-    tensor = value.tensor if kind is DeviceArray else value
-    return (tensor.dtype, tensor.ndim, tensor.is_contiguous()) if tensor.__class__.__module__ == "torch" else None
 
 
 def python_of(function: Any) -> FunctionType | None:
