@@ -726,6 +726,17 @@ def reversed_bits(x, out):
     out[i] = cuda.brev(x[i])
 
 
+@case(1, 8, floats(8), shared=32)
+@cuda.jit
+def dynamic_twice(x):
+    buffer = cuda.shared.array(0, float32)
+    again = cuda.shared.array(0, float32)
+    i = cuda.threadIdx.x
+    buffer[i] = x[i] * np.float32(2)
+    cuda.syncthreads()
+    x[i] = again[(i + 1) % 8]
+
+
 # --- functions, dtypes and shapes as arguments ---
 
 TAPS = np.array([0.25, 0.5, 0.25], dtype=np.float32)

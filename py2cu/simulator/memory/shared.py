@@ -204,17 +204,19 @@ class SharedMemory:
 
     def __init__(self, *, race_checked: bool) -> None:
         self._kind: Final = RaceCheckedShared if race_checked else SharedArray
-        self._arrays: dict[tuple[CodeType, int], tuple[Extents, DType, SharedArray]] = {}
+        self._arrays: dict[object, tuple[Extents, DType, SharedArray]] = {}
         self._lines: Counter[int] = Counter()  # the number of arrays that each line made
         self.arrays: list[SharedArray] = []
 
-    def array_for_call_site(self, frame: FrameType, extents: Extents, dtype: DType) -> SharedArray:
-        """The array of the call that `frame` is at.
+    def array_for_call_site(
+        self, frame: FrameType, extents: Extents, dtype: DType, place: object = None
+    ) -> SharedArray:
+        """The array of the call that `frame` is at; one array for all calls with the same `place`.
 
         Raises:
             ValueError: another thread asked for another shape or dtype there.
         """
-        key = frame.f_code, frame.f_lasti
+        key = place or (frame.f_code, frame.f_lasti)
         if key not in self._arrays:
             names = THREAD.array_names()[self._lines[frame.f_lineno] :]
             self._lines[frame.f_lineno] += 1

@@ -79,12 +79,16 @@ def _shared(shape: Any, dtype: Any) -> Any:
     return _predicated(memory.array_for_call_site(sys._getframe(1), parse_shape(shape), parse_dtype(dtype)))
 
 
+_DYNAMIC: Final = "the shared memory that a launch gives"
+
+
 def _shared_of_numba(shape: Any, dtype: Any) -> Any:
     """Numba's array: one of no elements is all of the shared memory that the launch gives."""
+    place, memory = None, SCHEDULER.block.memory
     if shape in (0, (0,)):
-        shape = SCHEDULER.dynamic_bytes // (parse_dtype(dtype).bits // 8)
-    memory = SCHEDULER.block.memory
-    return _predicated(memory.array_for_call_site(sys._getframe(1), parse_shape(shape), parse_dtype(dtype)))
+        place, shape = _DYNAMIC, SCHEDULER.dynamic_bytes // (parse_dtype(dtype).bits // 8)
+    array = memory.array_for_call_site(sys._getframe(1), parse_shape(shape), parse_dtype(dtype), place)
+    return _predicated(array)
 
 
 def _local(shape: Any, dtype: Any) -> Any:
