@@ -11,7 +11,7 @@ import operator
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, Final
 
 from py2cu.dtypes import DType
