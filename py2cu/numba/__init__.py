@@ -68,3 +68,16 @@ local = SimpleNamespace(array=_placeholder("local.array"))
 const = SimpleNamespace(array_like=_placeholder("const.array_like"))
 cg = SimpleNamespace(this_grid=_placeholder("cg.this_grid"))
 globals().update({name: value for name, value in _members().items() if name not in globals()})
+
+
+_ON_THE_HOST = {
+    "stream": "torch.cuda.Stream()", "default_stream": "torch.cuda.default_stream()", "event": "torch.cuda.Event()",
+    "pinned_array": "torch.empty(…, pin_memory=True)", "select_device": "torch.cuda.set_device(…)",
+    "get_current_device": "torch.cuda.current_device()", "gpus": "torch.cuda.device_count()",
+}  # fmt: skip
+"""What torch has for Numba's streams, events and devices."""
+
+
+def __getattr__(name: str) -> Any:
+    instead = f": write `{_ON_THE_HOST[name]}`" if name in _ON_THE_HOST else ""
+    raise AttributeError(f"py2cu.numba has no `{name}`{instead}")

@@ -737,6 +737,19 @@ def dynamic_twice(x):
     x[i] = again[(i + 1) % 8]
 
 
+@case(1, 8, floats(8), ints(8), shared=64)
+@cuda.jit
+def dynamic_of_two_dtypes(x, n):
+    numbers = cuda.shared.array(0, float32)
+    counts = cuda.shared.array(0, int32)[8:]
+    i = cuda.threadIdx.x
+    numbers[i] = x[i] * np.float32(2)
+    counts[i] = n[i] + 1
+    cuda.syncthreads()
+    x[i] = numbers[7 - i]
+    n[i] = counts[(i + 1) % 8]
+
+
 # --- functions, dtypes and shapes as arguments ---
 
 TAPS = np.array([0.25, 0.5, 0.25], dtype=np.float32)

@@ -189,7 +189,7 @@ cudaError_t tiled_matmul_launch(
     const float* A, const float* B, float* C, int64_t dynamic_bytes, int64_t A_size0, int64_t A_size1,
     int64_t B_size0, int64_t B_size1, int64_t C_size0, int64_t C_size1, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    const size_t shared_bytes = dynamic_bytes / 4 * sizeof(float);
+    const size_t shared_bytes = dynamic_bytes;
     if (shared_bytes > 48 * 1024 && allow_shared(tiled_matmul_kernel<int>, shared_bytes) != cudaSuccess)
         return cudaGetLastError();
     if (shared_bytes > 48 * 1024 && allow_shared(tiled_matmul_kernel<int64_t>, shared_bytes) != cudaSuccess)

@@ -68,6 +68,12 @@ class ArrayDeclarationReader:
                     value=cst.Name(value=base), slice=[cst.SubscriptElement(slice=cst.Slice(step=None) as bounds)]
                 ) if base in self.declared and self.declared[base].space is ir.Space.SHARED:
                     self.declared[name], self.starts[name] = views.read_slice(self.declared[base], bounds, target)
+                case cst.Subscript(
+                    value=cst.Call() as call, slice=[cst.SubscriptElement(slice=cst.Slice(step=None) as bounds)]
+                ) if is_dynamic(call, self.extents.environment) and (first := self._dynamic()) is not None:
+                    whole = self._read_call(call, target, ir.Space.SHARED)
+                    part, self.starts[name] = views.read_slice(whole, bounds, target)
+                    self.declared[name] = replace(part, base=first.name)
                 case cst.Call(func=cst.Attribute(value=cst.Name(value=base), attr=cst.Name(value="view"))) if (
                     base in self.extents.arrays or base in self.declared
                 ):
@@ -108,18 +114,25 @@ class ArrayDeclarationReader:
     def _read_dynamic(self, target: cst.Name, dtype: DType, call: cst.Call) -> ir.ArrayDecl:
         """Numba's `cuda.shared.array(0, dtype)`: the memory that the launch gives, which all such arrays are."""
         span = self.extents.span_of(target)
-        others = [b for b in self.declared.values() if b.is_dynamic and DYNAMIC_BYTES in names_in(b.type.dims[0])]
-        if self.extents.is_device or any(other.type.dtype != dtype for other in others):
-            what = "another array has the dynamic shared memory, with another dtype"
-            what = "a device function declares no dynamic shared memory" if self.extents.is_device else what
-            self._error(what, call, "declare it in the kernel, once, and pass it to functions")
+        first = self._dynamic()
+        if self.extents.is_device:
+            what = "a device function declares no dynamic shared memory"
+            self._error(what, call, "declare it in the kernel, and pass it to functions")
+        if first is not None and first.type.dtype.bits < dtype.bits:
+            what = f"the dynamic shared memory begins with {first.type.dtype}, for which it is aligned"
+            self._error(what, call, f"declare the array of {dtype} first")
         size = ir.Constant(dtype.bits // 8, span, ir.PY_INT)
         extent: ir.DimExpr = ir.Binary("//", ir.Name(DYNAMIC_BYTES, span, ir.PY_INT), size, span, ir.PY_INT)
         array = ir.ArrayDecl(target.value, ir.ArrayType(dtype, (extent,)), ir.Space.SHARED, span=span, is_dynamic=True)
-        if others:
+        if first is not None:
             self.starts[target.value] = ir.Constant(0, span)
-            array = replace(array, base=others[0].base or others[0].name, is_dynamic=False)
+            array = replace(array, base=first.name, is_dynamic=False)
         return array
+
+    def _dynamic(self) -> ir.ArrayDecl | None:
+        """The first of Numba's arrays in dynamic shared memory, of which the others are views."""
+        dynamic = (b for b in self.declared.values() if b.is_dynamic and DYNAMIC_BYTES in names_in(b.type.dims[0]))
+        return next(dynamic, None)
 
     def _read_table(self, node: cst.BaseExpression, target: cst.Name) -> ir.ArrayDecl:
         """Numba's `cuda.const.array_like(TABLE)`: the array of the module in constant memory."""

@@ -84,9 +84,11 @@ _DYNAMIC: Final = "the shared memory that a launch gives"
 
 def _shared_of_numba(shape: Any, dtype: Any) -> Any:
     """Numba's array: one of no elements is all of the shared memory that the launch gives."""
-    place, memory = None, SCHEDULER.block.memory
+    place: object = None
+    memory = SCHEDULER.block.memory
     if shape in (0, (0,)):
-        place, shape = _DYNAMIC, SCHEDULER.dynamic_bytes // (parse_dtype(dtype).bits // 8)
+        element = parse_dtype(dtype)  # arrays of different dtypes are different memory here
+        place, shape = (_DYNAMIC, element), SCHEDULER.dynamic_bytes // (element.bits // 8)
     array = memory.array_for_call_site(sys._getframe(1), parse_shape(shape), parse_dtype(dtype), place)
     return _predicated(array)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from py2cu import ir
+from py2cu.builtins.memory import DYNAMIC_BYTES
+from py2cu.ir.visit import names_in
 from py2cu.passes.lowering.shared_layout import size_of
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.views import extent_text
@@ -21,6 +23,8 @@ def bytes_text(kernel: ir.Kernel, dialect: Dialect) -> str:
 
 def _bytes(kernel: ir.Kernel, decl: ir.ArrayDecl, dialect: Dialect) -> str:
     size = size_of(decl)
+    if DYNAMIC_BYTES in names_in(size):
+        return kernel.c_name(DYNAMIC_BYTES)
     text = extent_text(size, kernel)
     count = f"({text})" if isinstance(size, ir.Binary) and size.op in "+-" else text
     return f"{count} * sizeof({dialect.spell(decl.type.dtype)})"

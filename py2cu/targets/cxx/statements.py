@@ -164,9 +164,12 @@ class Emitter(CallEmitter):
             yield f"{const}auto* {self.name(name)} = {rows}"
         elif start is not None:
             place = self.name(decl.base)
+            is_cast = decl.space is ir.Space.SHARED and self.kernel.array_type(decl.base).dtype != decl.type.dtype
+            if is_cast and not decl.is_dynamic:  # it counts in its own elements
+                place = f"reinterpret_cast<{element}*>({place})"
             if start != ir.Constant(0, type=start.type):
                 place = f"{place} + {self.expr(start).within(PRECEDENCE['+'] + 1)}"
-            if decl.is_dynamic and self.kernel.array_type(decl.base).dtype != decl.type.dtype:
+            if is_cast and decl.is_dynamic:
                 place = f"reinterpret_cast<{element}*>({place})"
             yield f"{element}* {self.name(name)} = {place}"
         elif decl.is_extern:
