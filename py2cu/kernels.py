@@ -104,10 +104,7 @@ class Kernel(Traced):
         return functools.partial(self._launch, *launch_shape(launch, self.__name__))
 
     def _launch(self, grid: list[int], block: list[int], /, *args: Any, **kwargs: Any) -> None:
-        call = self._call
-        if call is None or not self._unchanged():
-            call = self._prepare()
-        call.call(args, kwargs, (grid, block))
+        self._prepare().call(args, kwargs, (grid, block))
 
     @property
     def simulate(self) -> Simulator:

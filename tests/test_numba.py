@@ -191,5 +191,5 @@ def test_an_error_of_types_is_the_only_one():
 def test_names_of_the_host_say_what_torch_has():
     with pytest.raises(AttributeError, match=r"no `stream`: write `torch\.cuda\.Stream\(\)`"):
         _ = cuda.stream
-    with pytest.raises(AttributeError, match="py2cu.numba has no `detect`"):
+    with pytest.raises(AttributeError, match=r"py2cu\.numba has no `detect`"):
         _ = cuda.detect

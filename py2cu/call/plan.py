@@ -127,6 +127,30 @@ class KernelCall:
                     return result if plan.pick_outputs is None else plan.pick_outputs(values)
         return self._run_bound(args, kwargs, launch)
 
+    def prepared(self, types: tuple[object, ...], launch: Launch) -> Callable[[Sequence[Any]], bool] | None:
+        """A function that launches plain arguments of these types, in the order of the parameters, on `launch`.
+
+        It is False, and nothing is done, where something else than the compiled code has to see them. None before the
+        first launch with these types, and where these are not all arguments.
+        """
+        plan = self._launch_plans.get(types)
+        if plan is None or not plan.is_complete:
+            return None
+        ops, device_argument, pick_written = plan.ops, plan.device_argument, plan.pick_written
+
+        def run(values: Sequence[Any]) -> bool:
+            op = ops[values[device_argument].is_cuda]
+            if (
+                op is None
+                or not is_plain(values)
+                or not (pick_written is None or increment_versions(pick_written(values)))
+            ):
+                return False
+            op(*values, *launch)
+            return True
+
+        return run
+
     def _run_bound(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
         """Bind and check the arguments, run the code, and keep a plan for later calls with the same types."""
         if self.binder.may_pass_tuples(args, kwargs):

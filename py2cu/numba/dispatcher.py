@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from py2cu.builtins.memory import DYNAMIC_BYTES
 from py2cu.function_text import source_file
@@ -20,9 +20,12 @@ from py2cu.ir.abi.signature import Signature
 from py2cu.kernels import Kernel
 from py2cu.live import python_behind
 from py2cu.numba.arrays import DeviceArray, as_tensors, on_stream
-from py2cu.options import KernelOptions
+from py2cu.options import KernelOptions, launch_shape
 
 _NUMBERS: Final = frozenset((bool, int, float, complex))
+if TYPE_CHECKING:
+    from py2cu.call.plan import KernelCall
+
 _MOST_LAUNCHES: Final = 64
 
 
@@ -94,28 +97,35 @@ class Dispatcher:
         return self._kernels[key]
 
 
+_Prepared = tuple[Kernel, "KernelCall", Callable[[Sequence[Any]], bool]]
+
+
 class Launch:
     """`k[blocks, threads, stream, shared_bytes]`: called with arguments, it launches the kernel for their types."""
 
     def __init__(self, dispatcher: Dispatcher, grid: Any, block: Any, stream: Any = 0, shared_bytes: int = 0) -> None:
+        import torch
+
+        self._tensor = torch.Tensor
         self._dispatcher, self._shape, self._stream, self._bytes = dispatcher, (grid, block), stream, shared_bytes
-        self._prepared: dict[tuple[object, ...], Callable[..., None]] = {}  # where nothing is converted
+        self._prepared: dict[tuple[object, ...], _Prepared] = {}  # by types, where nothing is converted
 
     def __call__(self, *args: Any) -> None:
         values = [arg.tensor if arg.__class__ is DeviceArray else arg for arg in args]
         key = tuple([
             (each.dtype if each.is_contiguous() else (each.dtype,))
-            if hasattr(each, "is_contiguous")
+            if each.__class__ is self._tensor
             else each.__class__
             for each in values
         ])  # fmt: skip
-        if (prepared := self._prepared.get(key)) is None:
-            self._launch(args, key)
-            return
-        try:
-            prepared(*values)
-        except RuntimeError:  # arrays of another rank are for another instance
-            self._launch(args, key)
+        if (prepared := self._prepared.get(key)) is not None:
+            kernel, call, run = prepared
+            try:
+                if kernel._prepare() is call and run(values):
+                    return
+            except RuntimeError:
+                pass  # nothing was launched: the arrays may have another rank
+        self._launch(args, key)
 
     def _launch(self, args: Sequence[Any], key: tuple[object, ...]) -> None:
         """Find the kernel for the arguments, and launch it; where nothing is converted, later calls go straight to it.
@@ -131,10 +141,13 @@ class Launch:
             takes_bytes = DYNAMIC_BYTES in signature.keywords and len(signature.parameters) == len(values) + 1
             values = [*values, self._bytes] if takes_bytes else values
             launch = (kernel.simulate if is_simulated else kernel)[self._shape]
-            if all(map(_is_passed_on, key)) and not (takes_bytes or is_simulated) and self._stream == 0:
-                self._prepared[key] = launch
             with on_stream(self._stream):
                 launch(*values, **({"sanitize": True} if is_simulated else {}))
+        if all(map(_is_passed_on, key)) and not (takes_bytes or is_simulated) and self._stream == 0:
+            call = kernel._prepare()
+            run = call.prepared(tuple(map(type, values)), launch_shape(self._shape, signature.name))
+            if run is not None:
+                self._prepared[key] = kernel, call, run
 
 
 def _is_passed_on(kind: object) -> bool:
