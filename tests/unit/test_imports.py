@@ -89,7 +89,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "hosts.live": ABI
     | {"build", "call", "deep_stack", "devices", "frontend.source", "function_text", "hosts", "hosts.model"}
     | {"hosts.text", "ir", "kernels", "live", "translation"},
-    "numba": ABI | {"builtins", "function_text", "kernels", "live"},
+    "numba": ABI | {"builtins", "call", "function_text", "kernels", "live"},
     "decorator": {"hosts.live", "kernels", "numba", "options"},
     "testing": {"check", "diagnostics", "kernels"},
     "cli": {"*"},
