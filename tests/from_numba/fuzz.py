@@ -8,6 +8,7 @@ Integers have to be equal, floats within 4 units in the last place. Prints each 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -25,10 +26,14 @@ ULPS: Final = 4
 
 
 def results(how: str, path: Path, place: Path, *names: str) -> dict[str, Any]:
-    """What the kernels of a module wrote, by kernel and array; `names` are the kernels, all if there is none."""
+    """What the kernels of a module wrote, by kernel and array; `names` are the kernels, all if there is none.
+
+    Compiled code runs on the CPU: a GPU's fuses multiplications and additions.
+    """
     file = place / f"{how}.npz"
     command = [sys.executable, "-m", "tests.from_numba.run", how, str(path), str(file), *names]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    env = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
+    run = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     if run.returncode:
         raise RuntimeError(run.stderr)
     with np.load(file) as saved:
