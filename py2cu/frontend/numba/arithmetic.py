@@ -223,12 +223,8 @@ class _Noter:
         match expr:
             case ir.Constant(value=bool() | int() | float() as number):
                 is_written = self.reporter.file.quote(expr.span)[:1] in _DIGITS  # not in a formula of the language
-                known = _known(constant_type(number))
-                return (
-                    known and replace(known, causes=((expr, ""),))
-                    if is_written
-                    else known and replace(known, theirs=BOOL)
-                )
+                type_ = constant_type(number)
+                return _Value(type_, _OF_KIND[type_.kind], causes=((expr, ""),)) if is_written else _Value(type_, BOOL)
             case ir.Name(id=name):
                 return self.names.get(name)
             case ir.LaunchIndex() | ir.Extent():
@@ -368,7 +364,8 @@ class _Noter:
         function = self.functions.get(key)
         if function is None or self.depth == _DEPTH:
             return None
-        memo = key, self.reports, *((v.ours, v.theirs, v.state) if v else None for v in values)
+        arrays = [self.kernel.array_type(arg.id).dtype for arg in args if isinstance(arg, ir.ArrayName)]
+        memo = key, self.reports, *arrays, *((v.ours, v.theirs, v.state) if v else None for v in values)
         if memo in self.known:
             return self.known[memo]
         self.known[memo] = None  # of a recursive call
