@@ -193,3 +193,21 @@ def test_names_of_the_host_say_what_torch_has():
         _ = cuda.stream
     with pytest.raises(AttributeError, match=r"py2cu\.numba has no `detect`"):
         _ = cuda.detect
+
+
+@cuda.jit(["void(float32[::1], int32)", "void(float64[::1], int32)"])
+def of_two_signatures(x, n):
+    buffer = cuda.shared.array(8, dtype="i4")
+    i = cuda.grid(1)
+    buffer[i] = n
+    if i < x.size:
+        x[i] += buffer[i]
+
+
+@pytest.mark.builds
+def test_a_launch_chooses_among_signatures():
+    gxx()
+    for dtype in (np.float32, np.float64):
+        x = np.ones(4, dtype)
+        of_two_signatures[1, 8](x, 3)
+        assert x.tolist() == [4, 4, 4, 4]

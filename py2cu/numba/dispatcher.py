@@ -180,11 +180,11 @@ def python_of(function: Any) -> FunctionType | None:
 
 
 def _text(signature: Any) -> str | None:
-    """The text of a signature: a string, or type objects."""
+    """The text of a signature: a string, or type objects; None for several, of which a launch chooses by its types."""
     if signature is None or isinstance(signature, str):
         return signature
-    if isinstance(signature, list) and len(signature) == 1:
-        return _text(signature[0])
+    if isinstance(signature, list):
+        return _text(signature[0]) if len(signature) == 1 else None
     items = signature if isinstance(signature, tuple) else getattr(signature, "args", None)
     return str(signature) if items is None else f"({', '.join(map(_spelled, items))},)"
 

@@ -16,7 +16,7 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.builtins.memory import DYNAMIC_BYTES, LOCAL, NUMBA_CONSTANT, NUMBA_SHARED, SHARED
-from py2cu.dtypes import BOOL, F32, F64, I64, DType, Kind, find_dtype
+from py2cu.dtypes import BOOL, F32, F64, I64, SHORT, DType, Kind, find_dtype
 from py2cu.frontend.declarations.array_extents import ExtentReader, assignments_to_names
 from py2cu.frontend.declarations.array_views import ViewReader
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
@@ -196,7 +196,7 @@ class ArrayDeclarationReader:
         if library in {"numpy", "torch", "numba", "numba.types"}:
             dtype = find_dtype(name)
         elif isinstance(constant, str):
-            dtype = find_dtype(constant)
+            dtype = find_dtype(constant) or SHORT.get(constant)
         else:
             dtype = _PYTHON.get(qualified)
         if dtype is None and not self._reports_ambiguous(node):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from enum import IntEnum, IntFlag
 from typing import Any, Final
 
-from py2cu.dtypes import BOOL, F64, I64, DType, find_dtype
+from py2cu.dtypes import BOOL, F64, I64, SHORT, DType, find_dtype
 from py2cu.simulator.memory.arrays import ArrayView, UnwrittenArray
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import CheckedInt
@@ -58,7 +58,7 @@ def parse_dtype(dtype: Any) -> DType:
     """
     if isinstance(dtype, type) and issubclass(dtype, Element):
         return dtype.dtype
-    parsed = find_dtype(dtype) if isinstance(dtype, str) else _PYTHON_TYPES.get(dtype)
+    parsed = (find_dtype(dtype) or SHORT.get(dtype)) if isinstance(dtype, str) else _PYTHON_TYPES.get(dtype)
     if parsed is None:
         spellings = "`np.float32`, `torch.int32`, `'float32'`, or `x.dtype` of an array"
         raise TypeError(f"{dtype!r} is no element type; write {spellings}")
