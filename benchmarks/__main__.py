@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import aliasing, blocks, cpu, gpu, lltm, numba_cuda, simulator, startup
+from benchmarks import aliasing, blocks, cpu, gpu, latency, lltm, numba_cuda, simulator, startup
 from benchmarks.table import Row, render
 from py2cu.build import toolchain
 
@@ -53,6 +53,7 @@ def parts(*, lecture: bool) -> dict[str, Callable[[], Iterator[Row]]]:
         "tiles": cpu.rows_of_tiles,
         "simulator": simulator.rows,
         "lltm": lltm.rows,
+        "latency": latency.rows,
     }
     return (
         {**everywhere, "gpu": gpu.rows, "blocks": blocks.rows, "aliasing": aliasing.rows, "numba": numba_cuda.rows}
