@@ -7,6 +7,7 @@ measured in the same rounds. A time is a median, with the least and the greatest
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import itertools
 import os
@@ -148,7 +149,7 @@ def _edits(folder: Path, device: str) -> Iterator[Row]:
         return _edited(folder, TRITON, run, device)
 
     peers: dict[str, Callable[[], float]] = {"Triton, edited add": tritons} if device == "cuda" else {}
-    measured = {what: lambda what=what: ours(what) for what in EDITS} | peers  # type: ignore[misc]
+    measured = {what: functools.partial(ours, what) for what in EDITS} | peers
     times = _alternating(measured, EDIT_ROUNDS)
     for what in EDITS:
         torch.testing.assert_close(
@@ -200,7 +201,7 @@ def _calls(device: str) -> Iterator[Row]:
     }
     for call in calls.values():
         call()
-    times = _alternating({what: lambda call=call: _each(call) for what, call in calls.items()}, ROUNDS)  # type: ignore[misc]
+    times = _alternating({what: functools.partial(_each, call) for what, call in calls.items()}, ROUNDS)
     limits = {"k(a, b, o)": 1.5, "k(a, b, out=o)": 1.6, "k[grid, block](a, b, o)": 1.7, "k(a, b)": 1.8}
     for what in [*calls][2:]:
         peer = fresh if what in ("k(a, b)", "k.op(a, b)") else given

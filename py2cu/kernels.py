@@ -106,6 +106,10 @@ class Kernel(Traced):
     def _launch(self, grid: list[int], block: list[int], /, *args: Any, **kwargs: Any) -> None:
         self._prepare().call(args, kwargs, (grid, block))
 
+    def is_current(self, call: KernelCall) -> bool:
+        """Whether `call` is of the present translation, and no name that this looks up was rebound."""
+        return self._call is call and self._unchanged()
+
     @property
     def simulate(self) -> Simulator:
         """The same call, executed by CPython thread by thread, so that a debugger can step through it."""

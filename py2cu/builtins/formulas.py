@@ -9,6 +9,7 @@ In a formula of several steps, torch computes integers in float32, and rounds ha
 
 from __future__ import annotations
 
+import ast
 from ast import literal_eval
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -43,6 +44,12 @@ class Formula:
             and missing <= self.defaults.keys()
             and options == self.options
         )
+
+    def uses_once(self, parameter: str) -> bool:
+        """True if the formula always computes the parameter, and names it once."""
+        nodes = [*ast.walk(ast.parse(self.text, mode="eval"))]
+        names = [node.id for node in nodes if isinstance(node, ast.Name)]
+        return names.count(parameter) == 1 and not any(isinstance(node, ast.IfExp | ast.BoolOp) for node in nodes)
 
     def signature(self, qualified: str) -> str:
         """`torch.nn.functional.elu(a, alpha=1.0)`."""

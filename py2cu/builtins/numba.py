@@ -48,7 +48,7 @@ _OTHERS: Final = {
 _CONVERSIONS: Final = {
     "int": "int32", "ll": "int64", "uint": "uint32", "ull": "uint64", "float": "float32", "double": "float64"
 }  # fmt: skip
-_ROUNDED: Final = {"rn": "rint", "rz": "trunc", "rd": "floor", "ru": "ceil"}
+_ROUNDING: Final = {"rn": "rint", "rz": "trunc", "rd": "floor", "ru": "ceil"}
 _WORDS: Final = {"": "int32", "ll": "int64", "u": "uint32", "ull": "uint64"}
 
 
@@ -70,14 +70,13 @@ def _libdevice() -> Iterator[tuple[str, str]]:
         yield f"{prefix}min", f"{dtype}(a) if {dtype}(a) <= {dtype}(b) else {dtype}(b)"
     for suffix, dtype in (("", "int32"), ("ll", "int64")):
         yield from ((f"{name}{suffix}", f"{name}({dtype}(a))") for name in ("popc", "clz", "ffs", "brev"))
-    for source, taken in _CONVERSIONS.items():
-        for target, made in _CONVERSIONS.items():
-            if made.startswith("float") and source != target and (source, target) != ("float", "double"):
-                yield f"{source}2{target}_rn", f"{made}({taken}(a))"
-            elif taken.startswith("float") and made.startswith("int"):
-                yield from (
-                    (f"{source}2{target}_{how}", f"{made}({step}({taken}(a)))") for how, step in _ROUNDED.items()
-                )
+    for source, source_dtype in _CONVERSIONS.items():
+        for target, target_dtype in _CONVERSIONS.items():
+            if target_dtype.startswith("float") and source != target and (source, target) != ("float", "double"):
+                yield f"{source}2{target}_rn", f"{target_dtype}({source_dtype}(a))"
+            elif source_dtype.startswith("float") and target_dtype.startswith("int"):
+                for mode, function in _ROUNDING.items():
+                    yield f"{source}2{target}_{mode}", f"{target_dtype}({function}({source_dtype}(a)))"
     yield from _OTHERS.items()
 
 

@@ -130,8 +130,8 @@ class KernelCall:
     def prepared(self, types: tuple[object, ...], launch: Launch) -> Callable[[Sequence[Any]], bool] | None:
         """A function that launches plain arguments of these types, in the order of the parameters, on `launch`.
 
-        It is False, and nothing is done, where something else than the compiled code has to see them. None before the
-        first launch with these types, and where these are not all arguments.
+        It returns False, and launches nothing, where a mode, a transform or autograd has to see the call. The result is
+        None before the first launch with these types, and where a launch leaves arguments out.
         """
         plan = self._launch_plans.get(types)
         if plan is None or not plan.is_complete:

@@ -63,7 +63,7 @@ def read_kernel(
     if source.is_numba and not reporter.failed:
         note_arithmetic(kernel, reporter)
     elif source.is_numba:
-        reporter.keep_only(UNTYPED)  # without types, nothing else that was reported says something
+        reporter.keep_only(UNTYPED)  # without types, the other errors would mislead
     return kernel
 
 

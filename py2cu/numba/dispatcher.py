@@ -121,7 +121,7 @@ class Launch:
         if (prepared := self._prepared.get(key)) is not None:
             kernel, call, run = prepared
             try:
-                if kernel._call is call and kernel._unchanged() and run(values):
+                if kernel.is_current(call) and run(values):
                     return
             except RuntimeError:
                 pass  # nothing was launched: the arrays may have another rank

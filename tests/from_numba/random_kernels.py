@@ -100,7 +100,7 @@ class _Body:
         p, q = self.float(depth - 1), self.float(depth - 1)
         return self.random.choice([
             *leaves, f"({p} + {q})", f"({p} - {q})", f"({p} * {q})", f"(-{p})", f"abs({p})", f"min({p}, {q})",
-            f"max({p}, {q})", f"({p} if {self.test()} else {q})", f"({p} / (abs({q}) + np.float32(1)))",
+            f"max({p}, {q})", f"({p} if {self.condition()} else {q})", f"({p} / (abs({q}) + np.float32(1)))",
             f"clamped({p}, np.float32(-2), np.float32(2))", f"mixed(scaled, {p}, {q})", "row_sum(m, i)",
             f"np.float32({self.int(1)})",
         ])  # fmt: skip
@@ -119,7 +119,7 @@ class _Body:
         return self.random.choice([
             *leaves, f"({p} + {q}) % 97", f"({p} - {q}) % 89", f"({p} * {q}) % 101", f"({p} // 3)", f"({p} & 63)",
             f"(({p} ^ {q}) & 255)", f"(({p} | 1) % 50)", f"(({p} >> 2) + 1) % 40", f"min({p}, {q})", f"abs({p}) % 61",
-            f"({p} if {self.test()} else {q})", f"clamped({p}, -5, 30)",
+            f"({p} if {self.condition()} else {q})", f"clamped({p}, -5, 30)",
         ])  # fmt: skip
 
     def element(self, dtype: str) -> str:
@@ -131,7 +131,7 @@ class _Body:
             f"({one} // 3)", f"({one} % 7)", f"-{one}", f"np.{dtype}({self.int(1)})", f"({one} & 12)",
         ])  # fmt: skip
 
-    def test(self) -> str:
+    def condition(self) -> str:
         left = self.random.choice([self.int, self.float])(0)
         right = self.pick("0", "1", "3") if left.startswith(("i", "n", "int", "cuda")) else self.pick("0", "1", "-1")
         simple = f"{left} {self.pick('<', '<=', '>', '>=', '==', '!=')} {right}"
@@ -165,7 +165,7 @@ class _Body:
     def _store(self, _: int) -> None:
         self.add(self.random.choice([
             f"out[i] = {self.float()}", f"whole[i] = {self.element('int32')}", f"long[i] = {self.element('int64')}",
-            f"whole[i] = {self.int()}", f"long[i] = {self.int()}", f"out[i] = {self.test()}",
+            f"whole[i] = {self.int()}", f"long[i] = {self.int()}", f"out[i] = {self.condition()}",
         ]))  # fmt: skip
 
     def _augmented(self, _: int) -> None:
@@ -198,10 +198,10 @@ class _Body:
         self.floats.append(total)
 
     def _if(self, depth: int) -> None:
-        self.add(f"if {self.test()}:")
+        self.add(f"if {self.condition()}:")
         self.block(depth)
         if self.random.random() < 0.3:
-            self.add(f"elif {self.test()}:")
+            self.add(f"elif {self.condition()}:")
             self.block(depth)
         if self.random.random() < 0.6:
             self.add("else:")
@@ -214,7 +214,7 @@ class _Body:
         self.ints.append(counter)
         self.add(f"    {total} += {self.float(1)}")
         if self.random.random() < 0.3:
-            self.add(f"    if {self.test()}:")
+            self.add(f"    if {self.condition()}:")
             self.add(f"        {self.pick('break', 'continue')}")
         self.block(depth, least=0)
         self.ints.remove(counter)

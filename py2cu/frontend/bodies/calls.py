@@ -114,7 +114,10 @@ class CallReader:
         arguments = dict(zip(formula.parameters[len(receiver) :], places, strict=False)) | named
         values = dict(zip(formula.parameters, receiver, strict=False))
         values |= {name: self.read(arg.value) for name, arg in arguments.items()}
-        values = {name: self.scope.save(each) if _meets_others(each) else each for name, each in values.items()}
+        values = {
+            name: self.scope.save(each) if _is_collective(each) and not formula.uses_once(name) else each
+            for name, each in values.items()
+        }
         return expand_call(formula, values, self.scope.span_of(node))
 
     def needs_statements(self, node: cst.BaseExpression) -> bool:
@@ -290,8 +293,8 @@ class CallReader:
         return refused or self.scope.functions.missing(node) or nearest_function(qualified)
 
 
-def _meets_others(value: ir.Expr) -> bool:
-    """True for a value that threads compute together: a formula may name it twice, or on one path alone."""
+def _is_collective(value: ir.Expr) -> bool:
+    """True for a value that threads compute together, such as a shuffle: all of them have to, and once."""
     rows = (builtins.row_behind(node.function) for node in walk(value) if isinstance(node, ir.Call))
     return any(row is not None and row.effects.together is not None for row in rows)
 

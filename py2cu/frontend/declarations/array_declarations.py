@@ -144,7 +144,7 @@ class ArrayDeclarationReader:
                 self._error("constant memory has 64 KB", node, "pass the array as an argument")
             elif not self._reports_ambiguous(node):
                 hint = "an array of the module: `TAPS = np.array([0.25, 0.5], dtype=np.float32)`"
-                self._error("the numbers of this array are not known, or are no real numbers", node, hint)
+                self._error("the numbers of this array are not known, are more than 16,384, or are complex", node, hint)
             rows, shape = (0,), (1,)
         dims = tuple(ir.Constant(extent, span, ir.PY_INT) for extent in shape)
         values = tuple(numbers(rows))

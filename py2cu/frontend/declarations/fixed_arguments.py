@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final, TypeVar
 
 import libcst as cst
 
@@ -26,6 +26,7 @@ from py2cu.frontend.names.known_names import is_function
 from py2cu.frontend.names.syntax import all_parameters, assigned_names, nodes_in, source_text
 from py2cu.frontend.source.imports import DeviceFunction
 
+T = TypeVar("T")
 _MAX_DEPTH: Final = 16  # of functions that pass a shape on
 Shapes = dict[cst.CSTNode, set[str]]  # the names in the shapes of arrays, by function
 Fixed = DeviceFunction | str | cst.BaseExpression  # a function of Python, a library's name, or a constant
@@ -90,11 +91,14 @@ def _around(environment: Environment, fixed: Mapping[str, Fixed]) -> Environment
                 scope.imports[name] = qualified
             case cst.BaseExpression() as constant:
                 scope.definitions[name] = constant
-    tables: Any = {
-        table: {name: each for name, each in getattr(environment, table).items() if name not in fixed}
-        for table in ("binders", "homes", "live")
-    }
-    return replace(scope, passed={**environment.passed, **fixed}, **tables)
+    return replace(
+        scope, passed={**environment.passed, **fixed}, binders=_without(environment.binders, fixed),
+        homes=_without(environment.homes, fixed), live=_without(environment.live, fixed),
+    )  # fmt: skip
+
+
+def _without(table: Mapping[str, T], names: Mapping[str, object]) -> dict[str, T]:
+    return {name: each for name, each in table.items() if name not in names}
 
 
 def _library_name(value: Argument, around: Environment) -> str | None:

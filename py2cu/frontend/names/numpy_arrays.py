@@ -22,8 +22,8 @@ def numpy_array(node: cst.BaseExpression, environment: Environment) -> tuple[DTy
     """The dtype of the array that `node` names, and its rows as tuples; None if these are not known."""
     live = environment.live.get(node.value) if isinstance(node, cst.Name) else environment.live_value(node)
     if is_numpy_array(live) and not environment.is_local(node):
-        dtype, numbers_in = find_dtype(str(live.dtype)), frozen(live.tolist())
-        rows = as_constants(numbers_in) if isinstance(numbers_in, tuple) else None
+        dtype, table = find_dtype(str(live.dtype)), frozen(live.tolist())
+        rows = as_constants(table) if isinstance(table, tuple) else None
         return None if dtype is None or not rows else (dtype, rows)
     if not isinstance(node, cst.Name):
         return None

@@ -97,7 +97,7 @@ def _text(node: cst.BaseExpression, scope: Environment, module: Module, reporter
             return source_text(named)
 
 
-UNTYPED: Final = "P301"  # the code of what is said of types
+UNTYPED: Final = "P301"  # the code of errors about types
 
 
 class _Plain(cst.CSTTransformer):
