@@ -365,15 +365,11 @@ class Kernel(Traced):
                 from py2cu.call.definition import OperatorSource
                 from py2cu.call.native import Native
                 from py2cu.call.plan import KernelCall
-                from py2cu.call.variants import VariantCall, Variants
 
                 if translation.signatures[0].constexprs:
                     self._translator = self._translator or Translator(self._function, self._options)
-                    variants = Variants(translation, self._translator, fma=self._fma)
-                    self._call = VariantCall(variants, OperatorSource(variants, self.backwards))
-                else:
-                    native = Native(translation, fma=self._fma)
-                    self._call = KernelCall(native, OperatorSource(native, self.backwards))
+                native = Native(translation, self._translator, fma=self._fma)
+                self._call = KernelCall(native, OperatorSource(native, self.backwards))
             return self._call
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from py2cu.diagnostics import Diagnostic, EnvironmentLacks
+from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.ir.abi.signature import Signature
 
 
@@ -36,14 +37,31 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class CallText:
+    """What calls compile: the kernels as they stand in the file, without what else a C++ program needs.
+
+    `headers` are those of CUDA that the text needs; on the CPU it includes its own. `programs` has the launches of each
+    kernel, one for each set of dtypes.
+    """
+
+    text: Text
+    headers: tuple[str, ...]
+    programs: tuple[tuple[LaunchProgram, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Artifacts:
-    """The three files of one target: kernels with launchers, their declarations, the torch binding."""
+    """The three files of one target: kernels with launchers, their declarations, the torch binding; and what calls use.
+
+    Files that their user edited have no `of_calls`: calls then run what is built of the files.
+    """
 
     name: str
     target: TargetName
     kernel: Text
     header: Text
     binding: Text
+    of_calls: CallText | None = None
 
     @property
     def files(self) -> tuple[Text, Text, Text]:
@@ -89,5 +107,5 @@ class Translation:
         return self.texts[target]
 
     def with_texts(self, artifacts: Artifacts) -> Translation:
-        """A copy in which `artifacts` replace the texts of their target."""
-        return replace(self, texts={**self.texts, artifacts.target: artifacts})
+        """A copy in which `artifacts`, which somebody edited, replace the texts of their target."""
+        return replace(self, texts={**self.texts, artifacts.target: replace(artifacts, of_calls=None)})

@@ -5,7 +5,7 @@ Promises: prints nothing; restores the process's environment; an interrupt ends 
 in parallel.
 
 `load_inline` does three things: it writes the sources and a build file, runs ninja, and loads the library. This module
-uses only the first, under a lock, with the tools that `toolchain` finds. `ninja.py` runs ninja, since `load_inline`
+uses only the first, under a lock, with the tools that `toolchain` finds. `processes.py` runs ninja, since `load_inline`
 kills it on Ctrl-C without ending the compilers that it started. Nothing is loaded, so a CUDA kernel can be built on a
 machine without a GPU. If a later torch renames the functions that are replaced here, `load_inline` also builds and
 loads, and ninja then builds the binding again with its flags.
@@ -27,7 +27,7 @@ from types import ModuleType
 from typing import Final
 
 from py2cu.build import toolchain
-from py2cu.build.ninja import run_ninja
+from py2cu.build.processes import run_ninja
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import Text
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Final
 
@@ -70,6 +71,12 @@ def build_error(log: str, artifacts: Artifacts, source: SourceFile | None = None
     found = _diagnostics(log, _texts_by_file(artifacts), artifacts.kernel, compiler, source, hint)
     diagnostics = dict.fromkeys(found)
     return BuildError(sorted(diagnostics, key=lambda item: (item.file.name, item.span)), log, hint)
+
+
+def call_error(log: str, artifacts: Artifacts, source: SourceFile | None) -> BuildError:
+    """The same for what calls compile."""
+    assert artifacts.of_calls is not None
+    return build_error(log, replace(artifacts, kernel=artifacts.of_calls.text), source)
 
 
 def host_build_error(log: str, text: Text, source: SourceFile) -> BuildError:

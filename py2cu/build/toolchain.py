@@ -46,6 +46,12 @@ def find_cxx() -> Path | None:
     return _first_on_path(tuple(named) or ("c++", "g++", "clang++"), os.environ.get("PATH", ""))
 
 
+def cxx_command() -> list[str]:
+    """The C++ compiler with the words behind it in `CXX`, such as `ccache g++` or flags; empty if there is none."""
+    found = find_cxx()
+    return [str(found), *os.environ.get("CXX", "").split()[1:]] if found else []
+
+
 def find_ninja() -> Path | None:
     """Ninja on PATH, beside this Python (a virtual environment that was not activated), or in its wheel."""
     on_path = _first_on_path(("ninja",), os.environ.get("PATH", ""))

@@ -30,10 +30,10 @@ from typing import Any, Final, NamedTuple
 import torch
 
 from py2cu.call.argument_checks import check_arguments
-from py2cu.call.tuples import flatten, tuple_of
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, Parameter, Role, TupleParameter, is_constexpr_value
 from py2cu.ir.abi.signature import Dim, Signature
+from py2cu.ir.abi.tuples import flatten, tuple_of
 from py2cu.ir.types import ElementType, PythonType
 
 Values = dict[str, Any]

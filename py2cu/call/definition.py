@@ -30,7 +30,7 @@ from py2cu.call.argument_checks import (
 )
 from py2cu.call.batching import run_batched
 from py2cu.call.gradients import BackwardCall, Gradients
-from py2cu.call.native import Launch, Native
+from py2cu.call.native import REFUSED, Launch, Native
 from py2cu.call.outputs import allocate_outputs
 from py2cu.call.sharding import have_dtensor, prepare
 from py2cu.call.torch_state import are_plain_types, is_plain, require_writable
@@ -210,7 +210,7 @@ class _Overload:
             if (compiled := self.compiled(device.value)) is not None:
                 try:
                     return compiled(*args, **kwargs)
-                except (RuntimeError, OverflowError):
+                except REFUSED:
                     pass  # nothing was launched: the checks below raise an error that names the argument
             values, launch = self.read(args, kwargs)
             return self.native.run(device.value, values, launch)
@@ -261,7 +261,7 @@ class _Overload:
                 if (compiled := self.compiled(array.device.type)) is not None:
                     try:
                         return compiled(*args, **kwargs)
-                    except (RuntimeError, OverflowError):
+                    except REFUSED:
                         pass  # nothing was launched: the op raises an error that names the argument
             return run(torch._C._after_ADInplaceOrView_keyset)  # `mark_dirty` bumps the versions
 

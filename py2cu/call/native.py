@@ -1,39 +1,55 @@
-"""The compiled code of a translated kernel: the ops of its libraries, one library for each device.
+"""The compiled code of a translated kernel: a launcher for each device, set of dtypes and template arguments.
 
-In: the arguments of a call by name, bound and complete. Out: the outputs. Libraries are built or loaded at the first
-use. The ops here know nothing of autograd, tracing and transforms: `definition.py` has the op that does.
+In: the arguments of a call by name, bound and complete. Out: the outputs. Instances are compiled or loaded at their
+first use. The functions here know nothing of autograd, tracing and transforms: `definition.py` has the op that does.
+Texts that their user edited are built as files, and their operators run in place of launchers.
 """
 
 from __future__ import annotations
 
 import hashlib
+import struct
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import torch
 
 from py2cu.build import load
-from py2cu.call.argument_checks import check_arguments
+from py2cu.call.argument_checks import check_arguments, check_launch
 from py2cu.call.bind import ArgumentBinder
-from py2cu.ir.abi.parameters import Parameter
+from py2cu.call.engines import ASSERTION, CpuEngine, CudaEngine, Engine
+from py2cu.call.launcher import LaunchFunction, Overload, write_launcher
+from py2cu.ir.abi.launch import LaunchProgram
+from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
-from py2cu.ir.types import is_complex
+from py2cu.ir.types import ArrayType, is_complex
+from py2cu.options import Values
 from py2cu.source import SourceFile
-from py2cu.translation import TargetName, Translation
+from py2cu.translation import Artifacts, TargetName, Translation
 
 Launch = tuple[list[int], list[int]] | tuple[()]
 """The grid and the block of an explicit launch; empty for a call."""
 
+REFUSED: Final = (RuntimeError, OverflowError, ValueError, TypeError, AttributeError, ZeroDivisionError, struct.error)
+"""What a launcher raises before it has launched anything."""
+
 
 class Native:
-    """The compiled code of one translation."""
+    """The compiled code of one kernel; `translate` gives its texts for further values of template arguments."""
 
-    def __init__(self, translation: Translation, *, fma: bool = True) -> None:
+    def __init__(
+        self, translation: Translation, translate: Callable[[Values], Translation] | None = None, *, fma: bool = True
+    ) -> None:
         self.translation = translation
         self.fma = fma
         self.signature: Signature = translation.signatures[0]
         self.binder = ArgumentBinder(self.signature)
-        self._packets: dict[str, Any] = {}
+        self._translate = translate
+        self._overloads: dict[tuple[str, Overload], Callable[..., Any]] = {}
+        self._translations: dict[tuple[int, ...], Translation] = {}
+        self._lock = threading.RLock()
 
     def run(self, device: str, values: Mapping[str, Any], launch: Launch = ()) -> Any:
         """Run the code for `device`, and return the outputs that it allocates: all, or none where one is given.
@@ -43,50 +59,42 @@ class Native:
         """
         allocates = self.signature.are_allocated(values)
         parameters = self.signature.inputs if allocates else self.signature.parameters
-        op = self.overload(device, allocates=allocates, on_grid=bool(launch))
+        function = self.overload(device, allocates=allocates, on_grid=bool(launch))
         try:
-            return op(*(values.get(p.name) for p in parameters), *launch)
-        except (RuntimeError, OverflowError):
-            check_arguments(self.signature, values, on_grid=bool(launch))  # names the argument where the op does not
+            return function(*(values.get(p.name) for p in parameters), *launch)
+        except REFUSED:
+            check_arguments(self.signature, values, on_grid=bool(launch))  # names the argument where the code does not
+            check_launch(self.signature, self._program(device, values), values, launch, device)
             raise
 
     def overload(self, device: str, *, allocates: bool, on_grid: bool) -> Callable[..., Any]:
-        """The overload that allocates the outputs, the one that takes every array, or the one with a grid.
+        """What allocates the outputs, what takes every array, or what takes every array, a grid and a block.
 
         As a function of one positional argument for each input or, unless it allocates, for each parameter.
         """
-        packet = self._packet(device)
-        if on_grid:
-            return self._adapted(packet.grid, self.signature.parameters)
-        if allocates:
-            return self._adapted(packet.default, self.signature.inputs)
-        op = packet.out if self.signature.outputs and self.signature.op_allocates else packet.default
-        return self._adapted(op, self.signature.parameters)
+        key = device, Overload(allocates=allocates, on_grid=on_grid)
+        if key not in self._overloads:
+            with self._lock:
+                if key not in self._overloads:
+                    self._overloads[key] = self._made(*key)
+        return self._overloads[key]
 
     def same_overload(self, device: str, op: Any) -> Any:
-        """The compiled overload that takes the arguments of `op` as they are; None where it takes others."""
-        if type(self) is not Native or self.signature.asserts:
+        """What takes the arguments of `op` as they are; None where the dispatcher gives them in another way."""
+        arguments = op._schema.arguments
+        if any(each.kwarg_only or each.has_default_value() for each in arguments) or any(
+            is_complex(p.type) for p in self.signature.parameters
+        ):
             return None
-        overload = getattr(self._packet(device), op._overloadname, None)
-        if overload is None or [*map(_spelled, overload._schema.arguments)] != [*map(_spelled, op._schema.arguments)]:
-            return None
-        return overload._op  # without the overload's own call
+        on_grid = op._overloadname == "grid"
+        parameters = len(arguments) - 2 * on_grid
+        allocates = bool(self.signature.outputs) and parameters == len(self.signature.inputs)
+        return self.overload(device, allocates=allocates and not on_grid, on_grid=on_grid)
 
     @property
     def digest(self) -> str:
         """A hash of what the code does, equal in every process."""
         return hashlib.sha256(f"{self.translation.digest} {self.fma}".encode()).hexdigest()
-
-    def _adapted(self, op: Any, parameters: Sequence[Parameter]) -> Callable[..., Any]:
-        positional = take_positional(op, parameters)
-        return raise_assertions(positional) if self.signature.asserts else positional  # rule: assert-raised
-
-    def _packet(self, device: str) -> Any:
-        if device not in self._packets:
-            texts = self.translation.artifacts(TargetName(device))
-            namespace = getattr(torch.ops, load(texts, fma=self.fma, source=self.source))
-            self._packets[device] = getattr(namespace, self.signature.op)
-        return self._packets[device]
 
     def source(self) -> SourceFile:
         """The Python, for a compiler's messages. A notebook cell has no file, but `linecache` has its lines."""
@@ -95,27 +103,138 @@ class Native:
         name = self.translation.python_file
         return SourceFile(name, "".join(linecache.getlines(name)))
 
+    # --- instances ---
 
-# --- the operator that compiled code registers ---------------------------------------------------------------------
+    def _made(self, device: str, overload: Overload) -> Callable[..., Any]:
+        """The function of an overload; of a kernel with type variables or template arguments, one that chooses."""
+        signature = self.signature
+        parameters = signature.inputs if overload.allocates else signature.parameters
+        places = {p.name: place for place, p in enumerate(parameters)}
+        arrays = [places[name] for name in self._dtype_sources()]
+        numbers = [places[name] for name in signature.constexprs]
+        if not arrays and not numbers:
+            return self._function(device, overload, (), ())
+        functions: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
-_ASSERTION: Final = ": assertion failed at "
-"""Part of the message with which a CPU launcher reports a failed `assert`: the kernel, this text, and the place."""
+        def choose(*values: Any) -> Any:
+            key = (*[values[place].dtype for place in arrays], *[values[place] for place in numbers])
+            function = functions.get(key)
+            if function is None:
+                if None in key:  # of a template argument that a shape determines
+                    given = {p.name: v for p, v in zip(parameters, values, strict=False) if v is not None}
+                    complete = self.binder.complete(given)
+                    values = (*(complete.get(p.name) for p in parameters), *values[len(parameters) :])
+                    return choose(*values)
+                dtypes, chosen = key[: len(arrays)], key[len(arrays) :]
+                function = functions[key] = self._function(device, overload, dtypes, chosen)
+            return function(*values)
+
+        return choose
+
+    def _dtype_sources(self) -> list[str]:
+        """For each type variable, the array whose dtype is its value."""
+        sources: dict[object, str] = {}
+        for parameter in self.signature.arrays:
+            assert isinstance(parameter.type, ArrayType)
+            variable = parameter.type.dtype.variable
+            if variable is not None and parameter.role is not Role.OUTPUT and not parameter.may_be_none:
+                sources.setdefault(variable, parameter.name)
+        return [*sources.values()]
+
+    def _function(
+        self, device: str, overload: Overload, dtypes: Sequence[torch.dtype], numbers: Sequence[int]
+    ) -> Callable[..., Any]:
+        with self._lock:
+            translation = self._translation(tuple(numbers))
+            artifacts = translation.artifacts(TargetName(device))
+            if artifacts.of_calls is None:
+                return self._operator(artifacts, overload)
+            place = self._instance(translation.signatures[0], dtypes)
+            signature = translation.signatures[0]
+            instance = signature.instances[place].called() if signature.instances else signature
+            instance = replace(instance, name=signature.name)
+            program = artifacts.of_calls.programs[0][place]
+            engine = self._engine(artifacts, program, numbers)
+            return write_launcher(instance, program, overload, numbers, engine)
+
+    def _instance(self, signature: Signature, dtypes: Sequence[torch.dtype]) -> int:
+        """The place of the instance for these dtypes."""
+        names = [str(dtype).removeprefix("torch.") for dtype in dtypes]
+        sources = self._dtype_sources()
+        for place, candidate in enumerate(signature.instances):
+            if all(candidate.dtype(source).name == name for source, name in zip(sources, names, strict=True)):
+                return place
+        if signature.instances:
+            raise RuntimeError(f"{signature.name} has no instance for {', '.join(names)}")
+        return 0
+
+    def _program(self, device: str, values: Mapping[str, Any]) -> LaunchProgram | None:
+        """The launch program for these arguments; None of files."""
+        complete = self.binder.complete(dict(values))
+        numbers = tuple(complete[name] for name in self.signature.constexprs if name in complete)
+        translation = self._translation(numbers)
+        texts = translation.artifacts(TargetName(device)).of_calls
+        dtypes = [values[name].dtype for name in self._dtype_sources()]
+        return None if texts is None else texts.programs[0][self._instance(translation.signatures[0], dtypes)]
+
+    def _translation(self, numbers: tuple[int, ...]) -> Translation:
+        """The texts that have an instance for these values of template arguments."""
+        wanted = {
+            name: value
+            for (name, constexpr), value in zip(self.signature.constexprs.items(), numbers, strict=False)
+            if name in self.signature.constexpr_ints and value not in constexpr.values
+        }
+        if not wanted or self._translate is None:
+            return self.translation
+        with self._lock:
+            if numbers not in self._translations:
+                all_numbers = dict(zip(self.signature.constexprs, numbers, strict=True))
+                values = {name: (all_numbers[name],) for name in self.signature.constexpr_ints}
+                self.binder.complete(all_numbers)  # refuses what is no template argument
+                self._translations[numbers] = self._translate(values)
+            return self._translations[numbers]
+
+    def _engine(self, artifacts: Artifacts, program: LaunchProgram, numbers: Sequence[int]) -> Engine:
+        name = self.signature.name
+        if artifacts.target is TargetName.CPU:
+            from py2cu.build.cpu_entry import CpuInstance, load_entry
+
+            template = program.template_arguments(tuple(numbers), (), is_wide=False)
+            return CpuEngine(load_entry(CpuInstance(artifacts, program.symbol, template), self.source))
+        from py2cu.build.cuda_kernel import CudaInstance, load_kernel
+
+        def load_for(device: int, given: tuple[bool, ...], *, is_wide: bool) -> Any:
+            template = program.template_arguments(tuple(numbers), given, is_wide=is_wide)
+            instance = CudaInstance(artifacts, program.symbol, template, self.fma)
+            return load_kernel(instance, device, self.source)
+
+        return CudaEngine(name, load_for)
+
+    def _operator(self, artifacts: Artifacts, overload: Overload) -> Callable[..., Any]:
+        """The operator of the built files."""
+        packet = getattr(getattr(torch.ops, load(artifacts, fma=self.fma, source=self.source)), self.signature.op)
+        if overload.allocates or (
+            not overload.on_grid and not (self.signature.outputs and self.signature.op_allocates)
+        ):
+            op = packet.default
+        else:
+            op = packet.grid if overload.on_grid else packet.out
+        parameters = self.signature.inputs if overload.allocates else self.signature.parameters
+        positional = take_positional(op, parameters)
+        return raise_assertions(positional) if self.signature.asserts else positional  # rule: assert-raised
 
 
-def _spelled(argument: Any) -> tuple[object, ...]:
-    """What callers know of an argument of a schema."""
-    default = argument.default_value if argument.has_default_value() else ()
-    return argument.name, str(argument.type), argument.kwarg_only, default
+# --- the operator that built files register ------------------------------------------------------------------------
 
 
-def raise_assertions(op: Callable[..., Any]) -> Callable[..., Any]:
+def raise_assertions(op: LaunchFunction) -> LaunchFunction:
     """`op`, except that a failed `assert` of the kernel raises `AssertionError`, as in Python."""
 
     def call(*values: Any) -> Any:
         try:
             return op(*values)
         except RuntimeError as error:
-            if _ASSERTION not in str(error):
+            if ASSERTION not in str(error):
                 raise
             failure = AssertionError(str(error))
         raise failure
@@ -123,7 +242,7 @@ def raise_assertions(op: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def take_positional(op: Any, parameters: Sequence[Parameter]) -> Callable[..., Any]:
+def take_positional(op: Any, parameters: Sequence[Parameter]) -> LaunchFunction:
     """`op` as a function of one positional argument for each of `parameters`, and then the grid and the block, if any.
 
     The op itself takes a complex number as two real ones. In its schema, arguments after a default are keyword-only.

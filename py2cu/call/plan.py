@@ -19,10 +19,10 @@ import torch
 
 from py2cu.call.bind import BoundArguments
 from py2cu.call.definition import Operator
-from py2cu.call.native import Launch, Native
+from py2cu.call.native import REFUSED, Launch, Native
 from py2cu.call.op_calls import OpCall, call_op, op_call_of
 from py2cu.call.outputs import allocate_outputs
-from py2cu.call.torch_state import are_plain_types, increment_versions, is_plain, require_writable
+from py2cu.call.torch_state import are_plain_types, has_legacy_batch, increment_versions, is_plain, require_writable
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID
 from py2cu.ir.abi.signature import Dim, Signature
@@ -121,7 +121,7 @@ class KernelCall:
             ):
                 try:
                     result = op(*values, *launch) if launch else op(*values)
-                except (RuntimeError, OverflowError):
+                except REFUSED:
                     pass  # nothing was launched: the checks below raise an error that names the argument
                 else:
                     return result if plan.pick_outputs is None else plan.pick_outputs(values)
@@ -160,7 +160,7 @@ class KernelCall:
         missing = [p.name for p in self.signature.outputs if p.name not in values]
         self.binder.require_launch(missing, on_grid=bool(launch))
         key = argument_types(args, kwargs)
-        if not (are_plain_types(key) and is_plain(values.values())):
+        if not (are_plain_types(key) and is_plain(values.values())) or has_legacy_batch(values.values()):
             return self._through_op(bound, args, kwargs, launch)
         device = self.binder.accept(values, on_grid=bool(launch))
         allocates = self.signature.are_allocated(values)

@@ -21,6 +21,7 @@ _dispatch_modes = torch._C._len_torch_dispatch_stack  # fake tensors, `make_fx`,
 _function_modes = torch._C._len_torch_function_stack
 _transforms = torch._C._functorch.peek_interpreter_stack  # `vmap`, `grad`, `functionalize`
 _tracer = torch._C._get_tracing_state  # `torch.jit.trace`
+_is_legacy_batch = torch._C._functorch.is_legacy_batchedtensor
 _any_requires_grad = torch._C._any_requires_grad
 _increment_version = torch._C._increment_version
 
@@ -32,6 +33,11 @@ def is_plain(values: Iterable[Any]) -> bool:
     if _dispatch_modes() or _function_modes() or _transforms() is not None or _tracer() is not None:  # rule: plain-call
         return False
     return not (_any_requires_grad(*values) and is_grad_enabled())  # rule: plan-plain
+
+
+def has_legacy_batch(values: Iterable[Any]) -> bool:
+    """Whether `torch.autograd.grad(is_grads_batched=True)` batches an argument: such a tensor has no memory."""
+    return any(isinstance(value, torch.Tensor) and _is_legacy_batch(value) for value in values)
 
 
 def has_python_mode() -> bool:

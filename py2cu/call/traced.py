@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from py2cu.call.tuples import Tuples, flatten
+from py2cu.ir.abi.tuples import Tuples, flatten
 from py2cu.options import Extent
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,7 @@ from jinja2.bccache import Bucket
 
 from py2cu import ir
 from py2cu.cache_directory import location
+from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.ir.abi.signature import Signature
 from py2cu.targets.cpu import target as cpu
 from py2cu.targets.cpu.helpers import HELPERS_OF_CPU
@@ -31,8 +32,10 @@ from py2cu.targets.cxx.parameters import wrapped
 from py2cu.targets.cxx.views import KernelView, group
 from py2cu.targets.cxx.wrap_lines import wrap_line
 from py2cu.targets.torch_binding import view as binding
-from py2cu.translation import Artifacts, TargetName, Text
+from py2cu.translation import Artifacts, CallText, TargetName, Text
 
+_IN_FILE: Final[dict[str, object]] = {"is_live": False}
+_IN_CALLS: Final[dict[str, object]] = {"is_live": True}
 _ORIGIN: Final = "\x1f"  # separates a line from its number; no printable line contains it
 
 
@@ -91,12 +94,18 @@ def _render_cuda(
     views = tuple(chain.from_iterable(groups))
     common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}.h"}
     parts = _common_parts(views, "__constant__ const", HELPERS_OF_CUDA)
+    template, headers = "cuda/kernel.cu.j2", _device_headers(views, HELPERS_OF_CUDA)
     return Artifacts(
         name,
         TargetName.CUDA,
-        render_text(f"{name}.cu", "cuda/kernel.cu.j2", common | parts, _headers(views, HELPERS_OF_CUDA)),
+        render_text(f"{name}.cu", template, common | parts | _IN_FILE, _headers(views, HELPERS_OF_CUDA)),
         render_text(f"{name}.h", "cuda/launcher.h.j2", common, _declaration_headers(views)),
         _binding_text(f"{name}.cpp", common, families, signatures, groups, is_cuda=True),
+        CallText(
+            render_text(f"{name}.cu", template, common | parts | _IN_CALLS, headers),
+            tuple(sorted(headers)),
+            _programs(families, groups, cuda.program),
+        ),
     )
 
 
@@ -108,13 +117,26 @@ def _render_cpu(
     views = tuple(chain.from_iterable(groups))
     common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}_cpu.h"}
     parts = _common_parts(views, "const", HELPERS_OF_CPU)
+    file, template, headers = f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", _headers(views, HELPERS_OF_CPU)
     return Artifacts(
         name,
         TargetName.CPU,
-        render_text(f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", common | parts, _headers(views, HELPERS_OF_CPU)),
+        render_text(file, template, common | parts | _IN_FILE, headers),
         render_text(f"{name}_cpu.h", "cpu/launcher.h.j2", common, _declaration_headers(views)),
         _binding_text(f"{name}_cpu_binding.cpp", common, families, signatures, groups, is_cuda=False),
+        CallText(
+            render_text(file, template, common | parts | _IN_CALLS, headers),
+            (),
+            _programs(families, groups, cpu.program),
+        ),
     )
+
+
+def _programs(
+    families: tuple[ir.Instances, ...], groups: tuple[tuple[KernelView, ...], ...], make: Callable[..., LaunchProgram]
+) -> tuple[tuple[LaunchProgram, ...], ...]:
+    """How calls launch each instance of each kernel."""
+    return tuple(tuple(make(kernel, own) for kernel in family) for family, own in zip(families, groups, strict=True))
 
 
 def _common_parts(views: tuple[KernelView, ...], table: str, helpers: TargetHelpers) -> dict[str, object]:
@@ -136,10 +158,15 @@ def _helpers(views: tuple[KernelView, ...]) -> Iterable[str]:
     return dict.fromkeys(name for view in views for name in view.helpers)
 
 
+def _device_headers(views: tuple[KernelView, ...], helpers: TargetHelpers) -> set[str]:
+    """The headers that the kernels and their helpers need, without their launchers."""
+    return {*chain.from_iterable(helpers.headers(name) for name in _helpers(views))}.union(*(v.headers for v in views))
+
+
 def _headers(views: tuple[KernelView, ...], helpers: TargetHelpers) -> set[str]:
-    """The headers that the kernels and their helpers need; the templates add the headers for their own text."""
-    of_helpers = (helpers.headers(name) for name in _helpers(views))
-    return {*chain.from_iterable(of_helpers)}.union(*(view.headers | view.launch_headers for view in views))
+    """The headers of kernels, helpers and launchers; the templates add the headers for their own text."""
+    of_launchers = (view.bound_headers | view.launch_headers for view in views)
+    return _device_headers(views, helpers).union(*of_launchers)
 
 
 def _declaration_headers(views: tuple[KernelView, ...]) -> set[str]:

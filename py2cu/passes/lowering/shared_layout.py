@@ -10,6 +10,7 @@ import itertools
 from dataclasses import replace
 
 from py2cu import ir
+from py2cu.analysis.launches import elements_of
 from py2cu.diagnostics import Reporter
 from py2cu.ir.rewrite import rebuild_statements, with_fields
 from py2cu.ir.visit import statements
@@ -23,7 +24,7 @@ def lay_out_shared_memory(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         return kernel
     placed = {b.name: replace(b, base=before.name) for before, b in itertools.pairwise(dynamic)}
     # rule: shared-apart
-    starts = {dynamic[0].name: None} | {b.name: size_of(before) for before, b in itertools.pairwise(dynamic)}
+    starts = {dynamic[0].name: None} | {b.name: elements_of(before) for before, b in itertools.pairwise(dynamic)}
     allocations = {stmt.array: stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.Alloc)}
     # rule: comment-of-alloc
     waiting = [replace(allocations[name], start=start) for name, start in starts.items()]  # each keeps its comments
@@ -37,11 +38,3 @@ def lay_out_shared_memory(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     body = rebuild_statements(kernel.body, move)
     decls = tuple(placed.get(decl.name, decl) for decl in kernel.array_decls)
     return with_fields(kernel, body=body, array_decls=decls)
-
-
-def size_of(decl: ir.ArrayDecl) -> ir.Expr:
-    """The number of elements of `decl`."""
-    first, *rest = decl.type.dims
-    for extent in rest:
-        first = ir.Binary("*", first, extent, decl.span, ir.PY_INT)
-    return first

@@ -12,14 +12,16 @@ from typing import Final
 from py2cu import ir
 from py2cu.analysis.call_graph import assertions, launch_objects_by_function
 from py2cu.analysis.effects import contains_yield, is_grid_barrier, syncs_grid
+from py2cu.analysis.launches import launch_program
 from py2cu.builtins.launch import LANE_HELPER
 from py2cu.dtypes import C64, C128
+from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.ir.abi.parameters import IndexParameter
 from py2cu.ir.names import underscored_name
 from py2cu.ir.visit import statements
 from py2cu.targets.cpu.emit_blocks import BlockEmitter
 from py2cu.targets.cpu.helpers import HELPERS, helpers_of_threads
-from py2cu.targets.cxx.bounds import bound_headers, overflows
+from py2cu.targets.cxx.bounds import headers_of_bounds, overflows
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.factors import Factors, factors
 from py2cu.targets.cxx.functions import in_order, spell_functions
@@ -34,6 +36,8 @@ from py2cu.targets.cxx.views import (
     extent_text,
     helpers_of,
     tables_of,
+    types_of,
+    view_of,
 )
 
 DIALECT: Final = Dialect(
@@ -97,17 +101,21 @@ def view(kernel: ir.Kernel) -> KernelView:
         asserts=bool(assertions(kernel)),
         fails_with_values=any(stmt.values for stmt in assertions(kernel)),
         headers=headers_of_types(types).union(
-            speller.headers,
-            table_headers,
-            bound_headers(kernel.size_bounds, kernel),
-            *(function.headers for function in functions),
+            speller.headers, table_headers, *(function.headers for function in functions)
         ),
+        bound_headers=headers_of_bounds(kernel, with_fits=False),
         launch_headers=headers_of_arguments(launch_args),
         waits_anywhere=contains_yield(kernel.body)
         or any(
             isinstance(stmt, ir.EachThread) and stmt.turns is ir.ThreadOrder.WAITING for stmt in statements(kernel.body)
         ),
     )
+
+
+def program(kernel: ir.Kernel, views: tuple[KernelView, ...]) -> LaunchProgram:
+    """How calls launch an instance of a kernel, whose text is in one of `views`: by its launcher."""
+    own = view_of(kernel, views, DIALECT)
+    return launch_program(kernel, own.name, types_of(kernel, DIALECT), has_index_type=False, is_whole=True)
 
 
 def _sizes(kernel: ir.Kernel) -> tuple[str, ...]:

@@ -8,10 +8,12 @@ from typing import Final
 
 from py2cu import ir
 from py2cu.analysis.effects import syncs_grid
+from py2cu.analysis.launches import launch_program
 from py2cu.dtypes import C64, C128
+from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.passes.lowering.index_arithmetic import add_index_arithmetic
 from py2cu.targets.cuda.grids import empty_tests, grid_texts
-from py2cu.targets.cxx.bounds import bound_headers, bound_text, overflows
+from py2cu.targets.cxx.bounds import fits, headers_of_bounds, overflows
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import spell_functions
 from py2cu.targets.cxx.includes import headers_of_types
@@ -24,6 +26,8 @@ from py2cu.targets.cxx.views import (
     extent_text,
     helpers_of,
     tables_of,
+    types_of,
+    view_of,
 )
 
 DIALECT: Final = Dialect(
@@ -43,7 +47,6 @@ def view(kernel: ir.Kernel) -> KernelView:
     body = tuple(speller.block(kernel.body))
     types = speller.types.union(argument.base for argument in kernel_args)
     is_template = DIALECT.widths[ir.Width.INDEX] in types
-    fits, fit_headers = _fits(kernel) if is_template else ("", frozenset())
     tables, table_headers = tables_of(kernel, DIALECT)
     launch_args = launch_arguments(kernel, DIALECT)
     grid, checks_grid = grid_texts(kernel)
@@ -63,7 +66,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         launch=(),
         threads=tuple(extent_text(extent, kernel) for extent in kernel.size or ()),
         block=tuple(extent_text(extent, kernel) for extent in kernel.block),
-        fits=fits,
+        fits=fits(kernel) if is_template else "",
         body=body,
         launch_bounds=kernel.launch_bounds,
         has_open_block=kernel.has_open_block,
@@ -75,21 +78,15 @@ def view(kernel: ir.Kernel) -> KernelView:
         empty_tests=empty_tests(kernel),
         overflows=overflows(kernel),
         headers=headers_of_types(types).union(
-            speller.headers,
-            fit_headers,
-            table_headers,
-            bound_headers(kernel.size_bounds, kernel),
-            *(function.headers for function in functions),
+            speller.headers, table_headers, *(function.headers for function in functions)
         ),
+        bound_headers=headers_of_bounds(kernel, with_fits=is_template),
         launch_headers=headers_of_arguments(launch_args),
     )
 
 
-def _fits(kernel: ir.Kernel) -> tuple[str, frozenset[str]]:
-    """The launcher's condition for 32-bit indices, `std::max({h * k, k * w}) <= INT32_MAX`, and its headers."""
-    texts = [bound_text(bound, kernel) for bound in kernel.bounds]
-    integers = [text for text, fits_int64 in texts if fits_int64]
-    parts = [f"std::max({{{', '.join(integers)}}})" if len(integers) > 1 else text for text in integers[:1]]
-    parts += [text for text, fits_int64 in texts if not fits_int64]
-    headers = bound_headers(kernel.bounds, kernel) | ({"algorithm"} if len(integers) > 1 else frozenset())
-    return " && ".join(f"{part} <= INT32_MAX" for part in parts), headers
+def program(kernel: ir.Kernel, views: tuple[KernelView, ...]) -> LaunchProgram:
+    """How calls launch an instance of a kernel, whose text is in one of `views`."""
+    own = view_of(kernel, views, DIALECT)
+    types = types_of(kernel, DIALECT)
+    return launch_program(add_index_arithmetic(kernel), own.name, types, has_index_type=own.is_template, is_whole=False)

@@ -12,9 +12,10 @@ from dataclasses import replace
 
 from py2cu import ir
 from py2cu.analysis.effects import synchronises
+from py2cu.analysis.launches import launcher_arguments, tested_numbers, used_arrays, used_names
 from py2cu.dtypes import C128, Kind
 from py2cu.ir.abi.parameters import Default, Parameter, Role
-from py2cu.ir.visit import all_expressions, assigned_names, statements, walk
+from py2cu.ir.visit import all_expressions, statements, walk
 from py2cu.records import record
 from py2cu.targets.cxx.c_types import qualified
 from py2cu.targets.cxx.dialect import Dialect
@@ -93,35 +94,6 @@ def _fill(items: tuple[str, ...], width: int) -> list[str]:
     return lines
 
 
-def used_names(kernel: ir.Kernel) -> set[str]:
-    """The names that the body reads, extents of the guards included, and those that it assigns to."""
-    read = {node.id for node in all_expressions(kernel.body) if isinstance(node, ir.Name | ir.ArrayName)}
-    return read.union(assigned_names(kernel.body))
-
-
-def used_arrays(kernel: ir.Kernel) -> set[str]:
-    """The arrays that the body reads or writes, by itself or through a view."""
-    loaded = {
-        kernel.base_array(node.array) for node in all_expressions(kernel.body) if isinstance(node, ir.Load | ir.Atomic)
-    }
-    return loaded | {kernel.base_array(stmt.array) for stmt in statements(kernel.body) if isinstance(stmt, ir.Store)}
-
-
-def tested_numbers(kernel: ir.Kernel) -> set[str]:
-    """The numbers that the body compares with None."""
-    tested = {node.parameter for node in all_expressions(kernel.body) if isinstance(node, ir.IsGiven)}
-    return tested - {p.name for p in kernel.optional_arrays}
-
-
-def arguments(kernel: ir.Kernel) -> tuple[tuple[str, ir.Type, Parameter | None], ...]:
-    """The name and type of each argument of a launcher: the user's parameters in order, without template arguments,
-    then the dimensions that are no parameters.
-    """
-    declared = tuple((p.name, p.type, p) for p in kernel.parameters if p.constexpr is None)
-    rest = tuple((name, ir.PythonType(Kind.INT), None) for name in kernel.dims if kernel.parameter(name) is None)
-    return (*declared, *rest)
-
-
 def kernel_arguments(kernel: ir.Kernel, dialect: Dialect) -> tuple[Argument, ...]:
     """The parameters of the kernel itself: the arrays, scalars and extents that its body uses.
 
@@ -129,7 +101,7 @@ def kernel_arguments(kernel: ir.Kernel, dialect: Dialect) -> tuple[Argument, ...
     """
     used, tested = used_names(kernel) | used_arrays(kernel), tested_numbers(kernel)
     kernel_args = []
-    for name, type_, parameter in arguments(kernel):
+    for name, type_, parameter in launcher_arguments(kernel):
         if name in tested:
             kernel_args.append(Argument(kernel.flag(name), "bool", presence_of=kernel.c_name(name)))
         if name in used:
@@ -213,7 +185,7 @@ def launch_arguments(kernel: ir.Kernel, dialect: Dialect) -> tuple[Argument, ...
     """Raw pointers, scalars and extents, as any C++ program would pass them."""
     return tuple(
         _as_left_out(launch_argument(kernel, dialect, name, type_, parameter), parameter)
-        for name, type_, parameter in arguments(kernel)
+        for name, type_, parameter in launcher_arguments(kernel)
     )
 
 

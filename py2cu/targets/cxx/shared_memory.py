@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from py2cu import ir
+from py2cu.analysis.launches import elements_of, has_static_shared
 from py2cu.builtins.memory import DYNAMIC_BYTES
 from py2cu.ir.visit import names_in
-from py2cu.passes.lowering.shared_layout import size_of
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.views import extent_text
 
@@ -22,7 +22,7 @@ def bytes_text(kernel: ir.Kernel, dialect: Dialect) -> str:
 
 
 def _bytes(kernel: ir.Kernel, decl: ir.ArrayDecl, dialect: Dialect) -> str:
-    size = size_of(decl)
+    size = elements_of(decl)
     if DYNAMIC_BYTES in names_in(size):
         return kernel.c_name(DYNAMIC_BYTES)
     text = extent_text(size, kernel)
@@ -32,9 +32,4 @@ def _bytes(kernel: ir.Kernel, decl: ir.ArrayDecl, dialect: Dialect) -> str:
 
 def limit_condition(kernel: ir.Kernel) -> str:
     """The condition under which the launcher calls `allow_shared`; empty if it always does, beside static arrays."""
-    static = [b for each in (kernel, *kernel.functions) for b in each.array_decls if _is_static(b)]
-    return "" if static else f"{BYTES} > {_DEFAULT_LIMIT}"
-
-
-def _is_static(decl: ir.ArrayDecl) -> bool:
-    return decl.space is ir.Space.SHARED and not decl.is_flat
+    return "" if has_static_shared(kernel) else f"{BYTES} > {_DEFAULT_LIMIT}"

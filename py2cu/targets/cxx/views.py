@@ -93,6 +93,7 @@ class KernelView:
     checks_grid: bool = False  # `covering_blocks` checks the number of blocks
     overflows: tuple[str, ...] = ()  # the conditions under which 64 bits may not hold `threads`
     headers: frozenset[str] = frozenset()  # that the bodies of the kernel and its functions need
+    bound_headers: frozenset[str] = frozenset()  # that the conditions in the launcher need
     takes_strides: bool = False  # its launcher takes strides of arrays
     launch_headers: frozenset[str] = frozenset()  # that the types of the launcher's arguments need
 
@@ -202,6 +203,27 @@ class KernelView:
         )
 
     @property
+    def entry_arguments(self) -> tuple[str, ...]:
+        """On the CPU: the launcher's arguments, read through `arguments`; whether a number is given precedes it."""
+        texts, place = [], 0
+        for argument in self.launch_arguments:
+            type_ = f"{argument.base}" if argument.is_optional else argument.type
+            if argument.is_optional:
+                given, value = (
+                    f"*static_cast<{each}*>(arguments[{place + at}])" for at, each in enumerate(("bool", type_))
+                )
+                texts.append(f"{given} ? {argument.type}({value}) : std::nullopt")
+            else:
+                texts.append(f"*static_cast<{type_}*>(arguments[{place}])")
+            place += 1 + argument.is_optional
+        return tuple(texts)
+
+    @property
+    def may_throw(self) -> bool:
+        """On the CPU: for a failed `assert`, too many threads, or for lack of memory or OS threads."""
+        return bool(self.asserts or self.overflows or self.shared_bytes or self.syncs_grid or self.waits_anywhere)
+
+    @property
     def launch_call(self) -> str:
         return ", ".join(argument.name for argument in self.launch_arguments)
 
@@ -237,6 +259,10 @@ class KernelView:
             )
             for instance in self.instances
         )
+
+
+def _read(type_: str, place: int) -> str:
+    return f"*static_cast<{type_}*>(arguments[{place}])"
 
 
 def listed(words: Iterable[str]) -> str:
@@ -293,6 +319,17 @@ def dtypes_of(kernel: ir.Kernel) -> tuple[DType, ...]:
 
 def _dtype_names(kernel: ir.Kernel) -> tuple[str, ...]:
     return tuple(dtype.name for dtype in dtypes_of(kernel))
+
+
+def types_of(kernel: ir.Kernel, dialect: Dialect) -> tuple[str, ...]:
+    """The C++ types that an instance has for its type variables."""
+    return tuple(map(replace(dialect, names_variables=False).spell, dtypes_of(kernel)))
+
+
+def view_of(kernel: ir.Kernel, views: tuple[KernelView, ...], dialect: Dialect) -> KernelView:
+    """The text that an instance shares with others; the only one of a kernel that is not generic."""
+    instances = {*instances_of(kernel, replace(dialect, names_variables=False))}
+    return next((view for view in views if instances & {*view.instances}), views[0])
 
 
 def instances_of(kernel: ir.Kernel, dialect: Dialect) -> tuple[Instance, ...]:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import chain
 
 from py2cu import ir
+from py2cu.analysis.launches import is_natural, unchecked_shared_extents
 from py2cu.analysis.signatures import arrays_of_row_pointers
 from py2cu.dtypes import U64, DType, TypeVariable
 from py2cu.ir.abi.parameters import Constexpr, Parameter, Role
 from py2cu.ir.abi.signature import Dim, Signature, divisors
 from py2cu.ir.printer import print_expr
 from py2cu.ir.rewrite import rebuild
-from py2cu.ir.visit import walk
 from py2cu.targets.cxx.literals import init_text, is_double
 from py2cu.targets.cxx.views import dtypes_of, extent_text, listed
 
@@ -120,17 +120,8 @@ def zero_divisors(kernel: ir.Kernel, dims: dict[str, Dim]) -> Iterator[tuple[str
 
 def shared_extents(kernel: ir.Kernel, dims: dict[str, Dim]) -> Iterator[tuple[str, str, str]]:
     """The extents of shared arrays that a call may make negative or so large that C++ would end the process."""
-    naturals = _naturals(kernel, dims)
-    names = dims.keys() | {parameter.name for parameter in kernel.parameters}
-
-    def is_known(part: ir.Expr) -> bool:
-        """False for the launch's own extents, which a call may leave to their defaults."""
-        return isinstance(part, ir.Constant | ir.Binary) or (isinstance(part, ir.Name) and part.id in names)
-
-    for decl in kernel.array_decls:
-        for extent in decl.type.dims if decl.is_dynamic else ():
-            if not _is_natural(extent, naturals) and all(map(is_known, walk(extent))):
-                yield decl.name, op_text(extent, kernel, dims), print_expr(extent)
+    for name, extent in unchecked_shared_extents(kernel):
+        yield name, op_text(extent, kernel, dims), print_expr(extent)
 
 
 def constexpr_view(value: str, name: str, constexpr: Constexpr) -> ConstexprView:
@@ -198,7 +189,7 @@ def array_view(
             if (parameter.name, axis) not in source_axes and not (leading is not None and axis == 0)
         ),
         shape=_shape_text([text for _, text, _ in texts], leading),
-        signed=tuple(text for text, dim in zip(texts, type_.dims, strict=True) if not _is_natural(dim, naturals)),
+        signed=tuple(text for text, dim in zip(texts, type_.dims, strict=True) if not is_natural(dim, naturals)),
         fill="" if init is None else init_text(init),
         is_int64_fill=init is not None and not is_double(init),
         row=kernel.vector_widths.get(parameter.name, 0),  # rule: row-in-binding
@@ -240,19 +231,6 @@ def _naturals(kernel: ir.Kernel, dims: dict[str, Dim]) -> set[str]:
     until it is allocated.
     """
     return {name for name, dim in dims.items() if dim.array is not None} | {*kernel.constexprs}
-
-
-def _is_natural(extent: ir.Expr, naturals: set[str]) -> bool:
-    """True for an extent that no call makes negative."""
-    match extent:
-        case ir.Constant():
-            return True
-        case ir.Name(id=name):
-            return name in naturals
-        case ir.Binary(op="+" | "*" | "//" | "%", left=left, right=right):
-            return _is_natural(left, naturals) and _is_natural(right, naturals)
-        case _:
-            return False
 
 
 def dim_text(dim: ir.Expr, kernel: ir.Kernel) -> str:

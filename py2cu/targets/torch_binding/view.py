@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import chain
 
 from py2cu import ir
 from py2cu.analysis.effects import syncs_grid
+from py2cu.analysis.launches import launcher_arguments
 from py2cu.dtypes import C128, Kind, TypeVariable
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Dim, Signature
 from py2cu.options import MAX_THREADS
 from py2cu.targets.cxx.c_types import qualified
 from py2cu.targets.cxx.dialect import Dialect
-from py2cu.targets.cxx.parameters import arguments
 from py2cu.targets.cxx.views import (
     KernelView,
     choices_of,
     constant_text,
     dtypes_of,
-    instances_of,
     launcher_name,
+    view_of,
 )
 from py2cu.targets.torch_binding.checks import (
     ArrayView,
@@ -221,9 +221,8 @@ def _launches(
 ) -> Iterator[Launch]:
     """The launches of the instances for one set of dtypes, one for each choice of template arguments."""
     plain = kernel.plain
-    values = tuple(_launch_value(plain, dialect, dims, name, p) for name, _, p in arguments(plain))
-    texts = instances_of(kernel, replace(dialect, names_variables=False))
-    name = next((group.name for group in groups if set(texts) & set(group.instances)), kernel.symbol)
+    values = tuple(_launch_value(plain, dialect, dims, name, p) for name, _, p in launcher_arguments(plain))
+    name = view_of(kernel, groups, dialect).name
     dtype_tests = tuple(
         f"{kernel.c_name(dtype_sources[variable])}.scalar_type() == ScalarType::{dtype.torch}"
         for variable, dtype in zip(kernel.variables, dtypes_of(kernel), strict=True)

@@ -1,0 +1,134 @@
+"""Compile one instance of a kernel for calls on the CPU: one process of a C++ compiler, no torch, no binding.
+
+In: the text of calls, and the instance. Out: a C function of the addresses of arguments, launch and message. Promises:
+a cached library is loaded without a compiler; a compiler that hangs is ended after a minute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import json
+import subprocess
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from py2cu.build import cache, processes, toolchain
+from py2cu.build.library import cpu_flags
+from py2cu.build.messages import call_error
+from py2cu.diagnostics import EnvironmentLacks
+from py2cu.source import SourceFile
+from py2cu.translation import Artifacts
+
+Entry = Callable[[int, int, int], int]
+"""Takes the addresses of the arguments' addresses, the launch and a message; returns 1 where the message says an error."""
+
+_SECONDS: Final = 60.0
+_FLAGS: Final = ("-std=c++17", "-fvisibility=hidden", "-shared", "-fPIC", "-w")
+_ENTRY: Final = """
+extern "C" __attribute__((visibility("default"))) int {symbol}_entry(
+    void* const* arguments, const int64_t* launch, char* message)
+{{
+    return {symbol}_enter{template}(arguments, launch, message);
+}}
+"""
+_entries: dict[str, Entry] = {}
+_LOADING: Final = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class CpuInstance:
+    """An instance of a kernel: the name of its functions in the text, and the template arguments, `<16, float>`."""
+
+    artifacts: Artifacts
+    symbol: str
+    template: str
+
+    @property
+    def text(self) -> str:
+        assert self.artifacts.of_calls is not None
+        return self.artifacts.of_calls.text.text + _ENTRY.format(symbol=self.symbol, template=self.template)
+
+    @property
+    def flags(self) -> list[str]:
+        """The flags of a build, but for the place of torch's headers."""
+        return [*" ".join(cpu_flags()).split(), *_FLAGS]
+
+    @property
+    def key(self) -> str:
+        content = [cache.FORMAT, self.text, self.flags, toolchain.cpu_identity()]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def load_entry(instance: CpuInstance, source: Callable[[], SourceFile] | None = None) -> Entry:
+    """The C function of an instance, compiled unless it is cached.
+
+    Raises:
+        BuildError: the compiler refused the text.
+        EnvironmentLacks: there is no C++ compiler, or it hangs, or its library does not load.
+    """
+    key = instance.key
+    if key not in _entries:
+        path = _library(instance, key, source)
+        with _LOADING:
+            if key not in _entries:
+                _entries[key] = _load(path, instance, key, source)
+    return _entries[key]
+
+
+def _load(path: Path, instance: CpuInstance, key: str, source: Callable[[], SourceFile] | None) -> Entry:
+    with contextlib.suppress(OSError, AttributeError):
+        return _function(path, instance)
+    cache.discard(path)
+    try:
+        return _function(_library(instance, key, source), instance)
+    except (OSError, AttributeError) as error:
+        raise EnvironmentLacks(f"the built library does not load: {error}", "see `py2cu doctor`") from error
+
+
+def _function(path: Path, instance: CpuInstance) -> Entry:
+    function: Any = getattr(ctypes.CDLL(str(path)), f"{instance.symbol}_entry")
+    function.argtypes = (ctypes.c_void_p,) * 3
+    function.restype = ctypes.c_int
+    entry: Entry = function
+    return entry
+
+
+def _library(instance: CpuInstance, key: str, source: Callable[[], SourceFile] | None) -> Path:
+    command = toolchain.cxx_command()
+    compiler = toolchain.tool_fingerprint(Path(command[0])) if command else None
+    if (path := cache.get_library(key, compiler)) is not None:
+        return path
+    if not command:
+        raise EnvironmentLacks("no C++ compiler was found", toolchain.CXX_HINT)
+    return cache.put_library(key, str(compiler), lambda directory: _compile(instance, command, directory, source))
+
+
+def _compile(
+    instance: CpuInstance, command: list[str], directory: Path, source: Callable[[], SourceFile] | None
+) -> Path:
+    assert instance.artifacts.of_calls is not None
+    text, library = directory / instance.artifacts.of_calls.text.name, directory / "kernel.so"
+    text.write_text(instance.text, encoding="utf-8")
+    headers = _torch_headers() if "#include <torch/" in instance.text else []
+    try:
+        done = processes.run([*command, *instance.flags, *headers, text.name, "-o", library.name], directory, _SECONDS)
+    except subprocess.TimeoutExpired:
+        what = f"the C++ compiler {command[0]} did not end within {_SECONDS:.0f} seconds"
+        raise EnvironmentLacks(what, "name another one in CXX") from None
+    except OSError as error:
+        raise EnvironmentLacks(f"the C++ compiler {command[0]} does not run: {error}", toolchain.CXX_HINT) from error
+    if done.status == 0 and library.is_file():
+        return library
+    raise call_error(done.output, instance.artifacts, source() if source else None)
+
+
+def _torch_headers() -> list[str]:
+    """The headers of torch's half types, which need none of its libraries."""
+    import torch
+
+    return ["-I", str(Path(torch.__file__).parent / "include")]

@@ -1,0 +1,223 @@
+"""What runs compiled code for a launcher: blocks of parameters, and on each device the call of a compiled instance.
+
+In: a `LaunchProgram` and the text of calls. Out: for `call/launcher.py`, the lines of Python that launch, and the names
+in them. Promises: a block serves one call at a time, also on an error; an instance is compiled once, outside any block.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, Final, NamedTuple, Protocol
+
+import torch
+
+from py2cu.dtypes import DType, Kind
+from py2cu.ir.abi.launch import DEFAULT_SHARED_LIMIT, LaunchProgram
+
+_MESSAGE_BYTES: Final = 1024
+ASSERTION: Final = ": assertion failed at "
+"""Part of the message with which code for the CPU reports a failed `assert`: the kernel, this text, and the place."""
+_SLOT: Final = 8
+_OS_THREADS: Final = [0]
+"""How many OS threads a launch on the CPU may use: 0 for OpenMP's number, 1 in a forked child, which has no others."""
+
+os.register_at_fork(after_in_child=lambda: _OS_THREADS.__setitem__(0, 1))
+
+_INTEGERS: Final = {8: "b", 16: "h", 32: "i", 64: "q"}
+
+
+class Block:
+    """The parameters of one launch: their values, the addresses of these, and on the CPU grid, block and a message."""
+
+    __slots__ = ("_addresses", "addresses", "launch", "launch_at", "memory", "message", "message_at")
+
+    def __init__(self, size: int, offsets: Sequence[int]) -> None:
+        self.memory = ctypes.create_string_buffer(max(size, 1))
+        start = ctypes.addressof(self.memory)
+        self._addresses = (ctypes.c_void_p * max(len(offsets), 1))(*(start + offset for offset in offsets))
+        self.addresses = ctypes.addressof(self._addresses)
+        self.launch = ctypes.create_string_buffer(9 * _SLOT)
+        self.launch_at = ctypes.addressof(self.launch)
+        self.message = ctypes.create_string_buffer(_MESSAGE_BYTES)
+        self.message_at = ctypes.addressof(self.message)
+
+
+class Frame:
+    """The layout of a block: for each argument a dtype, or None for an address."""
+
+    def __init__(self, types: Sequence[DType | None]) -> None:
+        formats, self.offsets, size = [], [], 0
+        for type_ in types:
+            code, width = _format(type_)
+            slots = -(-width // _SLOT)
+            formats.append(f"{code}{slots * _SLOT - width}x")
+            self.offsets.append(size)
+            size += slots * _SLOT
+        self._struct = struct.Struct(f"<{''.join(formats)}")
+        self.pack = self._struct.pack_into
+        self.free: list[Block] = []
+
+    def new(self) -> Block:
+        return Block(self._struct.size, self.offsets)
+
+
+def _format(type_: DType | None) -> tuple[str, int]:
+    """The code of `struct` for a value, and its bytes."""
+    if type_ is None:
+        return "Q", 8
+    width = max(type_.bits, 8) // 8
+    match type_.kind:
+        case Kind.BOOL:
+            return "?", 1
+        case Kind.INT:
+            code = _INTEGERS[type_.bits]
+            return code if type_.signed else code.upper(), width
+        case Kind.FLOAT:
+            return "H" if type_.is_half else "f" if width == 4 else "d", width
+        case Kind.COMPLEX:
+            return "ff" if width == 8 else "dd", width
+
+
+def to_float32(value: Any) -> float:
+    """A number rounded as C++ does it: one beyond the range of float32 becomes infinite."""
+    return ctypes.c_float(value).value
+
+
+def half_bits(value: Any, dtype: torch.dtype) -> int:
+    """The bits of a number that is rounded to float32 and then to a 16-bit float."""
+    rounded = torch.tensor(to_float32(value), dtype=torch.float32).to(dtype)
+    return int(rounded.view(torch.int16).item()) & 0xFFFF
+
+
+_TAKE: Final = ("try: block = free.pop()", "except IndexError: block = new()")
+
+
+class Engine(Protocol):
+    """What runs the instances of one kernel, for one set of dtypes and template arguments."""
+
+    is_cuda: ClassVar[bool]
+
+    def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
+        """The lines that launch, and, in `names`, what they refer to."""
+
+
+class LaunchLines(NamedTuple):
+    """What an engine writes its lines for: expressions for the presence of optional arrays and for packed values."""
+
+    program: LaunchProgram
+    given: Sequence[str]
+    values: Sequence[str]
+
+    @property
+    def pack(self) -> str:
+        return f"    pack({', '.join(['block.memory', '0', *self.values])})"
+
+
+class CpuEngine:
+    """Launches by a C function in a library of the instance."""
+
+    is_cuda: ClassVar = False
+
+    def __init__(self, entry: Callable[[int, int, int], int]) -> None:
+        self._entry = entry
+
+    def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
+        names |= {
+            "entry": self._entry, "os_threads": _OS_THREADS, "pack_launch": struct.Struct("<9q").pack_into,
+            "failed": _failed_on_cpu,
+        }  # fmt: skip
+        yield from _TAKE
+        yield "try:"
+        yield launch.pack
+        yield "    pack_launch(block.launch, 0, gx, gy, gz, bx, by, bz, shared, 0, os_threads[0])"
+        yield "    if entry(block.addresses, block.launch_at, block.message_at): raise failed(block)"
+        yield "finally:"
+        yield "    free.append(block)"
+
+
+def _failed_on_cpu(block: Block) -> Exception:
+    message = block.message.value.decode(errors="replace")
+    return AssertionError(message) if ASSERTION in message else RuntimeError(message)
+
+
+class CudaEngine:
+    """Launches by the driver: `load` compiles an instance for a device's architecture, and gives its kernel."""
+
+    is_cuda: ClassVar = True
+
+    def __init__(self, name: str, load: Callable[..., Any]) -> None:
+        self._name = name
+        self._load = load
+        self._kernels: dict[tuple[Any, ...], Any] = {}
+        self._allowed: dict[tuple[Any, ...], int] = {}
+        self._lock = threading.Lock()
+
+    def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
+        from py2cu.build import driver
+
+        program = launch.program
+        names |= {
+            "kernels": self._kernels, "load": self._loaded, "failed": self._failed, "streams": _STREAMS,
+            "stream_of": torch._C._cuda_getCurrentRawStream, "new_stream": _new_stream, "allow": self._allow,
+            "allowed": self._allowed, "launch": driver.launch_function(cooperative=program.cooperative),
+        }  # fmt: skip
+        yield f"key = {', '.join(['device', 'narrow', *launch.given])}"
+        yield "kernel = kernels.get(key)"
+        yield "if kernel is None: kernel = load(key)"
+        if program.shared:
+            limit = -1 if program.has_static_shared else DEFAULT_SHARED_LIMIT
+            yield f"if shared > allowed.get(key, {limit}): allow(key, kernel, shared)"
+        yield "stream = stream_of(device)"
+        yield "handle = streams.get(stream)"
+        yield "if handle is None: handle = new_stream(stream)"
+        yield from _TAKE
+        yield "try:"
+        yield launch.pack
+        end = "" if program.cooperative else ", 0"
+        yield f"    error = launch(kernel, gx, gy, gz, bx, by, bz, shared, handle, block.addresses{end})[0]"
+        given = "(kernel, gx, gy, gz, bx, by, bz, shared, handle, block.addresses)"
+        yield f"    if error: failed(launch, error, key, {given})"
+        yield "finally:"
+        yield "    free.append(block)"
+
+    def _loaded(self, key: tuple[Any, ...]) -> Any:
+        device, narrow, *given = key
+        with self._lock:
+            if key not in self._kernels:
+                self._kernels[key] = self._load(device, tuple(given), is_wide=not narrow)
+            return self._kernels[key]
+
+    def _allow(self, key: tuple[Any, ...], kernel: Any, shared: int) -> None:
+        """Allow a block more dynamic shared memory than the default."""
+        from py2cu.build import driver
+
+        if error := driver.allow_shared_memory(kernel, shared, key[0]):
+            raise RuntimeError(f"{self._name}: the launch failed: {driver.error_text(error)}")
+        self._allowed[key] = shared
+
+    def _failed(self, launch: Callable[..., Any], error: Any, key: tuple[Any, ...], given: tuple[Any, ...]) -> None:
+        """Launch once more where the thread had no context; raise an error for everything else."""
+        from py2cu.build import driver
+
+        if driver.has_no_context(error):
+            torch.cuda.set_device(key[0])
+            error = launch(*given, 0)[0] if launch is driver.launch_function(cooperative=False) else launch(*given)[0]
+        if error:
+            raise driver.launch_error(self._name, error, given, key[0])
+
+
+_STREAMS: Final[dict[int, Any]] = {}
+
+
+def _new_stream(stream: int) -> Any:
+    """A stream as the driver's functions take it fastest."""
+    from py2cu.build import driver
+
+    if len(_STREAMS) > 1024:
+        _STREAMS.clear()
+    _STREAMS[stream] = driver.stream_handle(stream)
+    return _STREAMS[stream]

@@ -1,0 +1,122 @@
+"""The launch of a kernel as data: what is passed, and how grid, memory and instance follow from the numbers of a call.
+
+`analysis/launches.py` makes a `LaunchProgram` of a lowered kernel. Two spellings of it run: the launcher in the emitted
+C++ (`targets/cxx/bounds.py`, `targets/cuda/grids.py`), and the launcher of calls in Python (`call/launcher.py`).
+
+Extents are integers, exact in both: where 64 bits may not hold a number, it is computed as a double. The names in
+expressions are those of dimensions and numbers; `blockDim.x` and `gridDim.x` are the launch's own.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from py2cu.ir.abi.parameters import Stride
+from py2cu.ir.types import DimExpr
+from py2cu.records import record
+
+INDEX: Final = "index_t"
+"""The type of what is int32 in the narrow instance of a kernel, and int64 in the wide one."""
+
+INT32_MAX: Final = 2**31 - 1
+MOST_THREADS: Final = 1e18
+"""So far below 2**63 that rounding to a double hides no larger number."""
+
+DEFAULT_SHARED_LIMIT: Final = 48 * 1024
+"""The dynamic shared memory, in bytes, that a block gets without asking."""
+
+
+class Source(enum.Enum):
+    """Where the value of an argument comes from."""
+
+    ARRAY = "array"  # the address of an array; null if the call leaves it out
+    NUMBER = "number"  # a number of the call, or an extent
+    STRIDE = "stride"
+    PRESENCE = "presence"  # whether the call passes a number
+
+
+@record(frozen=True, slots=True)
+class Passed:
+    """One argument of compiled code: `name` is a parameter, a dimension or a stride, `type` a dtype or `INDEX`."""
+
+    name: str
+    source: Source
+    type: str
+
+
+@record(frozen=True, slots=True)
+class Term:
+    """`scale * a * b`. Names in `signed` may be negative and count by their magnitude, as doubles.
+
+    `in_double`: 64 bits may not hold the product.
+    """
+
+    names: tuple[str, ...]
+    scale: int
+    signed: tuple[str, ...] = ()
+    in_double: bool = False
+
+    @property
+    def fits_int64(self) -> bool:
+        return not self.in_double and not self.signed
+
+
+@record(frozen=True, slots=True)
+class Bound:
+    """A sum of terms that no Python integer of a kernel exceeds."""
+
+    terms: tuple[Term, ...]
+
+    @property
+    def fits_int64(self) -> bool:
+        return all(term.fits_int64 for term in self.terms)
+
+    def value(self, numbers: Mapping[str, int]) -> float:
+        """The bound for these dimensions and numbers; a number that is left out counts as 0."""
+        return sum(each.scale * math.prod(abs(numbers.get(name) or 0) for name in each.names) for each in self.terms)
+
+
+@record(frozen=True, slots=True)
+class SharedArray:
+    """A dynamic shared array: its elements, and the bytes of each."""
+
+    count: DimExpr
+    itemsize: int
+
+
+@record(frozen=True, slots=True)
+class LaunchProgram:
+    """How one kernel is launched, with one set of dtypes.
+
+    The instance is chosen by the template arguments, in this order: the values of `constexprs`, `types` as C++ spells
+    them, the presence of `optional` arrays, and the width of indices if the kernel has `index_t`. Indices are narrow if
+    all of `fits` are at most INT32_MAX.
+    """
+
+    symbol: str
+    passed: tuple[Passed, ...]
+    size: tuple[DimExpr, ...]  # the threads of a call in x, y, z; none if only an explicit launch says the grid
+    block: tuple[DimExpr, ...]
+    constexprs: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    has_index_type: bool = False
+    fits: tuple[Bound, ...] = ()
+    overflows: tuple[Bound, ...] = ()  # of a launch with elements: none may exceed MOST_THREADS
+    strides: tuple[Stride, ...] = ()
+    shared: tuple[SharedArray, ...] = ()
+    has_static_shared: bool = False  # so that a smaller number than the limit has to be asked for
+    checks_shared: tuple[tuple[str, DimExpr], ...] = ()  # extents of shared arrays that a call may make impossible
+    cooperative: bool = False
+    has_open_block: bool = False  # the block depends on numbers of the call
+    is_index: bool = False  # threads are elements: also an explicit launch may have too many to count
+
+    def template_arguments(self, values: tuple[int, ...], given: tuple[bool, ...], *, is_wide: bool) -> str:
+        """`<16, float, true, int>`; empty for a plain function."""
+        flags = (*values, *self.types, *given, *((("int64_t" if is_wide else "int"),) if self.has_index_type else ()))
+        return f"<{', '.join(str(each).lower() if isinstance(each, bool) else str(each) for each in flags)}>" * bool(
+            flags
+        )
