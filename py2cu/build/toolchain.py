@@ -82,6 +82,21 @@ def cuda_include(home: Path) -> Path:
     return next((place for place in places if (place / "cuda_runtime.h").is_file()), places[0])
 
 
+def header_folders(nvrtc: Path | None) -> tuple[Path, ...]:
+    """Where the CUDA headers may be: beside the library `nvrtc`, in NVIDIA's wheels, in the toolkit.
+
+    CUDA 13 keeps the headers of CCCL (`cuda/std`, `nv`) in a folder of their own, of which NVRTC does not know.
+    """
+    places = [nvrtc.parent.parent / "include"] if nvrtc else []
+    if (spec := importlib.util.find_spec("nvidia")) is not None:
+        for place in spec.submodule_search_locations or ():
+            places += sorted(Path(place).glob("*/include"), reverse=True)
+    if home := cuda_home():
+        places.append(cuda_include(home))
+    folders = [folder for place in places for folder in (place, place / "cccl") if folder.is_dir()]
+    return tuple(dict.fromkeys(folders))
+
+
 def cuda_libraries(home: Path) -> Path:
     """The folder of libcudart: lib64 in a toolkit, lib in a wheel."""
     places = [home / "lib64", home / "lib", *sorted(home.glob("targets/*/lib"))]

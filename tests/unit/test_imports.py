@@ -112,6 +112,7 @@ HOMES: Final = {
         "testing",
         "builtins",
     ),
+    "cuda": ("build", "call"),
     "click": ("cli",),
     "greenlet": ("simulator",),
     "rich": ("cli", "check"),
@@ -245,7 +246,7 @@ def test_each_big_library_has_its_rooms(library: str) -> None:
     assert {name for name in users if name.split(".")[0] not in HOMES[library]} == set()
 
 
-@pytest.mark.parametrize("heavy", ["torch", "numba", "libcst", "jinja2", "greenlet"])
+@pytest.mark.parametrize("heavy", ["torch", "cuda", "numba", "libcst", "jinja2", "greenlet"])
 def test_importing_the_package_and_decorating_loads_nothing_heavy(heavy: str) -> None:
     program = (
         f"import py2cu, sys; from py2cu import kernel, Index; kernel(lambda: None); assert {heavy!r} not in sys.modules"

@@ -1,0 +1,143 @@
+"""Load compiled kernels, and ask the CUDA driver about devices and kernels.
+
+In: a `Cubin`, device numbers, handles of kernels. Out: handles that `cuLaunchKernel` takes, on every device of the
+cubin's architecture. Errors: `EnvironmentLacks` without cuda-bindings or a driver of CUDA 12, `RuntimeError` with
+CUDA's name and text for what the driver refuses. Promises: a loaded kernel stays loaded until the process ends.
+"""
+
+from __future__ import annotations
+
+import functools
+from types import ModuleType
+from typing import Any, Final
+
+from py2cu.build import nvrtc
+from py2cu.build.cubin import Cubin
+from py2cu.diagnostics import EnvironmentLacks
+
+_FIRST_VERSION: Final = (12, 0)  # of libraries without a context
+_DRIVER_HINT: Final = "install or update the NVIDIA driver"
+
+
+def load_kernel(cubin: Cubin) -> int:
+    """The handle (CUkernel) of the kernel of `cubin`. Nothing is loaded onto a device before the first launch there.
+
+    Raises:
+        EnvironmentLacks: the driver is older than the compiler.
+    """
+    driver = load_driver()
+    status, library = driver.cuLibraryLoadData(cubin.image, [], [], 0, [], [], 0)
+    if status == driver.CUresult.CUDA_SUCCESS:
+        status, kernel = driver.cuLibraryGetKernel(library, cubin.symbol.encode())
+        if status == driver.CUresult.CUDA_SUCCESS:
+            return int(kernel)
+        driver.cuLibraryUnload(library)
+    _explain_version()
+    raise RuntimeError(f"CUDA cannot load the kernel {cubin.symbol}: {error_text(status)}")
+
+
+@functools.cache
+def architecture(device: int) -> str:
+    """The architecture of a device by its number, "sm_90"."""
+    driver = load_driver()
+    attributes = driver.CUdevice_attribute
+    major = _attribute(device, attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+    minor = _attribute(device, attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+    return f"sm_{major}{minor}"
+
+
+def allow_shared_bytes(kernel: int, shared_bytes: int, device: int) -> None:
+    """Let a kernel use that much dynamic shared memory on a device; more than 48 KB needs this."""
+    driver = load_driver()
+    attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    _check(driver.cuKernelSetAttribute(attribute, shared_bytes, driver.CUkernel(kernel), _device(device)))
+
+
+def resident_blocks(kernel: int, threads: int, shared_bytes: int, device: int) -> int:
+    """How many blocks of `threads` threads a device holds at once: the largest grid of a cooperative launch.
+
+    The device must be the current one.
+    """
+    driver = load_driver()
+    function = driver.CUfunction(kernel)  # the driver takes a CUkernel here
+    blocks: int = _check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, threads, shared_bytes))
+    return blocks * _multiprocessors(device)
+
+
+def error_text(status: int) -> str:
+    """The name and text of a CUresult: "CUDA_ERROR_INVALID_VALUE: invalid argument"."""
+    driver = load_driver()
+    try:
+        result = driver.CUresult(status)
+    except ValueError:
+        return f"CUDA error {status}"
+    (_, name), (_, text) = driver.cuGetErrorName(result), driver.cuGetErrorString(result)
+    return f"{name.decode()}: {text.decode()}"
+
+
+@functools.cache
+def load_driver() -> ModuleType:
+    """`cuda.bindings.driver`, initialised.
+
+    Raises:
+        EnvironmentLacks: cuda-bindings or a driver of CUDA 12 is missing.
+    """
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        raise EnvironmentLacks("launching a kernel needs cuda-bindings", "pip install cuda-bindings") from None
+    try:
+        (status,) = driver.cuInit(0)
+        _, version = driver.cuDriverGetVersion()
+    except RuntimeError:  # libcuda.so.1 is missing
+        raise EnvironmentLacks("there is no NVIDIA driver", _DRIVER_HINT) from None
+    if _version(version) < _FIRST_VERSION:
+        raise EnvironmentLacks(f"the driver supports CUDA {_spelled(_version(version))}; 12.0 is needed", _DRIVER_HINT)
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise EnvironmentLacks(f"CUDA does not start: {status.name}", "check that nvidia-smi lists a GPU")
+    return driver  # type: ignore[no-any-return, unused-ignore]  # typed where cuda-bindings is installed
+
+
+def _explain_version() -> None:
+    """Raise if the compiler is newer than the driver, which may not load what it compiled."""
+    _, number = load_driver().cuDriverGetVersion()
+    try:
+        compiler = nvrtc.nvrtc_version()
+    except EnvironmentLacks:
+        return
+    if compiler > _version(number):
+        raise EnvironmentLacks(
+            f"the driver supports CUDA {_spelled(_version(number))}, and NVRTC is of CUDA {_spelled(compiler)}",
+            f"update the driver, or install torch for CUDA {_version(number)[0]}",
+        )
+
+
+def _version(number: int) -> tuple[int, int]:
+    """(13, 0) of 13000."""
+    return number // 1000, number % 1000 // 10
+
+
+def _spelled(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))
+
+
+@functools.cache
+def _multiprocessors(device: int) -> int:
+    return _attribute(device, load_driver().CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+
+
+def _attribute(device: int, attribute: Any) -> int:
+    value: int = _check(load_driver().cuDeviceGetAttribute(attribute, _device(device)))
+    return value
+
+
+def _device(device: int) -> Any:
+    return _check(load_driver().cuDeviceGet(device))
+
+
+def _check(answer: tuple[Any, ...]) -> Any:
+    """The value of a driver call that answers with a status and at most one value."""
+    status, *values = answer
+    if status != load_driver().CUresult.CUDA_SUCCESS:
+        raise RuntimeError(error_text(status))
+    return values[0] if values else None
