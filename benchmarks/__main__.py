@@ -1,7 +1,8 @@
 """`python -m benchmarks [PART]`: one table, every ratio measured in this run.
 
 PART measures one part alone: `python -m benchmarks lltm`. --save writes the table to
-benchmarks/results/<date>-<device>[-<part>].md; --skip-lecture leaves out the one row that takes minutes.
+benchmarks/results/<date>-<device>[-<part>].md, --json FILE the rows as JSON; --skip-lecture leaves out the one row that
+takes minutes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import functools
+import json
 import os
 import platform
 import re
@@ -26,16 +28,32 @@ from py2cu.build import toolchain
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("part", nargs="?", choices=parts(lecture=True), help="measure this part alone")
+    parser.add_argument(
+        "part",
+        nargs="?",
+        choices=parts(lecture=True, latency_options=latency.Options()),
+        help="measure this part alone",
+    )
     parser.add_argument("--save", action="store_true", help="also write the table to benchmarks/results")
     parser.add_argument("--skip-lecture", action="store_true", help="leave out the build of the lecture's source")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to FILE, times in seconds")
+    latency.add_options(parser)
     options = parser.parse_args()
+    if options.json and not options.json.absolute().parent.is_dir():
+        parser.error(f"--json: {options.json.parent} is not a folder")
+    latency_options = latency.read_options(options, parser)
 
-    chosen = parts(lecture=not options.skip_lecture)
-    rows = chain.from_iterable(measure() for part, measure in chosen.items() if options.part in (None, part))
-    table = render(list(rows))
-    text = f"{conditions()}\n\n{table}\n"
+    chosen = parts(lecture=not options.skip_lecture, latency_options=latency_options)
+    measures = [measure for part, measure in chosen.items() if options.part in (None, part)]
+    rows = list(chain.from_iterable(measure() for measure in measures))
+    if not rows:
+        raise SystemExit(f"no row's name contains {' and '.join(latency_options.only)}")
+    where = conditions()
+    text = f"{where}\n\n{render(rows)}\n"
     print(text)
+    if options.json:
+        records = {"conditions": where, "rows": [row.record() for row in rows]}
+        options.json.write_text(json.dumps(records, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     if options.save:
         name = "-".join(filter(None, [str(datetime.date.today()), device_slug(), options.part]))
         path = Path(__file__).parent / "results" / f"{name}.md"
@@ -44,7 +62,7 @@ def main() -> None:
         print(f"saved as {path}")
 
 
-def parts(*, lecture: bool) -> dict[str, Callable[[], Iterator[Row]]]:
+def parts(*, lecture: bool, latency_options: latency.Options) -> dict[str, Callable[[], Iterator[Row]]]:
     """What this machine can measure."""
     on_gpu = torch.cuda.is_available()
     everywhere: dict[str, Callable[[], Iterator[Row]]] = {
@@ -53,7 +71,7 @@ def parts(*, lecture: bool) -> dict[str, Callable[[], Iterator[Row]]]:
         "tiles": cpu.rows_of_tiles,
         "simulator": simulator.rows,
         "lltm": lltm.rows,
-        "latency": latency.rows,
+        "latency": functools.partial(latency.rows, latency_options),
     }
     return (
         {**everywhere, "gpu": gpu.rows, "blocks": blocks.rows, "aliasing": aliasing.rows, "numba": numba_cuda.rows}
