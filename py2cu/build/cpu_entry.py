@@ -25,7 +25,7 @@ from py2cu.source import SourceFile
 from py2cu.translation import Artifacts
 
 Entry = Callable[[int, int, int], int]
-"""Takes the addresses of the arguments' addresses, the launch and a message; returns 1 where the message says an error."""
+"""Takes the addresses of the arguments' addresses, the launch and a message; 1 if the message says an error."""
 
 _SECONDS: Final = 60.0
 _FLAGS: Final = ("-std=c++17", "-fvisibility=hidden", "-shared", "-fPIC", "-w")

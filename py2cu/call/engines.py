@@ -7,6 +7,7 @@ in them. Promises: a block serves one call at a time, also on an error; an insta
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import struct
 import threading
@@ -15,8 +16,9 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import torch
 
+from py2cu.build.driver import allow_shared_bytes, error_text, load_driver, resident_blocks
 from py2cu.dtypes import DType, Kind
-from py2cu.ir.abi.launch import DEFAULT_SHARED_LIMIT, LaunchProgram
+from py2cu.ir.abi.launch import DEFAULT_SHARED_LIMIT, INT32_MAX, LaunchProgram
 
 _MESSAGE_BYTES: Final = 1024
 ASSERTION: Final = ": assertion failed at "
@@ -28,6 +30,10 @@ _OS_THREADS: Final = [0]
 os.register_at_fork(after_in_child=lambda: _OS_THREADS.__setitem__(0, 1))
 
 _INTEGERS: Final = {8: "b", 16: "h", 32: "i", 64: "q"}
+
+
+class LaunchFailure(RuntimeError):
+    """The device refused the launch; the message names the kernel."""
 
 
 class Block:
@@ -157,13 +163,12 @@ class CudaEngine:
         self._lock = threading.Lock()
 
     def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
-        from py2cu.build import driver
-
+        cuda = load_driver()
         program = launch.program
         names |= {
-            "kernels": self._kernels, "load": self._loaded, "failed": self._failed, "streams": _STREAMS,
-            "stream_of": torch._C._cuda_getCurrentRawStream, "new_stream": _new_stream, "allow": self._allow,
-            "allowed": self._allowed, "launch": driver.launch_function(cooperative=program.cooperative),
+            "kernels": self._kernels, "load": self._loaded, "failed": self._failed, "allow": self._allow,
+            "allowed": self._allowed, "stream_of": torch._C._cuda_getCurrentRawStream,
+            "launch": self._cooperative if program.cooperative else cuda.cuLaunchKernel,
         }  # fmt: skip
         yield f"key = {', '.join(['device', 'narrow', *launch.given])}"
         yield "kernel = kernels.get(key)"
@@ -172,15 +177,12 @@ class CudaEngine:
             limit = -1 if program.has_static_shared else DEFAULT_SHARED_LIMIT
             yield f"if shared > allowed.get(key, {limit}): allow(key, kernel, shared)"
         yield "stream = stream_of(device)"
-        yield "handle = streams.get(stream)"
-        yield "if handle is None: handle = new_stream(stream)"
         yield from _TAKE
         yield "try:"
         yield launch.pack
-        end = "" if program.cooperative else ", 0"
-        yield f"    error = launch(kernel, gx, gy, gz, bx, by, bz, shared, handle, block.addresses{end})[0]"
-        given = "(kernel, gx, gy, gz, bx, by, bz, shared, handle, block.addresses)"
-        yield f"    if error: failed(launch, error, key, {given})"
+        arguments = "kernel, gx, gy, gz, bx, by, bz, shared, stream, block.addresses, 0"
+        yield f"    error = launch({arguments})[0]"
+        yield f"    if error: failed(device, launch, error, {arguments})"
         yield "finally:"
         yield "    free.append(block)"
 
@@ -192,32 +194,35 @@ class CudaEngine:
             return self._kernels[key]
 
     def _allow(self, key: tuple[Any, ...], kernel: Any, shared: int) -> None:
-        """Allow a block more dynamic shared memory than the default."""
-        from py2cu.build import driver
+        """Let a block have more dynamic shared memory than the default."""
+        try:
+            allow_shared_bytes(int(kernel), min(shared, INT32_MAX), key[0])
+        except RuntimeError as error:
+            message = f"{self._name}: the launch failed: {str(error).partition(': ')[2]}"
+        else:
+            self._allowed[key] = shared
+            return
+        raise LaunchFailure(message)
 
-        if error := driver.allow_shared_memory(kernel, shared, key[0]):
-            raise RuntimeError(f"{self._name}: the launch failed: {driver.error_text(error)}")
-        self._allowed[key] = shared
+    @staticmethod
+    def _cooperative(*arguments: Any) -> Any:
+        return load_driver().cuLaunchCooperativeKernel(*arguments[:-1])
 
-    def _failed(self, launch: Callable[..., Any], error: Any, key: tuple[Any, ...], given: tuple[Any, ...]) -> None:
+    def _failed(self, device: int, launch: Callable[..., Any], error: Any, *arguments: Any) -> None:
         """Launch once more where the thread had no context; raise an error for everything else."""
-        from py2cu.build import driver
-
-        if driver.has_no_context(error):
-            torch.cuda.set_device(key[0])
-            error = launch(*given, 0)[0] if launch is driver.launch_function(cooperative=False) else launch(*given)[0]
-        if error:
-            raise driver.launch_error(self._name, error, given, key[0])
-
-
-_STREAMS: Final[dict[int, Any]] = {}
-
-
-def _new_stream(stream: int) -> Any:
-    """A stream as the driver's functions take it fastest."""
-    from py2cu.build import driver
-
-    if len(_STREAMS) > 1024:
-        _STREAMS.clear()
-    _STREAMS[stream] = driver.stream_handle(stream)
-    return _STREAMS[stream]
+        results = load_driver().CUresult
+        if error == results.CUDA_ERROR_INVALID_CONTEXT:
+            torch.cuda.set_device(device)
+            error = launch(*arguments)[0]
+        if not error:
+            return
+        kernel, *shape, shared, _, _, _ = arguments
+        grid, block = math.prod(shape[:3]), math.prod(shape[3:])
+        if error == results.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
+            most = resident_blocks(int(kernel), block, shared, device)
+            what = f"{grid} blocks wait for each other, and at most {most} run at once on this device"
+        elif error == results.CUDA_ERROR_INVALID_VALUE:
+            what = "the launch failed: invalid configuration argument"
+        else:
+            what = f"the launch failed: {error_text(error).partition(': ')[2]}"
+        raise LaunchFailure(f"{self._name}: {what}")

@@ -1,0 +1,74 @@
+"""Compile and load one instance of a kernel for calls on a GPU.
+
+In: the text of calls, the instance, a device. Out: the kernel as `cuLaunchKernel` takes it. Promises: an instance is
+compiled once for each architecture.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from py2cu.build import driver, nvrtc
+from py2cu.build.cubin import CompileError, Cubin
+from py2cu.build.messages import call_error
+from py2cu.source import SourceFile
+from py2cu.translation import Artifacts
+
+
+@dataclass(frozen=True, slots=True)
+class CudaInstance:
+    """An instance of a kernel: its name in the text, and the template arguments, `<16, float, int>`."""
+
+    artifacts: Artifacts
+    symbol: str
+    template: str
+    fma: bool
+
+    def key(self, architecture: str) -> str:
+        of_calls = self.artifacts.of_calls
+        assert of_calls is not None
+        parts = [of_calls.text.text, of_calls.headers, self.symbol, self.template, self.fma]
+        content = [*parts, architecture, nvrtc.compiler_identity()]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    def compile(self, architecture: str, source: Callable[[], SourceFile]) -> Cubin:
+        of_calls = self.artifacts.of_calls
+        assert of_calls is not None
+        text = of_calls.text
+        try:
+            return nvrtc.compile_cubin(
+                text.text,
+                f"{self.symbol}_kernel{self.template}",
+                architecture=architecture,
+                fma=self.fma,
+                headers=of_calls.headers,
+                name=text.name,
+            )
+        except CompileError as failure:
+            error = call_error(failure.log, self.artifacts, source())
+        raise error
+
+
+_kernels: Final[dict[str, int]] = {}
+_LOCK: Final = threading.RLock()
+
+
+def load_kernel(instance: CudaInstance, device: int, source: Callable[[], SourceFile]) -> Any:
+    """The kernel of an instance, for `device` and all others of its architecture.
+
+    Raises:
+        BuildError: the compiler refused the text.
+        EnvironmentLacks: a compiler, cuda-bindings or a driver of CUDA 12 is missing.
+        RuntimeError: CUDA refuses to load the kernel.
+    """
+    architecture = driver.architecture(device)
+    key = instance.key(architecture)
+    with _LOCK:
+        if key not in _kernels:
+            _kernels[key] = driver.load_kernel(instance.compile(architecture, source))
+    return driver.load_driver().CUfunction(_kernels[key])
