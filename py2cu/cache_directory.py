@@ -1,4 +1,4 @@
-"""The folder of the cache on disk: libraries, translations and compiled templates.
+"""The folder of the cache on disk: libraries and translations.
 
 In: environment variables. Out: a path, which may not exist yet.
 """

@@ -60,7 +60,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "targets.cpu": IR | {"passes.checks", "passes.lowering", "targets.cxx"},
     "targets.torch_binding": IR | {"targets.cxx"},
     "targets": IR
-    | {"cache_directory", "targets.cpu", "targets.cuda", "targets.cxx", "targets.torch_binding", "translation"},
+    | {"targets.cpu", "targets.cuda", "targets.cxx", "targets.torch_binding", "translation"},
     "hosts.model": ABI | {"ir", "passes.lowering"},
     "hosts.reading": IR | {"frontend.bodies", "frontend.names", "hosts.model"},
     "hosts.text": IR | {"hosts.model", "targets", "targets.cxx", "translation"},
