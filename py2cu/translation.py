@@ -1,6 +1,6 @@
 """The result of a translation: emitted texts, the Python line behind each of their lines, and signatures of kernels.
 
-Plain frozen data, which the cache pickles: a cached kernel runs without the translator.
+Plain frozen data, which the cache stores as JSON: a cached kernel runs without the translator.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def finish(process: subprocess.Popen[str]) -> str:
 
 
 def left_behind(root: Path) -> list[Path]:
-    return list(root.glob("builds/*/build-*"))
+    return list(root.glob("v2/libraries/*.build-*"))
 
 
 def test_a_cpu_build_is_called_through_torch_ops(
@@ -210,7 +210,7 @@ def test_after_a_build_that_was_ended_the_next_one_works(empty_cache: Path, numb
     _wait_for(lambda: _processes_in(empty_cache))
     process.send_signal(number)
     process.communicate(timeout=30)
-    assert list(empty_cache.glob("builds/*/*.so")) == []
+    assert list(empty_cache.glob("v2/libraries/*.so")) == []
     if number == signal.SIGINT:
         assert left_behind(empty_cache) == []
         assert _processes_in(empty_cache) == []
@@ -243,7 +243,8 @@ def test_without_a_usable_cache_it_builds_for_this_process(tmp_path: Path, monke
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PY2CU_CACHE_DIR", str(tmp_path / "file"))
     monkeypatch.setattr(cache, "_private_roots", [])
-    with pytest.warns(UserWarning, match="cache cannot be written"):
+    monkeypatch.setattr(cache, "_warned", [])
+    with pytest.warns(UserWarning, match="cache cannot be used"):
         path = library.build_library(CPU)
     assert path.is_file() and library.build_library(CPU) == path
 
@@ -254,8 +255,11 @@ def test_a_full_disk_counts_as_an_unusable_cache(empty_cache: Path, monkeypatch:
     ninja.write_text("#!/bin/sh\necho 'error: x.o: No space left on device'\nexit 1\n")
     ninja.chmod(0o755)
     monkeypatch.setattr(cache, "_private_roots", [empty_cache.parent / "private"])
+    (empty_cache.parent / "private").mkdir(mode=0o700)
+    monkeypatch.setattr(cache, "_warned", [])
     monkeypatch.setattr(compiler, "find_tools", lambda *, cuda: replace(tools, ninja=ninja))
-    with pytest.raises(OSError, match="no space left"):  # the private directory is as full as the first
+    # The private directory is as full as the first.
+    with pytest.warns(UserWarning, match="no space left"), pytest.raises(OSError, match="no space left"):
         library.build_library(CPU)
     assert left_behind(empty_cache) == left_behind(empty_cache.parent / "private") == []
 
@@ -273,7 +277,7 @@ def test_a_fast_linker_that_fails_is_done_without(empty_cache: Path, monkeypatch
 @pytest.mark.parametrize("left", [0, 1000])
 def test_a_damaged_entry_is_built_again(left: int, empty_cache: Path, shared_cache: Path) -> None:
     shutil.copytree(shared_cache, empty_cache)
-    (path,) = empty_cache.glob("builds/*/*.so")
+    (path,) = empty_cache.glob("v2/libraries/*.so")
     path.write_bytes(path.read_bytes()[:left])
     finish(start("getattr(torch.ops, library.load(CPU)).saxpy", empty_cache))
 
@@ -286,7 +290,7 @@ def test_an_error_of_the_cpp_compiler_points_at_the_python(empty_cache: Path) ->
     assert "'b' was not declared" in found.message and "(saxpy_cpu.cpp:7)" in found.message
     assert "y[i] = a * x[i] + y[i]" in str(caught.value) and "saxpy_cpu.cpp:7:16: error" in caught.value.log
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
-    assert list(empty_cache.glob("builds/*/*.so")) == left_behind(empty_cache) == []
+    assert list(empty_cache.glob("v2/libraries/*.so")) == left_behind(empty_cache) == []
 
 
 def test_an_error_that_no_python_line_caused_points_at_the_emitted_text(empty_cache: Path) -> None:

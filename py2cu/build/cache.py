@@ -1,13 +1,14 @@
-"""Cache on disk: libraries by content and compiler, translations by content.
+"""Cache on disk: translations, cubins, libraries and precompiled headers, by their content and their tool.
 
-    ROOT/builds/KEY/COMPILER.so         a library; if no compiler is found, a build of KEY by any compiler is used
-    ROOT/builds/KEY/build-*/            a build in progress, or a killed build; the next build of KEY removes it
-    ROOT/translations/STAMP/KEY.pickle  a `Translation`; STAMP identifies the translator that wrote it
+    ROOT/v2/libraries/KEY.COMPILER.so    a library; if no compiler is found, a build of KEY by any compiler is used
+    ROOT/v2/libraries/KEY.build-*/       a build in progress, or a killed build; the next build of KEY removes it
+    ROOT/v2/libraries/KEY.lock           held while KEY is built
 
-In: keys, and a function that builds a missing library. Out: paths and translations.
-Promises: an entry appears complete or not at all (one `os.replace`), even if processes race or die. If several
-processes want one library, one builds it and the others wait. A cache that cannot be written causes a warning, not an
+In: keys (names of files: hex digests), and functions that build what is missing. Out: translations, bytes and paths.
+Promises: an entry that others could have written, or that is damaged, is never used, but built anew. If several
+processes want one library, one builds it and the others wait. A cache that cannot be used causes one warning, not an
 error. The lock only saves work: on a file system without locks, two processes build the same library and both succeed.
+`store.py` says which folders and files are trusted; `upkeep.py` lists and removes entries.
 """
 
 from __future__ import annotations
@@ -18,157 +19,181 @@ import errno
 import functools
 import hashlib
 import os
-import pickle
+import re
 import shutil
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from py2cu.cache_directory import location
+from py2cu.build import codec, store
+from py2cu.build.store import FORMAT, Kind, Untrusted
+from py2cu.build.upkeep import HINT, prune
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import Translation
 
-FORMAT: Final = 1
-"""Increment this when the layout of the cache or the meaning of a key changes."""
-
-SIZE_LIMIT: Final = 2 * 2**30
-"""Bytes; beyond this size, a build removes the least recently used entries."""
-
-_UNUSABLE: Final = frozenset(
-    {errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR, errno.EEXIST, errno.EIO}
-)
-_STALE_AFTER: Final = 24 * 3600.0
-_HINT: Final = "make it writable, free some space, or name another directory in PY2CU_CACHE_DIR"
+_UNUSABLE: Final = frozenset({
+    errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EIO,
+    errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOENT, errno.ELOOP, errno.ENAMETOOLONG,
+})  # fmt: skip
+_PLAIN: Final = re.compile(r"[\w./+-]+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """The number of entries in the cache, and their total size in bytes."""
+# --- data ---
 
-    entries: int
-    size: int
+
+def get_translation(key: str) -> Translation | None:
+    """The translation that this version of the translator stored under `key`; None if it is missing or damaged."""
+    content = _read(Kind.TRANSLATION, _with_stamp(key))
+    try:
+        return None if content is None else codec.decode(content)
+    except codec.Undecodable:
+        return None
+
+
+def put_translation(key: str, translation: Translation) -> None:
+    """Store a translation, if the cache can be written."""
+    _write(Kind.TRANSLATION, _with_stamp(key), translation.name, codec.encode(translation))
+
+
+def get_cubin(key: str) -> bytes | None:
+    """The machine code that was stored under `key`; None if it is missing or damaged."""
+    return _read(Kind.CUBIN, key)
+
+
+def put_cubin(key: str, cubin: bytes, name: str = "") -> None:
+    """Store machine code, if the cache can be written; `py2cu cache list` shows `name`."""
+    _write(Kind.CUBIN, key, name, cubin)
+
+
+def _read(kind: Kind, key: str) -> bytes | None:
+    for root in _roots():
+        with _tolerated():
+            return store.read(store.folder_of(root, kind), kind, key)
+    return None
+
+
+def _write(kind: Kind, key: str, name: str, content: bytes) -> None:
+    try:
+        store.write(store.folder_of(store.shared_root(), kind, create=True), kind, key, name, content)
+    except OSError as error:
+        _warn(error)
+    else:
+        if hashlib.sha256(key.encode()).digest()[0] < 16:  # one entry in sixteen: listing all takes time
+            prune()
+
+
+def _with_stamp(key: str) -> str:
+    return hashlib.sha256(f"{translator_stamp()}\0{key}".encode()).hexdigest()
+
+
+@functools.cache
+def translator_stamp() -> str:
+    """Identify this version of the translator: after an upgrade or an edit, no earlier translation is used.
+
+    An installed package is identified by the file that holds its version, and the time of its installation; a checkout
+    by size and time of every source file and template.
+    """
+    package = Path(__file__).parents[1]
+    if (package / "_templates").is_dir():
+        version = package / "__init__.py"
+        facts = [(version.read_text(encoding="utf-8"), 0, version.stat().st_mtime_ns)]
+    else:
+        places = (package.rglob("*.py"), package.with_name("templates").rglob("*.j2"))
+        stats = ((str(path), path.stat()) for place in places for path in place)
+        facts = sorted((path, stat.st_size, stat.st_mtime_ns) for path, stat in stats)
+    return hashlib.sha256(repr((FORMAT, facts)).encode()).hexdigest()[:16]
+
+
+# --- files ---
 
 
 def get_library(key: str, compiler: str | None) -> Path | None:
-    """The library of `key` built by `compiler`, or by any compiler if that is None; None if there is none."""
-    for root in (location(), *_private_roots):
-        directory = root / "builds" / key
-        with contextlib.suppress(OSError):
-            path = directory / f"{compiler}.so"
-            if compiler is None:
-                path = max(directory.glob("*.so"), key=_last_use, default=path)
-            if path.is_file():
-                _mark_used(path)
-                return path
-    return None
+    """The library of `key` built by `compiler`, or by any compiler if that is None; None if there is none.
+
+    Its content was checked: load it right away.
+    """
+    return _find(Kind.LIBRARY, key, compiler)
 
 
 def put_library(key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
     """Build and store a library, unless another process has stored it: `build` gets an empty directory and returns the
-    library's path in it.
+    library's path in it, whose name `py2cu cache list` shows.
 
     Raises:
         EnvironmentLacks: neither the cache nor a temporary directory can be written.
         Any error of `build`; the cache is then unchanged.
     """
-    try:
-        return _put_library(location(), key, compiler, build)
-    except OSError as error:
-        if error.errno not in _UNUSABLE:
-            raise
-        return _put_library(_private_root(str(error)), key, compiler, build)
+    return _put_file(Kind.LIBRARY, key, compiler, build)
+
+
+def get_header(key: str, compiler: str) -> Path | None:
+    """The precompiled header of `key`; None if there is none."""
+    return _find(Kind.HEADER, key, compiler)
+
+
+def put_header(key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
+    """Build and store a precompiled header, as `put_library` does."""
+    return _put_file(Kind.HEADER, key, compiler, build)
 
 
 def discard(library: Path) -> None:
-    """Remove a damaged entry."""
+    """Remove a library that does not load."""
     with contextlib.suppress(OSError):
         library.unlink()
 
 
-def get_translation(key: str) -> Translation | None:
-    """The translation that this version of the translator stored under `key`; None if it is missing or damaged."""
+def _find(kind: Kind, key: str, tool: str | None) -> Path | None:
+    for root in _roots():
+        with _tolerated():
+            folder = _folder(root, kind)
+            pattern = f"{key}.{tool or '*'}{kind.suffix}"
+            paths = [folder / pattern] if tool else sorted(folder.glob(pattern), key=_last_use, reverse=True)
+            for path in paths:
+                with contextlib.suppress(store.Damaged):
+                    store.read(folder, kind, path.name.removesuffix(kind.suffix))
+                    return path
+    return None
+
+
+def _folder(root: Path, kind: Kind, *, create: bool = False) -> Path:
+    folder = store.folder_of(root, kind, create=create)
+    if kind is Kind.LIBRARY and root not in _private_roots:
+        store.require_loadable(folder)
+    return folder
+
+
+def _put_file(kind: Kind, key: str, tool: str, build: Callable[[Path], Path]) -> Path:
     try:
-        path = _translation_path(key)
-        value = pickle.loads(path.read_bytes())
-        _mark_used(path)
-    except Exception:  # a damaged pickle may raise anything, and counts as a missing entry
-        return None
-    return value if isinstance(value, Translation) else None
-
-
-def put_translation(key: str, translation: Translation) -> None:
-    """Store a translation, if the cache can be written."""
-    path = _translation_path(key)
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                pickle.dump(translation, stream, protocol=pickle.HIGHEST_PROTOCOL)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-
-
-def probe() -> None:
-    """Check that the cache can be written.
-
-    Raises:
-        EnvironmentLacks: it cannot; kernels would be built for each process anew.
-    """
-    root = location()
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=root) as stream:
-            stream.write(b"py2cu")
+        return _build_in(store.shared_root(), kind, key, tool, build)
     except OSError as error:
-        raise EnvironmentLacks(f"the cache cannot be written: {error.strerror or error}", _HINT) from error
+        if error.errno not in _UNUSABLE:
+            raise
+        _warn(error)
+        return _build_in(_private_root(), kind, key, tool, build)
 
 
-def usage() -> Usage:
-    """The number of entries and their total size."""
-    sizes = [size for _, size, _ in _entries(location())]
-    return Usage(len(sizes), sum(sizes))
-
-
-def prune(limit: int = SIZE_LIMIT) -> None:
-    """Remove the least recently used entries until the rest fits in `limit` bytes, and day-old leftovers of builds."""
-    root = location()
-    entries = sorted(_entries(root))
-    excess = sum(size for _, size, _ in entries) - limit
-    for _, size, path in entries:
-        if excess <= 0:
-            break
-        discard(path)
-        excess -= size
-    for leftover in root.glob("builds/*/build-*"):
-        with contextlib.suppress(OSError):
-            if time.time() - leftover.stat().st_mtime > _STALE_AFTER:
-                shutil.rmtree(leftover, ignore_errors=True)
-
-
-def _put_library(root: Path, key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
-    directory = root / "builds" / key
-    directory.mkdir(parents=True, exist_ok=True)
-    target = directory / f"{compiler}.so"
-    with _lock(directory / "lock"):
-        if target.is_file():
-            return target
-        for leftover in directory.glob("build-*"):
+def _build_in(root: Path, kind: Kind, key: str, tool: str, build: Callable[[Path], Path]) -> Path:
+    folder = _folder(root, kind, create=True)
+    entry = f"{key}.{tool}"
+    with _lock(folder / f"{key}.lock"):
+        with contextlib.suppress(FileNotFoundError, store.Damaged):
+            store.read(folder, kind, entry)
+            return folder / f"{entry}{kind.suffix}"
+        for leftover in folder.glob(f"{key}.build-*"):
             shutil.rmtree(leftover, ignore_errors=True)
-        workplace = Path(tempfile.mkdtemp(dir=directory, prefix="build-"))
+        # Build tools do not quote paths: where this one needs it, they work in the directory for temporary files.
+        place = folder if _PLAIN.fullmatch(str(folder)) else None
+        workplace = Path(tempfile.mkdtemp(dir=place, prefix=f"{key}.build-"))
         try:
-            os.replace(build(workplace), target)
+            built = build(workplace)
+            path = store.write(folder, kind, entry, built.stem, built.read_bytes())
         finally:
             shutil.rmtree(workplace, ignore_errors=True)
     with contextlib.suppress(OSError):
         prune()
-    return target
+    return path
 
 
 @contextlib.contextmanager
@@ -189,55 +214,50 @@ def _lock(path: Path) -> Iterator[None]:
         lock.release()
 
 
+# --- roots ---
+
 _private_roots: list[Path] = []
-"""At most one: a cache of this process, used if the shared one cannot be written."""
+"""At most one: a cache of this process, used if the shared one cannot be."""
+
+_warned: list[str] = []
+"""The reason why the shared cache is not used, as the one warning gave it."""
 
 
-def _private_root(reason: str) -> Path:
+def _roots() -> Iterator[Path]:
+    with _tolerated():
+        yield store.shared_root()
+    yield from _private_roots
+
+
+@contextlib.contextmanager
+def _tolerated() -> Iterator[None]:
+    """Take an entry that cannot be read for a missing one, and warn about a folder that is not trusted."""
+    try:
+        yield
+    except Untrusted as error:
+        _warn(error)
+    except OSError:
+        pass
+
+
+def _private_root() -> Path:
     if not _private_roots:
         try:
-            root = Path(tempfile.mkdtemp(prefix="py2cu-"))
+            root = Path(os.path.realpath(tempfile.mkdtemp(prefix="py2cu-")))
         except OSError as error:
-            raise EnvironmentLacks(f"no directory to build in can be written: {error}", _HINT) from error
+            raise EnvironmentLacks(f"no directory to build in can be written: {error}", HINT) from error
         atexit.register(shutil.rmtree, root, ignore_errors=True)
         _private_roots.append(root)
-        warnings.warn(
-            f"the cache cannot be written ({reason}); kernels are built for this process alone: {_HINT}", stacklevel=4
-        )
     return _private_roots[0]
 
 
-def _translation_path(key: str) -> Path:
-    name = hashlib.sha256(key.encode()).hexdigest()[:32]
-    return location() / "translations" / translator_stamp() / f"{name}.pickle"
-
-
-@functools.cache
-def translator_stamp() -> str:
-    """Identify this version of the translator: every source file and template of the package, by size and time.
-
-    After an upgrade or an edit, no earlier translation is used.
-    """
-    package = Path(__file__).parents[1]
-    places = (package.rglob("*.py"), package.rglob("*.j2"), (package.parent / "templates").rglob("*.j2"))
-    stats = ((str(path), path.stat()) for place in places for path in place)
-    facts = sorted((path, stat.st_size, stat.st_mtime_ns) for path, stat in stats)
-    return hashlib.sha256(repr((FORMAT, facts)).encode()).hexdigest()[:16]
-
-
-def _entries(root: Path) -> Iterator[tuple[float, int, Path]]:
-    """Time of last use, size and path of each entry."""
-    for pattern in ("builds/*/*.so", "translations/*/*.pickle"):
-        for path in root.glob(pattern):
-            with contextlib.suppress(OSError):
-                stat = path.stat()
-                yield stat.st_mtime, stat.st_size, path
+def _warn(error: OSError) -> None:
+    if not _warned:
+        _warned.append(store.reason(error))
+        warnings.warn(
+            f"the cache cannot be used ({_warned[0]}); kernels are built for this process alone: {HINT}", stacklevel=5
+        )
 
 
 def _last_use(path: Path) -> float:
-    return path.stat().st_mtime
-
-
-def _mark_used(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        os.utime(path)
+    return os.lstat(path).st_mtime

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from py2cu.build import cache, processes, toolchain
+from py2cu.build import cache, processes, store, toolchain
 from py2cu.build.library import cpu_flags
 from py2cu.build.messages import call_error
 from py2cu.diagnostics import EnvironmentLacks
@@ -60,7 +60,7 @@ class CpuInstance:
 
     @property
     def key(self) -> str:
-        content = [cache.FORMAT, self.text, self.flags, toolchain.cpu_identity()]
+        content = [store.FORMAT, self.text, self.flags, toolchain.cpu_identity()]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 

@@ -1,7 +1,7 @@
 """Compile and load one instance of a kernel for calls on a GPU.
 
 In: the text of calls, the instance, a device. Out: the kernel as `cuLaunchKernel` takes it. Promises: an instance is
-compiled once for each architecture.
+compiled once for each architecture, and kept on disk.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from py2cu.build import driver, nvrtc
+from py2cu.build import cache, driver, nvrtc
 from py2cu.build.cubin import CompileError, Cubin
 from py2cu.build.messages import call_error
 from py2cu.source import SourceFile
@@ -70,5 +70,17 @@ def load_kernel(instance: CudaInstance, device: int, source: Callable[[], Source
     key = instance.key(architecture)
     with _LOCK:
         if key not in _kernels:
-            _kernels[key] = driver.load_kernel(instance.compile(architecture, source))
+            cubin = _cached(key)
+            if cubin is None:
+                cubin = instance.compile(architecture, source)
+                cache.put_cubin(key, b"\0".join([cubin.symbol.encode(), cubin.image]), instance.symbol)
+            _kernels[key] = driver.load_kernel(cubin)
     return driver.load_driver().CUfunction(_kernels[key])
+
+
+def _cached(key: str) -> Cubin | None:
+    content = cache.get_cubin(key)
+    if content is None:
+        return None
+    symbol, _, image = content.partition(b"\0")
+    return Cubin(image, symbol.decode())

@@ -17,8 +17,7 @@ from types import ModuleType
 from typing import Final
 
 from py2cu import devices
-from py2cu.build import cache, toolchain
-from py2cu.cache_directory import location
+from py2cu.build import store, toolchain, upkeep
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import TargetName
 
@@ -135,11 +134,9 @@ def _dotted(capability: tuple[int, int]) -> str:
 
 
 def _cache() -> Finding:
-    root = location()
-    usage = cache.usage()
-    detail = f"{root} ({usage.entries} entries, {usage.size / 2**20:.1f} MB)"
     try:
-        cache.probe()
+        upkeep.probe()
     except EnvironmentLacks as lack:
-        return Finding("cache", State.WARN, f"{detail}: {lack.message}", lack.hint)
-    return Finding("cache", State.OK, detail)
+        return Finding("cache", State.WARN, lack.message, lack.hint)
+    usage = upkeep.usage()
+    return Finding("cache", State.OK, f"{store.location()} ({usage.entries} entries, {usage.size / 2**20:.1f} MB)")

@@ -17,6 +17,7 @@ from typing import Final
 
 from py2cu.build import cache, toolchain
 from py2cu.build.library import cxx_standard, load_path
+from py2cu.build.store import FORMAT
 from py2cu.source import SourceFile
 from py2cu.translation import Text
 
@@ -117,5 +118,5 @@ def plan_host(text: Text, kernels: tuple[str, ...], instance: int = 0) -> HostBu
     names = ", ".join(f'{{"{kernel}", ""}}' for kernel in kernels)
     prelude = _PRELUDE.format(names=names) if kernels else ""
     flags = (cxx_standard(torch.__version__), *_FLAGS)
-    content = [cache.FORMAT, torch.__version__, "host", instance, text.code, prelude, flags]
+    content = [FORMAT, torch.__version__, "host", instance, text.code, prelude, flags]
     return HostBuild(text, prelude, flags, hashlib.sha256(json.dumps(content).encode()).hexdigest())

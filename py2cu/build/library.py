@@ -14,9 +14,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import re
-import struct
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from py2cu.build import cache, toolchain
+from py2cu.build.store import FORMAT
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.source import SourceFile
 from py2cu.translation import Artifacts, TargetName
@@ -117,10 +116,9 @@ _LOADING: Final = threading.Lock()
 
 
 def _load(path: Path, plan: _BuildPlan, source: Callable[[], SourceFile] | None) -> None:
-    """Load `path`; rebuild a damaged cached file once."""
+    """Load `path`, whose content the cache has just checked; rebuild once what does not load here."""
     with contextlib.suppress(OSError):
-        if _is_complete(path):
-            return load_path(path)
+        return load_path(path)
     cache.discard(path)
     try:
         load_path(_library(plan, source))
@@ -133,21 +131,6 @@ def load_path(path: Path) -> None:
     import torch
 
     torch.ops.load_library(str(path))  # type: ignore[no-untyped-call]
-
-
-def _is_complete(path: Path) -> bool:
-    """Whether an ELF file contains its section headers, which linkers write last.
-
-    Loading a truncated file, as a full disk or a crash may leave it, would end the process.
-    """
-    with path.open("rb") as stream:
-        header = stream.read(64)
-        size = os.fstat(stream.fileno()).st_size
-    if len(header) < 64:
-        return False
-    (start,) = struct.unpack_from("=Q", header, 40)
-    entry_size, count = struct.unpack_from("=HH", header, 58)
-    return bool(start + entry_size * count <= size)
 
 
 def _require_cuda_in_torch(target: TargetName) -> None:
@@ -174,7 +157,7 @@ def _plan(artifacts: Artifacts, fma: bool) -> _BuildPlan:
         cxx, nvcc = (standard, *_COMMON_FLAGS, *cpu_flags()), ()
     texts = [(text.name, text.text) for text in artifacts.files]
     flags = [cxx, _BINDING_FLAGS, nvcc]
-    content = [cache.FORMAT, torch.__version__, artifacts.target.value, artifacts.name, texts, flags, machine]
+    content = [FORMAT, torch.__version__, artifacts.target.value, artifacts.name, texts, flags, machine]
     return _BuildPlan(artifacts, cxx, nvcc, hashlib.sha256(json.dumps(content).encode()).hexdigest())
 
 

@@ -14,6 +14,7 @@ from typing import NoReturn
 import click
 
 from py2cu import __version__
+from py2cu.cli.cache import cache
 from py2cu.cli.info import doctor, explain
 from py2cu.cli.parameters import examples
 from py2cu.cli.run import build, check
@@ -34,7 +35,7 @@ def app() -> None:
     """Write a kernel in Python, get readable CUDA C++, and evidence that the two agree."""
 
 
-for command in (translate, check, build, explain, doctor):
+for command in (translate, check, build, cache, explain, doctor):
     app.add_command(command)
 
 

@@ -6,18 +6,15 @@ Python line behind a separator; afterwards these numbers become the line map.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
-from jinja2.bccache import Bucket
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from py2cu import ir
-from py2cu.cache_directory import location
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.ir.abi.signature import Signature
 from py2cu.targets.cpu import target as cpu
@@ -55,7 +52,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
-        bytecode_cache=_CompiledTemplates(str(location() / "templates")),
+        optimized=False,  # a template is compiled once a process: folding its constants takes longer than it saves
         extensions=["jinja2.ext.do"],
     )
     environment.globals |= {"wrapped": wrapped, "wrapped_pragma": _wrapped_pragma}
@@ -64,15 +61,6 @@ def _environment() -> Environment:
         "wrapped_condition": _wrapped_condition,
     }
     return environment
-
-
-class _CompiledTemplates(FileSystemBytecodeCache):
-    """Caches compiled templates on disk if it is writable: compiling them takes longer than translating a kernel."""
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        with contextlib.suppress(OSError):
-            Path(self.directory).mkdir(parents=True, exist_ok=True)
-            super().dump_bytecode(bucket)
 
 
 def render(

@@ -25,7 +25,6 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "dtypes": set(),
     "records": set(),
     "options": set(),
-    "cache_directory": set(),
     "suggestions": set(),
     "deep_stack": set(),
     "live": set(),
@@ -60,7 +59,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "targets.cpu": IR | {"passes.checks", "passes.lowering", "targets.cxx"},
     "targets.torch_binding": IR | {"targets.cxx"},
     "targets": IR
-    | {"cache_directory", "targets.cpu", "targets.cuda", "targets.cxx", "targets.torch_binding", "translation"},
+    | {"targets.cpu", "targets.cuda", "targets.cxx", "targets.torch_binding", "translation"},
     "hosts.model": ABI | {"ir", "passes.lowering"},
     "hosts.reading": IR | {"frontend.bodies", "frontend.names", "hosts.model"},
     "hosts.text": IR | {"hosts.model", "targets", "targets.cxx", "translation"},
@@ -82,7 +81,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "simulator": ABI
     | {*SIMULATED, "builtins", "live", "simulator.memory", "simulator.schedule", "simulator.values"},
     "devices": {"translation"},
-    "build": ABI | {"cache_directory", "devices", "translation"},
+    "build": ABI | {"devices", "translation"},
     "call": ABI | {"devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "translation"},
     "check": ABI | {"devices", "ir", "build", "call", "simulator", "simulator.values"},
     "kernels": ABI | {"call", "check", "function_text", "translation"},

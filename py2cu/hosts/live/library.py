@@ -106,6 +106,8 @@ class Library:
         operators = {name: kernel._prepare().operator for name, kernel in translation.kernels.items()}
         if self._op is None or operators != self._operators:
             names = {name: f"py2cu::{operator.name}" for name, operator in operators.items()}
+            if self._op is None:  # the cache checks the content right before it is loaded
+                self._path = self.build.library(lambda: source_file(self._function))
             self.build.load(self.path, names)
             self._op = getattr(getattr(torch.ops, self.build.namespace), translation.signature.cpp_name).default
             self._operators = operators

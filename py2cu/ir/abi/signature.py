@@ -1,7 +1,7 @@
 """What a call of a kernel looks like: the one source of the binding, the kernel object, the simulator and the check.
 
-In: a kernel after all passes. Out: a `Signature`, plain data that pickles into the cache, so that a cached kernel is
-called without a translator.
+In: a kernel after all passes. Out: a `Signature`, plain data that the cache stores, so that a cached kernel is called
+without a translator.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from py2cu import cache_directory as folders
-from py2cu.build import cache
+from py2cu.build import cache, store, upkeep
+from py2cu.build.upkeep import Usage
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import Artifacts, TargetName, Text, Translation
 
@@ -22,6 +22,7 @@ EMPTY = Text("k", "", ())
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PY2CU_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(cache, "_private_roots", [])
+    monkeypatch.setattr(cache, "_warned", [])
     return tmp_path / "cache"
 
 
@@ -36,16 +37,27 @@ def translation(name: str) -> Translation:
 
 
 def test_location_is_the_users_unless_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert folders.location() == tmp_path / "cache"
+    assert store.location() == tmp_path / "cache"
     monkeypatch.delenv("PY2CU_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert folders.location() == tmp_path / "xdg" / "py2cu"
+    assert store.location() == tmp_path / "xdg" / "py2cu"
+
+
+@pytest.mark.parametrize("named", ["", "~nobody-of-this-name/cache"])
+def test_without_a_home_the_cache_is_unusable(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PY2CU_CACHE_DIR", named)
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda _: "~/.cache/py2cu")  # no HOME, and an unknown user
+    with pytest.warns(UserWarning, match="no home directory is known"):
+        cache.put_cubin("key", b"code")
+    assert cache.get_cubin("key") is None
+    with pytest.raises(EnvironmentLacks, match="no home directory is known"):
+        upkeep.probe()
 
 
 def test_an_entry_is_made_once_and_found_by_its_compiler(root: Path) -> None:
     assert cache.get_library("key", "gcc") is None
     path = cache.put_library("key", "gcc", make)
-    assert path == root / "builds" / "key" / "gcc.so" == cache.get_library("key", "gcc")
+    assert path == root / "v2" / "libraries" / "key.gcc.so" == cache.get_library("key", "gcc")
     assert cache.put_library("key", "gcc", lambda directory: pytest.fail("made again")) == path
     assert cache.get_library("key", "clang") is None
     assert cache.get_library("other", None) is None
@@ -78,13 +90,14 @@ def test_a_build_that_ends_early_leaves_nothing(root: Path, error: BaseException
 
     with pytest.raises(type(error)):
         cache.put_library("key", "gcc", fail)
-    assert [path.name for path in (root / "builds" / "key").iterdir() if path.name != "lock"] == []
-    assert cache.put_library("key", "gcc", make).read_text() == "library"
+    assert [path.name for path in (root / "v2" / "libraries").iterdir() if path.suffix != ".lock"] == []
+    assert cache.put_library("key", "gcc", make).read_text().startswith("library\n")
 
 
 def test_what_a_killed_build_left_is_removed_by_the_next(root: Path) -> None:
-    left = root / "builds" / "key" / "build-killed"
-    left.mkdir(parents=True)
+    cache.put_library("other", "gcc", make)
+    left = root / "v2" / "libraries" / "key.build-killed"
+    left.mkdir()
     cache.put_library("key", "gcc", make)
     assert not left.exists()
 
@@ -96,7 +109,7 @@ def test_an_unusable_cache_costs_one_warning(root: Path, number: int) -> None:
             raise OSError(number, os.strerror(number))
         return make(directory)
 
-    with pytest.warns(UserWarning, match="cache cannot be written") as caught:
+    with pytest.warns(UserWarning, match="cache cannot be used") as caught:
         first, second = cache.put_library("a", "gcc", make_outside), cache.put_library("b", "gcc", make_outside)
     assert len(caught) == 1 and "PY2CU_CACHE_DIR" in str(caught[0].message)
     assert cache.get_library("a", "gcc") == first and cache.get_library("b", None) == second
@@ -104,13 +117,13 @@ def test_an_unusable_cache_costs_one_warning(root: Path, number: int) -> None:
 
 def test_a_file_in_place_of_the_directory_is_an_unusable_cache(root: Path) -> None:
     root.write_text("")
-    with pytest.raises(EnvironmentLacks, match="cannot be written"):
-        cache.probe()
-    cache.put_translation("key", translation("k"))
-    assert cache.get_translation("key") is None and cache.get_library("key", None) is None
-    assert cache.usage() == cache.Usage(0, 0)
-    with pytest.warns(UserWarning, match="cannot be written"):
-        assert cache.put_library("key", "gcc", make).is_file()
+    with pytest.raises(EnvironmentLacks, match="cannot be used"):
+        upkeep.probe()
+    with pytest.warns(UserWarning, match="cannot be used"):
+        cache.put_translation("key", translation("k"))
+    assert cache.put_library("key", "gcc", make).is_file()  # without another warning
+    assert cache.get_translation("key") is None and cache.get_library("key", "clang") is None
+    assert upkeep.usage() == Usage(0, 0)
 
 
 def test_nowhere_to_write_is_said_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +133,10 @@ def test_nowhere_to_write_is_said_so(root: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr("py2cu.build.cache.tempfile.mkdtemp", refuse)
-    with pytest.raises(EnvironmentLacks, match="no directory to build in"):
+    with (
+        pytest.warns(UserWarning, match="cannot be used"),
+        pytest.raises(EnvironmentLacks, match="no directory to build in"),
+    ):
         cache.put_library("key", "gcc", make)
 
 
@@ -136,10 +152,31 @@ def test_translations_come_back_and_damaged_ones_do_not(root: Path) -> None:
     cache.put_translation("key", translation("k"))
     assert cache.get_translation("key") == translation("k")
     assert cache.get_translation("other") is None
-    (path,) = root.glob("translations/*/*")
-    for damage in (b"", b"not a pickle", path.read_bytes()[:-20], b"\x80\x04K\x01."):
+    (path,) = root.glob("v2/translations/*")
+    for damage in (b"", b"no description", path.read_bytes()[:-20], path.read_bytes() + b" "):
         path.write_bytes(damage)
         assert cache.get_translation("key") is None
+        cache.put_translation("key", translation("k"))
+        assert cache.get_translation("key") == translation("k")
+
+
+def test_cubins_and_headers_come_back(root: Path) -> None:
+    assert cache.get_cubin("key") is None
+    for code in (b"", b"\n", bytes(range(256)) * 100):
+        cache.put_cubin("key", code, "add")
+        assert cache.get_cubin("key") == code
+    assert cache.get_header("key", "nvrtc") is None
+    assert cache.put_header("key", "nvrtc", make) == cache.get_header("key", "nvrtc")
+    assert sorted((entry.kind.value, entry.name) for entry in upkeep.entries()) == [
+        ("cubins", "add"),
+        ("headers", "made"),
+    ]
+
+
+def test_a_long_name_is_cut() -> None:
+    cache.put_cubin("key", b"code", "\u2200" * 10_000)
+    assert cache.get_cubin("key") == b"code"
+    assert [entry.name for entry in upkeep.entries()] == ["\u2200" * 200]
 
 
 def test_another_translator_does_not_see_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,15 +191,62 @@ def test_what_was_used_longest_ago_goes_first() -> None:
         os.utime(path, (index, index))
     cache.get_library("a", "gcc")
     size = paths[0].stat().st_size
-    assert cache.usage() == cache.Usage(3, 3 * size)
-    cache.prune(limit=2 * size)
+    assert upkeep.usage() == Usage(3, 3 * size)
+    assert upkeep.prune(limit=2 * size) == Usage(1, size)
     assert [path.exists() for path in paths] == [True, False, True]
 
 
 def test_pruning_takes_builds_that_were_left_a_day_ago(root: Path) -> None:
-    fresh, old = (root / "builds" / "key" / f"build-{name}" for name in ("fresh", "old"))
-    fresh.mkdir(parents=True)
+    cache.put_library("other", "gcc", make)
+    fresh, old, part = (root / "v2" / "libraries" / name for name in ("a.build-fresh", "b.build-old", "x.part"))
+    fresh.mkdir()
     old.mkdir()
-    os.utime(old, (1, 1))
-    cache.prune()
-    assert fresh.exists() and not old.exists()
+    part.touch()
+    for path in (old, part):
+        os.utime(path, (1, 1))
+    upkeep.prune()
+    assert fresh.exists() and not old.exists() and not part.exists()
+
+
+def test_clearing_takes_all_but_a_build_in_progress(root: Path) -> None:
+    cache.put_cubin("key", b"code")
+    cache.put_library("done", "gcc", make)
+    (root / "mine.txt").touch()
+    (root / "v2" / "libraries" / "dead.build-x").mkdir()
+
+    def clear(directory: Path) -> Path:
+        assert upkeep.clear().entries == 2
+        assert directory.is_dir()
+        return make(directory)
+
+    path = cache.put_library("key", "gcc", clear)
+    assert {each.name for each in root.rglob("*") if each.is_file()} == {path.name, "key.lock", "mine.txt"}
+    assert upkeep.clear().entries == 1 and upkeep.clear() == Usage(0, 0)
+    assert [each for each in root.rglob("*") if each.is_file()] == [root / "mine.txt"]
+
+
+@pytest.mark.parametrize("name", ["a b", "a'b", 'a"b', "a$b", "a;b", "a\nb", "ä", "-a"])
+def test_paths_may_hold_any_characters(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PY2CU_CACHE_DIR", str(tmp_path / name))
+
+    def make_in_plain_path(directory: Path) -> Path:
+        assert name == "-a" or name not in str(directory)
+        return make(directory)
+
+    path = cache.put_library("key", "gcc", make_in_plain_path)
+    assert path == cache.get_library("key", "gcc") and path.is_relative_to(tmp_path / name)
+
+
+def test_an_installed_package_is_identified_by_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "py2cu"
+    (package / "_templates").mkdir(parents=True)
+    (package / "build").mkdir()
+    (package / "__init__.py").write_text('__version__ = "1"')
+    monkeypatch.setattr(cache, "__file__", str(package / "build" / "cache.py"))
+    stamp = cache.translator_stamp.__wrapped__
+    first = stamp()
+    (package / "other.py").touch()
+    assert stamp() == first
+    time.sleep(0.01)
+    (package / "__init__.py").write_text('__version__ = "2"')
+    assert stamp() != first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 import os
 import re
@@ -13,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import py2cu
+from py2cu.build import cache
 from py2cu.cli import console
 from py2cu.cli.app import app
 from py2cu.cli.loading import load_files
@@ -494,7 +496,27 @@ def test_doctor_says_what_is_here() -> None:
     assert result.exit_code in (0, 3) and "torch" in result.stdout
 
 
-@pytest.mark.parametrize("command", ["translate", "check", "build", "explain", "doctor"])
+def test_the_cache_is_listed_and_cleared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PY2CU_CACHE_DIR", str(tmp_path / "cache"))
+    assert run("cache", "list").stdout.split("\n") == ["kind  name  size  last use", ""]
+    for key, name in (("a", "add"), ("b", "softmax")):
+        cache.put_cubin(key, bytes(4000), name)
+        os.utime(tmp_path / "cache" / "v2" / "cubins" / f"{key}.cubin", (1e9, 1e9 + ord(key)))
+    (tmp_path / "cache" / "v2" / "cubins" / "a.cubin").write_bytes(bytes(10))
+    listed = run("cache", "list").stdout.splitlines()
+    assert listed[0].split() == ["kind", "name", "size", "last", "use"] and len(listed) == 3
+    assert sorted(line.split()[1] for line in listed[1:]) == ["(damaged)", "softmax"]
+    last_use = datetime.datetime.fromtimestamp(int(1e9) + ord("b"))
+    assert f"cubins  softmax    4.1 kB  {last_use}" in listed
+    assert run("cache", "clear").stdout == "removed 2 entries, 4.1 kB\n"
+    assert run("cache", "clear").stdout == "removed 0 entries, 0.0 kB\n"
+    (tmp_path / "cache").chmod(0o777)
+    for command in ("list", "clear"):
+        result = run("cache", command)
+        assert result.exit_code == 3 and "other users may write it" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["translate", "check", "build", "cache", "explain", "doctor"])
 def test_help_teaches_by_example(command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0 and f"py2cu {command}" in result.stdout.partition("Example")[2]

@@ -1,0 +1,129 @@
+"""Upkeep of the cache on disk: examine it, list its entries, and remove what is old or left over.
+
+In: the shared cache. Out: entries, and how many of them were removed.
+Promises: nothing is removed from folders that others can write; a build in progress is left alone.
+Errors: `EnvironmentLacks`, where a function says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from py2cu.build import store
+from py2cu.build.store import Entry, Kind
+from py2cu.diagnostics import EnvironmentLacks
+
+SIZE_LIMIT: Final = 2 * 2**30
+"""Bytes; beyond this size, the least recently used entries are removed."""
+
+HINT: Final = "make it writable for you alone, free some space, or name another directory in PY2CU_CACHE_DIR"
+
+_STALE_AFTER: Final = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """A number of entries, and their total size in bytes."""
+
+    entries: int
+    size: int
+
+
+def probe() -> None:
+    """Check that the cache can be used.
+
+    Raises:
+        EnvironmentLacks: it cannot; kernels would be built for each process anew.
+    """
+    with _lacking():
+        for kind in Kind:
+            folder = store.folder_of(store.shared_root(), kind, create=True)
+            if kind is Kind.LIBRARY:
+                store.require_loadable(folder)
+            with tempfile.TemporaryFile(dir=folder) as stream:
+                stream.write(b"py2cu")
+
+
+def check_trust() -> None:
+    """Check that what is there was written by this user.
+
+    Raises:
+        EnvironmentLacks: a folder of the cache belongs to another user, or others may write it.
+    """
+    with _lacking():
+        for kind in Kind:
+            with contextlib.suppress(FileNotFoundError):
+                store.folder_of(store.shared_root(), kind)
+
+
+@contextlib.contextmanager
+def _lacking() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentLacks(f"the cache cannot be used: {store.reason(error)}", HINT) from error
+
+
+def entries() -> list[Entry]:
+    """The entries of the shared cache, the least recently used first."""
+    found = (entry for kind, folder in _folders() for entry in store.entries(folder, kind))
+    return sorted(found, key=lambda entry: (entry.last_use, entry.path))
+
+
+def usage() -> Usage:
+    """The number of entries and their total size."""
+    sizes = [entry.size for entry in entries()]
+    return Usage(len(sizes), sum(sizes))
+
+
+def prune(limit: int = SIZE_LIMIT, stale_after: float = _STALE_AFTER) -> Usage:
+    """Remove the least recently used entries until the rest fits in `limit` bytes, and what killed processes left.
+
+    Leftovers are younger than `stale_after` seconds while their process may be alive. Returns what was removed.
+    """
+    found = entries()
+    excess, count, size = sum(entry.size for entry in found) - limit, 0, 0
+    for entry in found:
+        if size >= excess:
+            break
+        with contextlib.suppress(OSError):
+            entry.path.unlink()
+            count, size = count + 1, size + entry.size
+    for _, folder in _folders():
+        for leftover in (*folder.glob("*.part"), *folder.glob("*.build-*"), *folder.glob("*.lock")):
+            with contextlib.suppress(OSError):
+                if time.time() - os.lstat(leftover).st_mtime >= stale_after:
+                    _remove_leftover(leftover)
+    return Usage(count, size)
+
+
+def clear() -> Usage:
+    """Remove every entry, and what killed processes left; builds in progress go on. Returns what was removed."""
+    return prune(limit=-1, stale_after=0)
+
+
+def _folders() -> Iterator[tuple[Kind, Path]]:
+    """The folders of the shared cache that exist and are trusted."""
+    for kind in Kind:
+        with contextlib.suppress(OSError):
+            yield kind, store.folder_of(store.shared_root(), kind)
+
+
+def _remove_leftover(path: Path) -> None:
+    if path.suffix == ".part":
+        return path.unlink()
+    import filelock
+
+    lock = filelock.FileLock(path.with_suffix(".lock"), blocking=False)
+    with contextlib.suppress(filelock.Timeout), lock:  # another process builds this key
+        shutil.rmtree(path, ignore_errors=True)
+        Path(lock.lock_file).unlink(missing_ok=True)
+    return None
