@@ -48,6 +48,10 @@ class CallText:
     headers: tuple[str, ...]
     programs: tuple[tuple[LaunchProgram, ...], ...]
 
+    def programs_of(self, op: str) -> tuple[LaunchProgram, ...]:
+        """The launches of the kernel whose C++ functions are named after `op`."""
+        return next(programs for programs in self.programs if programs[0].symbol == op)
+
 
 @dataclass(frozen=True, slots=True)
 class Artifacts:

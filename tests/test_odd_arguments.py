@@ -46,6 +46,12 @@ class Subclass(Tensor):
     pass
 
 
+def freed() -> Tensor:
+    tensor = torch.arange(4.0)
+    tensor.untyped_storage().resize_(0)
+    return tensor
+
+
 def plain() -> Tensor:
     return torch.arange(4.0)
 
@@ -55,6 +61,7 @@ TENSORS: dict[str, Callable[[], object]] = {
     "compressed sparse": lambda: torch.eye(4).to_sparse_csr(),
     "nested": lambda: torch.nested.nested_tensor([plain()]),
     "quantized": lambda: torch.quantize_per_tensor(plain(), 0.1, 0, torch.quint8),
+    "without memory": lambda: freed(),
     "meta": lambda: plain().to("meta"),
     "negative view": lambda: torch._neg_view(plain()),
     "imaginary part of a conjugate": lambda: torch.complex(plain(), plain()).conj().imag,

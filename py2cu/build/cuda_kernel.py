@@ -16,23 +16,33 @@ from typing import Any, Final
 from py2cu.build import cache, driver, nvrtc
 from py2cu.build.cubin import CompileError, Cubin
 from py2cu.build.messages import call_error
+from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.source import SourceFile
 from py2cu.translation import Artifacts
 
 
 @dataclass(frozen=True, slots=True)
 class CudaInstance:
-    """An instance of a kernel: its name in the text, and the template arguments, `<16, float, int>`."""
+    """An instance of a kernel: how it is launched, and the template arguments, `<16, float, int>`."""
 
     artifacts: Artifacts
-    symbol: str
+    program: LaunchProgram
     template: str
     fma: bool
+
+    @property
+    def expression(self) -> str:
+        return f"{self.program.symbol}_kernel{self.template}"
+
+    @property
+    def headers(self) -> list[str]:
+        assert self.artifacts.of_calls is not None
+        return sorted({*self.artifacts.of_calls.headers, *self.program.headers})
 
     def key(self, architecture: str) -> str:
         of_calls = self.artifacts.of_calls
         assert of_calls is not None
-        parts = [of_calls.text.text, of_calls.headers, self.symbol, self.template, self.fma]
+        parts = [of_calls.text.text, self.headers, self.expression, self.fma]
         content = [*parts, architecture, nvrtc.compiler_identity()]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
@@ -43,10 +53,10 @@ class CudaInstance:
         try:
             return nvrtc.compile_cubin(
                 text.text,
-                f"{self.symbol}_kernel{self.template}",
+                self.expression,
                 architecture=architecture,
                 fma=self.fma,
-                headers=of_calls.headers,
+                headers=self.headers,
                 name=text.name,
             )
         except CompileError as failure:
@@ -73,7 +83,7 @@ def load_kernel(instance: CudaInstance, device: int, source: Callable[[], Source
             cubin = _cached(key)
             if cubin is None:
                 cubin = instance.compile(architecture, source)
-                cache.put_cubin(key, b"\0".join([cubin.symbol.encode(), cubin.image]), instance.symbol)
+                cache.put_cubin(key, b"\0".join([cubin.symbol.encode(), cubin.image]), instance.program.symbol)
             _kernels[key] = driver.load_kernel(cubin)
     return driver.load_driver().CUfunction(_kernels[key])
 

@@ -153,7 +153,7 @@ class Native:
             signature = translation.signatures[0]
             instance = signature.instances[place].called() if signature.instances else signature
             instance = replace(instance, name=signature.name)
-            program = artifacts.of_calls.programs[0][place]
+            program = artifacts.of_calls.programs_of(self.signature.op)[place]
             engine = self._engine(artifacts, program, numbers)
             return write_launcher(instance, program, overload, numbers, engine)
 
@@ -175,7 +175,8 @@ class Native:
         translation = self._translation(numbers)
         texts = translation.artifacts(TargetName(device)).of_calls
         dtypes = [values[name].dtype for name in self._dtype_sources()]
-        return None if texts is None else texts.programs[0][self._instance(translation.signatures[0], dtypes)]
+        place = self._instance(translation.signatures[0], dtypes)
+        return None if texts is None else texts.programs_of(self.signature.op)[place]
 
     def _translation(self, numbers: tuple[int, ...]) -> Translation:
         """The texts that have an instance for these values of template arguments."""
@@ -205,7 +206,7 @@ class Native:
 
         def load_for(device: int, given: tuple[bool, ...], *, is_wide: bool) -> Any:
             template = program.template_arguments(tuple(numbers), given, is_wide=is_wide)
-            instance = CudaInstance(artifacts, program.symbol, template, self.fma)
+            instance = CudaInstance(artifacts, program, template, self.fma)
             return load_kernel(instance, device, self.source)
 
         return CudaEngine(name, load_for)

@@ -1,15 +1,14 @@
 // grayscale: the kernels on the CPU, translated from grayscale.py by py2cu.
 #include "grayscale_cpu.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <initializer_list>
 
 // True if a launch is worth several OS threads: more than 32,768 threads or array elements, which is torch's grain size.
 // A smaller launch runs on the calling thread, and leaves the process able to fork.
-static inline bool is_large(int64_t parts, std::initializer_list<int64_t> sizes)
+template <typename... Sizes>
+static inline bool is_large(int64_t parts, Sizes... sizes)
 {
-    return parts > 1 && std::max(sizes) > 32768;
+    return parts > 1 && ((sizes > 32768) || ...);
 }
 
 // Luminance of a planar RGB picture.
@@ -20,9 +19,9 @@ static inline void rgb2grey_kernel(const uint8_t* __restrict__ x, uint8_t* __res
 
 void rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, Dim3 grid, Dim3 block)
 {
-    const int64_t i_end = std::min<int64_t>(n, grid.x * block.x);
+    const int64_t i_end = n < grid.x * block.x ? n : grid.x * block.x;
     // Each OS thread gets copies of the arguments: shared variables could not stay in registers.
-    #pragma omp parallel for simd if (parallel: is_large(i_end, {3 * n})) firstprivate(x, out, n)
+    #pragma omp parallel for simd if (parallel: is_large(i_end, 3 * n)) firstprivate(x, out, n)
     for (int64_t i = 0; i < i_end; ++i)
         rgb2grey_kernel(x, out, n, i);
 }
@@ -44,10 +43,10 @@ static inline void rgb2grey_2d_kernel(
 
 void rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_t w, Dim3 grid, Dim3 block)
 {
-    const int64_t r_end = std::min<int64_t>(h, grid.y * block.y);
-    const int64_t c_end = std::min<int64_t>(w, grid.x * block.x);
+    const int64_t r_end = h < grid.y * block.y ? h : grid.y * block.y;
+    const int64_t c_end = w < grid.x * block.x ? w : grid.x * block.x;
     // Each OS thread gets copies of the arguments: shared variables could not stay in registers.
-    #pragma omp parallel for if (parallel: is_large(r_end, {3 * h * w})) firstprivate(x, out, h, w)
+    #pragma omp parallel for if (parallel: is_large(r_end, 3 * h * w)) firstprivate(x, out, h, w)
     for (int64_t r = 0; r < r_end; ++r)
         #pragma omp simd
         for (int64_t c = 0; c < c_end; ++c)
@@ -76,7 +75,7 @@ static inline void rgb2grey_block_kernel(
 void rgb2grey_block_launch(const uint8_t* x, uint8_t* out, int64_t w, int64_t h, Dim3 grid, Dim3 block)
 {
     const int64_t blocks = grid.x * grid.y * grid.z;
-    #pragma omp parallel for if (parallel: is_large(blocks, {blocks * block.x * block.y * block.z, 3 * h * w}))
+    #pragma omp parallel for if (parallel: is_large(blocks, blocks * block.x * block.y * block.z, 3 * h * w))
     for (int64_t flat_block = 0; flat_block < blocks; ++flat_block) {
         const Dim3 blockIdx{flat_block % grid.x, flat_block / grid.x % grid.y, flat_block / (grid.x * grid.y)};
         Dim3 threadIdx;

@@ -1,15 +1,14 @@
 // matmul: the kernels on the CPU, translated from matmul.py by py2cu.
 #include "matmul_cpu.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <initializer_list>
 
 // True if a launch is worth several OS threads: more than 32,768 threads or array elements, which is torch's grain size.
 // A smaller launch runs on the calling thread, and leaves the process able to fork.
-static inline bool is_large(int64_t parts, std::initializer_list<int64_t> sizes)
+template <typename... Sizes>
+static inline bool is_large(int64_t parts, Sizes... sizes)
 {
-    return parts > 1 && std::max(sizes) > 32768;
+    return parts > 1 && ((sizes > 32768) || ...);
 }
 
 // Matrix product, one element a thread.
@@ -30,8 +29,7 @@ void matmul_launch(
     const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, Dim3 grid, Dim3 block)
 {
     const int64_t blocks = grid.x * grid.y * grid.z;
-    #pragma omp parallel for if (parallel: is_large(blocks, \
-                                                    {blocks * block.x * block.y * block.z, h * k, k * w, h * w}))
+    #pragma omp parallel for if (parallel: is_large(blocks, blocks * block.x * block.y * block.z, h * k, k * w, h * w))
     for (int64_t flat_block = 0; flat_block < blocks; ++flat_block) {
         const Dim3 blockIdx{flat_block % grid.x, flat_block / grid.x % grid.y, flat_block / (grid.x * grid.y)};
         Dim3 threadIdx;

@@ -130,7 +130,7 @@ _SPELLINGS: Final = {f"torch.{row.name}": (row.c, DIALECT.spell(row)) for row in
 _DTYPE: Final = f"(?:{'|'.join(row.name for row in DTYPES)})"
 _LAUNCHER: Final = r"(void|cudaError_t) (\w+)_launch(|<[^(]*>)\(\s*([^;]*?)\);"  # result, name, instance, parameters
 _DECLARED: Final = re.compile(rf"(?<!>\n)^{_LAUNCHER}", re.MULTILINE | re.DOTALL)  # no template
-_LARGE: Final = "parts > 1 && std::max(sizes) > 32768"
+_LARGE: Final = "parts > 1 && ((sizes > 32768) || ...)"
 _GUARDED: Final = (
     "try {{ {call}; return 0; }} "
     "catch (const std::exception& error) {{ std::strncpy(raised, error.what(), sizeof raised - 1); return 1; }} "

@@ -102,6 +102,7 @@ class LaunchProgram:
     block: tuple[DimExpr, ...]
     constexprs: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()  # that declare `types`
     optional: tuple[str, ...] = ()
     has_index_type: bool = False
     fits: tuple[Bound, ...] = ()

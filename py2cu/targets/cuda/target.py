@@ -4,6 +4,7 @@ torch.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from py2cu import ir
@@ -87,6 +88,7 @@ def view(kernel: ir.Kernel) -> KernelView:
 
 def program(kernel: ir.Kernel, views: tuple[KernelView, ...]) -> LaunchProgram:
     """How calls launch an instance of a kernel, whose text is in one of `views`."""
-    own = view_of(kernel, views, DIALECT)
-    types = types_of(kernel, DIALECT)
-    return launch_program(add_index_arithmetic(kernel), own.name, types, has_index_type=own.is_template, is_whole=False)
+    own, types = view_of(kernel, views, DIALECT), types_of(kernel, DIALECT)
+    is_template = own.is_template
+    made = launch_program(add_index_arithmetic(kernel), own.name, types, has_index_type=is_template, is_whole=False)
+    return replace(made, headers=tuple(sorted(headers_of_types(types))))
