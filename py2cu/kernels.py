@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 from py2cu.call import Simulator, Translator, python_text, remember_texts
 from py2cu.call.traced import Traced, add_backward, traced_as, traced_call, traced_launch, traced_op
 from py2cu.function_text import remember_cell
-from py2cu.options import NO_VALUES, Extent, KernelKeywords, KernelOptions, Values, launch_shape
+from py2cu.ir.abi.launch import REFUSED
+from py2cu.options import NO_VALUES, Extent, KernelKeywords, KernelOptions, Values, extents_of, launch_shape
 
 if TYPE_CHECKING:
     from py2cu.call.plan import KernelCall
@@ -71,6 +72,9 @@ class Kernel(Traced):
         self._translator: Translator | None = None
         self._translation: Translation | None = None
         self._call: KernelCall | None = None
+        self._launchers: dict[tuple[object, ...], Callable[..., Any]] = {}  # those of `_call`
+        self._grid_launchers: dict[tuple[object, ...], Callable[..., Any]] = {}
+        self._grids: dict[tuple[Extent, Extent], Callable[..., None]] = {}  # the launches prepared so far
         self._unchanged: Callable[[], bool] = _never  # whether the translation is up to date
         functools.update_wrapper(self, function)
 
@@ -79,10 +83,16 @@ class Kernel(Traced):
     @traced_as(traced_call)
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on the tensors' device and return the outputs, a tuple if there are several; see the class."""
-        call = self._call
-        if call is None or not self._unchanged():
-            call = self._prepare()
-        return call.call(args, kwargs)
+        if self._unchanged():
+            # rule: plan-by-types
+            types = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
+            launcher = self._launchers.get(types)
+            if launcher is not None:
+                try:
+                    return launcher(*args, *kwargs.values()) if kwargs else launcher(*args)
+                except REFUSED:
+                    pass  # nothing was launched: the checks below raise an error that names the argument
+        return self._prepare().bind_and_run(args, kwargs, ())
 
     def __get__(self, instance: object, owner: type | None = None) -> Kernel:
         """Return the kernel itself: as a class attribute it does not bind the instance.
@@ -101,10 +111,29 @@ class Kernel(Traced):
         Raises:
             TypeError: `launch` is not such a pair.
         """
-        return functools.partial(self._launch, *launch_shape(launch, self.__name__))
+        is_of_ints = launch.__class__ is tuple and [*map(type, launch)] == [int, int]
+        if is_of_ints and (kept := self._grids.get(launch)) is not None:
+            return kept
+        shape = launch_shape(launch, self.__name__)
+        run = functools.partial(self._launch, shape, extents_of(*shape))
+        if is_of_ints and len(self._grids) < 1024:
+            self._grids[launch] = run
+        return run
 
-    def _launch(self, grid: list[int], block: list[int], /, *args: Any, **kwargs: Any) -> None:
-        self._prepare().call(args, kwargs, (grid, block))
+    def _launch(
+        self, shape: tuple[list[int], list[int]], extents: tuple[int, ...] | None, /, *args: Any, **kwargs: Any
+    ) -> None:
+        if self._unchanged() and extents is not None:
+            types = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
+            launcher = self._grid_launchers.get(types)
+            if launcher is not None:
+                try:
+                    launcher(*extents, *args, *kwargs.values())
+                except REFUSED:
+                    pass  # as in a call
+                else:
+                    return
+        self._prepare().bind_and_run(args, kwargs, shape)
 
     def is_current(self, call: KernelCall) -> bool:
         """Whether `call` is of the present translation, and no name that this looks up was rebound."""
@@ -241,6 +270,7 @@ class Kernel(Traced):
                 last.dependencies = current.dependencies
             else:
                 self._translator, self._translation, self._call = current, None, None
+                self._launchers, self._grid_launchers = {}, {}
         assert self._translator is not None
         return self._translator
 
@@ -316,22 +346,9 @@ class Kernel(Traced):
 
     def with_small_values(self) -> Kernel:
         """The kernel that `check` invents arguments for: with a few instances for template arguments without any."""
-        from py2cu.check import small_values
+        from py2cu.check import small_values_of
 
-        candidates = small_values(self.signature).items()
-        return self.with_values(
-            **{name: tuple(v for v in values if self._has_instance(name, v)) for name, values in candidates}
-        )
-
-    def _has_instance(self, name: str, value: int) -> bool:
-        """Whether the kernel can be translated with this value of a template argument."""
-        from py2cu.diagnostics import TranslationError
-
-        try:
-            _ = self.with_values(**{name: (value,)}).translation
-        except TranslationError:
-            return False
-        return True
+        return self.with_values(**small_values_of(self))
 
     def __repr__(self) -> str:
         """The Python and the CUDA side by side."""
@@ -370,6 +387,7 @@ class Kernel(Traced):
                     self._translator = self._translator or Translator(self._function, self._options)
                 native = Native(translation, self._translator, fma=self._fma)
                 self._call = KernelCall(native, OperatorSource(native, self.backwards))
+                self._launchers, self._grid_launchers = self._call.launchers, self._call.grid_launchers
             return self._call
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, TypedDict
@@ -103,6 +103,13 @@ def launch_shape(launch: tuple[Extent, Extent], name: str) -> tuple[list[int], l
     except (TypeError, ValueError):
         what = "grid and block are whole numbers or tuples of whole numbers"
         raise TypeError(f"launch it as {name}[grid, block](...); {what}") from None
+
+
+def extents_of(grid: Sequence[int], block: Sequence[int]) -> tuple[int, ...] | None:
+    """The three extents of a grid and those of a block; None if they are impossible."""
+    if not (0 < len(grid) <= 3 and 0 < len(block) <= 3 and all(0 < extent < 2**31 for extent in (*grid, *block))):
+        return None
+    return (*[*grid, 1, 1][:3], *[*block, 1, 1][:3])
 
 
 def _extents(value: Extent) -> list[int]:

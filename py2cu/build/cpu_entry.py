@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from py2cu.build import cache, processes, store, toolchain
 from py2cu.build.library import cpu_flags
@@ -24,8 +24,8 @@ from py2cu.diagnostics import EnvironmentLacks
 from py2cu.source import SourceFile
 from py2cu.translation import Artifacts
 
-Entry = Callable[[int, int, int], int]
-"""Takes the addresses of the arguments' addresses, the launch and a message; 1 if the message says an error."""
+Entry = Callable[..., int]
+"""Takes three arrays of ctypes: the addresses of the arguments, launch and message; returns 1 with an error in that."""
 
 _SECONDS: Final = 60.0
 _FLAGS: Final = ("-std=c++17", "-fvisibility=hidden", "-shared", "-fPIC", "-w")
@@ -91,10 +91,7 @@ def _load(path: Path, instance: CpuInstance, key: str, source: Callable[[], Sour
 
 
 def _function(path: Path, instance: CpuInstance) -> Entry:
-    function: Any = getattr(ctypes.CDLL(str(path)), f"{instance.symbol}_entry")
-    function.argtypes = (ctypes.c_void_p,) * 3
-    function.restype = ctypes.c_int
-    entry: Entry = function
+    entry: Entry = getattr(ctypes.CDLL(str(path)), f"{instance.symbol}_entry")  # without types, arrays pass fastest
     return entry
 
 

@@ -30,10 +30,11 @@ from py2cu.call.argument_checks import (
 )
 from py2cu.call.batching import run_batched
 from py2cu.call.gradients import BackwardCall, Gradients
-from py2cu.call.native import REFUSED, Launch, Native
+from py2cu.call.native import Launch, Native
 from py2cu.call.outputs import allocate_outputs
 from py2cu.call.sharding import have_dtensor, prepare
 from py2cu.call.torch_state import are_plain_types, is_plain, require_writable
+from py2cu.ir.abi.launch import REFUSED
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID, SchemaStyle, schemas
 from py2cu.ir.abi.signature import Signature

@@ -37,26 +37,26 @@ class LaunchFailure(RuntimeError):
 
 
 class Block:
-    """The parameters of one launch: their values, the addresses of these, and on the CPU grid, block and a message."""
+    """The parameters of one launch: their values, the addresses of these, and a message from the CPU.
 
-    __slots__ = ("_addresses", "addresses", "launch", "launch_at", "memory", "message", "message_at")
+    On the CPU the launch itself stands before the values: grid, block, shared bytes, instance, OS threads.
+    """
+
+    __slots__ = ("address", "addresses", "memory", "message")
 
     def __init__(self, size: int, offsets: Sequence[int]) -> None:
         self.memory = ctypes.create_string_buffer(max(size, 1))
         start = ctypes.addressof(self.memory)
-        self._addresses = (ctypes.c_void_p * max(len(offsets), 1))(*(start + offset for offset in offsets))
-        self.addresses = ctypes.addressof(self._addresses)
-        self.launch = ctypes.create_string_buffer(9 * _SLOT)
-        self.launch_at = ctypes.addressof(self.launch)
+        self.addresses = (ctypes.c_void_p * max(len(offsets), 1))(*(start + offset for offset in offsets))
+        self.address = ctypes.addressof(self.addresses)
         self.message = ctypes.create_string_buffer(_MESSAGE_BYTES)
-        self.message_at = ctypes.addressof(self.message)
 
 
 class Frame:
-    """The layout of a block: for each argument a dtype, or None for an address."""
+    """The layout of a block: so many integers of the launch, and for each argument a dtype, or None for an address."""
 
-    def __init__(self, types: Sequence[DType | None]) -> None:
-        formats, self.offsets, size = [], [], 0
+    def __init__(self, launch: int, types: Sequence[DType | None]) -> None:
+        formats, self.offsets, size = [f"{launch}q"], [], launch * _SLOT
         for type_ in types:
             code, width = _format(type_)
             slots = -(-width // _SLOT)
@@ -106,6 +106,7 @@ class Engine(Protocol):
     """What runs the instances of one kernel, for one set of dtypes and template arguments."""
 
     is_cuda: ClassVar[bool]
+    integers_of_launch: ClassVar[int]  # before the values in a block
 
     def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
         """The lines that launch, and, in `names`, what they refer to."""
@@ -118,29 +119,25 @@ class LaunchLines(NamedTuple):
     given: Sequence[str]
     values: Sequence[str]
 
-    @property
-    def pack(self) -> str:
-        return f"    pack({', '.join(['block.memory', '0', *self.values])})"
+    def pack(self, *launch: str) -> str:
+        return f"    pack({', '.join(['block.memory', '0', *launch, *self.values])})"
 
 
 class CpuEngine:
     """Launches by a C function in a library of the instance."""
 
     is_cuda: ClassVar = False
+    integers_of_launch: ClassVar = 9
 
-    def __init__(self, entry: Callable[[int, int, int], int]) -> None:
+    def __init__(self, entry: Callable[..., int]) -> None:
         self._entry = entry
 
     def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
-        names |= {
-            "entry": self._entry, "os_threads": _OS_THREADS, "pack_launch": struct.Struct("<9q").pack_into,
-            "failed": _failed_on_cpu,
-        }  # fmt: skip
+        names |= {"entry": self._entry, "os_threads": _OS_THREADS, "failed": _failed_on_cpu}
         yield from _TAKE
         yield "try:"
-        yield launch.pack
-        yield "    pack_launch(block.launch, 0, gx, gy, gz, bx, by, bz, shared, 0, os_threads[0])"
-        yield "    if entry(block.addresses, block.launch_at, block.message_at): raise failed(block)"
+        yield launch.pack("gx", "gy", "gz", "bx", "by", "bz", "shared", "0", "os_threads[0]")
+        yield "    if entry(block.addresses, block.memory, block.message): raise failed(block)"
         yield "finally:"
         yield "    free.append(block)"
 
@@ -154,6 +151,7 @@ class CudaEngine:
     """Launches by the driver: `load` compiles an instance for a device's architecture, and gives its kernel."""
 
     is_cuda: ClassVar = True
+    integers_of_launch: ClassVar = 0
 
     def __init__(self, name: str, load: Callable[..., Any]) -> None:
         self._name = name
@@ -179,8 +177,8 @@ class CudaEngine:
         yield "stream = stream_of(device)"
         yield from _TAKE
         yield "try:"
-        yield launch.pack
-        arguments = "kernel, gx, gy, gz, bx, by, bz, shared, stream, block.addresses, 0"
+        yield launch.pack()
+        arguments = "kernel, gx, gy, gz, bx, by, bz, shared, stream, block.address, 0"
         yield f"    error = launch({arguments})[0]"
         yield f"    if error: failed(device, launch, error, {arguments})"
         yield "finally:"

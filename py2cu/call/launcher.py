@@ -1,36 +1,45 @@
-"""The launcher of calls: one Python function for each set of dtypes, written out from a kernel's signature and program.
+"""The launcher of a form of call: a Python function, written out from a kernel's signature and its launch program.
 
-    def launch_add(x, out):
-        if x.dtype is not float32 or out.dtype is not float32: raise misfit
+    def launcher(v_x, v_out):
+        if v_x.dtype is not float32 or not v_x.is_cpu: raise misfit
         …
-        (n,) = x.shape
+        s_x_0, = v_x.shape
+        d_n = s_x_0
         …
-        launch(kernel, (n + 255) // 256, 1, 1, 256, 1, 1, 0, stream, block.addresses, 0)
+        if entry(block.addresses, block.memory, block.message): raise failed(block)
 
-In: a `Signature` with its dtypes, the `LaunchProgram`, what compiles and loads an instance. Out: a function of one
-positional argument for each parameter, and of a grid and a block if it is for explicit launches.
-Promises: it accepts what `argument_checks.py` accepts, and nothing else; it raises `Misfit`, or what Python raises, and
-has launched nothing then. Whoever calls it then asks `argument_checks.py` for the message.
+In: a `Signature` with its dtypes, a `LaunchProgram`, the order of the arguments, what runs an instance. Out: a function
+of these arguments by position.
+Promises: it accepts what `argument_checks.py` accepts, and nothing else; it raises one of `REFUSED`, and has launched
+nothing then. Whoever calls it asks `argument_checks.py` for the message.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad, profiler
 
 from py2cu.call.argument_checks import MOST_BLOCKS_OF_CPU
 from py2cu.call.engines import Engine, Frame, LaunchLines, half_bits, to_float32
-from py2cu.call.memory import are_same, overlap, overlaps_itself
+from py2cu.call.memory import MemoryLines, if_given, meet, overlaps_itself
 from py2cu.dtypes import BY_NAME, I64, DType, Kind
-from py2cu.ir.abi.launch import INT32_MAX, MOST_THREADS, Bound, LaunchProgram, Source
+from py2cu.ir.abi.launch import (
+    INT32_MAX,
+    MOST_THREADS,
+    LaunchProgram,
+    Source,
+    bound_in_python,
+    extent_in_python,
+)
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Dim, Signature, divisors
-from py2cu.ir.types import ArrayType, Binary, Constant, DimExpr, ElementType, Name, PythonType
+from py2cu.ir.types import Constant, DimExpr, ElementType, Name, PythonType
 from py2cu.options import MAX_THREADS
 
 LaunchFunction = Callable[..., Any]
@@ -41,65 +50,126 @@ class Misfit(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Overload:
-    """Which parameters a launcher takes: all but the outputs, which it allocates; all; or all, a grid and a block."""
+class Order:
+    """What the arguments of a launcher are, by position: parameters and tuple parameters.
 
-    allocates: bool
+    On a grid, its three extents and those of the block come first. A launcher `of_call` also looks at what torch's
+    dispatcher would have to see, and bumps version counters. Outputs that are not among `names` are allocated.
+    """
+
+    names: tuple[str, ...]
     on_grid: bool
+    of_call: bool
 
 
 def write_launcher(
-    signature: Signature, program: LaunchProgram, overload: Overload, values: Sequence[int], engine: Engine
+    signature: Signature, program: LaunchProgram, order: Order, values: Sequence[int], engine: Engine
 ) -> LaunchFunction:
     """The launcher of one instance: `values` are those of the template arguments, `engine` runs compiled code."""
-    writer = _Writer(signature, program, overload, dict(zip(program.constexprs, values, strict=True)), engine)
+    writer = _Writer(signature, program, order, dict(zip(program.constexprs, values, strict=True)), engine)
     text = "\n".join(writer.lines())
     exec(compile(text, f"<launcher of {signature.name}>", "exec"), writer.names)
     function: LaunchFunction = writer.names["launcher"]
     return function
 
 
+def has_device(signature: Signature, names: Sequence[str]) -> bool:
+    """Whether an array among the arguments says on which device to run."""
+    return any(p.name in names and not p.may_be_none for p in signature.arrays)
+
+
 @dataclass(slots=True)
 class _Writer:
-    """Writes one launcher. Names of the user's begin with `v_` (arguments), `d_` (dimensions), `p_` (addresses)."""
+    """Writes one launcher.
+
+    Names of the user's begin with `v_` (argument), `d_` (dimension), `s_` (extent), `p_` (address) or `t_` (stride).
+    """
 
     signature: Signature
     program: LaunchProgram
-    overload: Overload
+    order: Order
     constexprs: dict[str, int]
     engine: Engine
     names: dict[str, Any] = field(default_factory=dict)
+    same: dict[str, str] = field(default_factory=dict)  # for an array, another one with the same extents
     _dims: set[str] = field(default_factory=set)
 
     def lines(self) -> Iterator[str]:
-        signature = self.signature
         self.names |= {
-            "misfit": Misfit(), "prod": math.prod, "overlaps_itself": overlaps_itself, "meet": _meet,
+            "misfit": Misfit(), "prod": math.prod, "overlaps_itself": overlaps_itself, "meet": meet,
             "require_memory": _require_memory, "empty": torch.empty, "empty_like": torch.empty_like,
             "to_float32": to_float32, "half_bits": half_bits,
         }  # fmt: skip
-        parameters = signature.inputs if self.overload.allocates else signature.parameters
-        given = [p for p in parameters if p.is_array]
-        taken = [f"v_{p.name}" for p in parameters] + (["grid", "block"] if self.overload.on_grid else [])
+        shape = ["gx", "gy", "gz", "bx", "by", "bz"] if self.order.on_grid else []
+        taken = [*shape, *(f"v_{name}" for name in self.order.names)]
         yield f"def launcher({', '.join(taken)}):"
+        given = self._given()
+        arrays = [p for p in given if p.is_array]
         body = chain(
-            self._numbers(parameters),
-            *(self._array(p) for p in given),
+            self._unpacked(),
+            self._modes(arrays) if self.order.of_call else (),
+            self._left_out(given),
+            self._numbers(),
+            *(self._array(p, arrays) for p in arrays),
             self._device_guard(taken),
-            self._shapes(given),
-            self._extents(given),
-            self._geometry(),
-            self._allocation() if self.overload.allocates else (),
-            self._memory(given),
+            self._shapes(arrays),
+            self._extents(arrays),
+            self._block(),
+            self._allocation(arrays),
+            self._memory.lines([*arrays, *self._allocated], arrays),
+            self._versions(arrays) if self.order.of_call else (),
             self._launch(),
         )
         yield from (f"    {line}" for line in body)
 
-    # --- numbers ---
+    def _given(self) -> list[Parameter]:
+        """The parameters that the call passes, by themselves or in tuples."""
+        tuples = dict(self.signature.tuples)
+        names = {*chain.from_iterable(tuples.get(name, (name,)) for name in self.order.names)}
+        return [p for p in self.signature.parameters if p.name in names]
 
-    def _numbers(self, parameters: Iterable[Parameter]) -> Iterator[str]:
-        """Defaults of what the call leaves out, and numbers that are too large."""
-        for parameter in parameters:
+    @property
+    def _allocated(self) -> list[Parameter]:
+        return [p for p in self.signature.outputs if p.name not in self.order.names]
+
+    @property
+    def _memory(self) -> MemoryLines:
+        return MemoryLines(self.signature, self.program, self.same, self.order.on_grid)
+
+    # --- what the call passes and leaves out ---
+
+    def _unpacked(self) -> Iterator[str]:
+        for name, numbers in self.signature.tuples:
+            if name in self.order.names:
+                yield f"{' '.join(f'v_{number},' for number in numbers)} = v_{name}"
+
+    def _modes(self, arrays: Sequence[Parameter]) -> Iterator[str]:
+        """Leaves a call to the dispatcher if something there has to see it."""
+        self.names |= {
+            "dual": forward_ad, "profiler": profiler, "dispatch_modes": torch._C._len_torch_dispatch_stack,
+            "function_modes": torch._C._len_torch_function_stack, "tracer": torch._C._get_tracing_state,
+            "transforms": torch._C._functorch.peek_interpreter_stack, "records": torch.is_grad_enabled,
+        }  # fmt: skip
+        yield "if dispatch_modes() or function_modes() or transforms() is not None: raise misfit"
+        yield "if tracer() is not None or dual._current_level >= 0 or profiler._is_profiler_enabled: raise misfit"
+        always = [f"v_{p.name}.requires_grad" for p in arrays if not p.may_be_none]
+        optional = [f"v_{p.name} is not None and v_{p.name}.requires_grad" for p in arrays if p.may_be_none]
+        yield f"if ({' or '.join([*always, *optional])}) and records(): raise misfit"
+
+    def _left_out(self, given: Sequence[Parameter]) -> Iterator[str]:
+        allocated = self._allocated
+        for parameter in self.signature.parameters:
+            name = parameter.name
+            if parameter in given or parameter in allocated or name in self.constexprs:
+                continue
+            strides = [f"t_{stride.name}" for stride in self.program.strides if stride.array == name]
+            yield f"v_{name} = None"
+            if parameter.is_array:
+                yield f"{' = '.join([f'p_{name}', *strides])} = 0"
+
+    def _numbers(self) -> Iterator[str]:
+        """Defaults of numbers that are None or left out, and numbers that are too large."""
+        for parameter in self.signature.parameters:
             name = f"v_{parameter.name}"
             if parameter.is_array or parameter.name in self.constexprs:
                 continue
@@ -113,135 +183,131 @@ class _Writer:
                     low, high = -(2**63), 2**63 - 1
                 case _:
                     continue
-            test = f"{low} <= {name} <= {high}"
-            is_optional = parameter.may_be_none or self.signature.is_derived(parameter)
-            yield f"if {f'{name} is not None and ' if is_optional else ''}not {test}: raise misfit"
+            is_optional = parameter.may_be_none or self._is_found(parameter)
+            yield f"if {f'{name} is not None and ' * is_optional}not {low} <= {name} <= {high}: raise misfit"
+
+    def _is_found(self, parameter: Parameter) -> bool:
+        """Whether an array's extent gives a number that the call leaves out."""
+        return self.signature.is_derived(parameter) or any(d.name == parameter.name for d in self.signature.measured)
 
     # --- arrays ---
 
-    def _array(self, parameter: Parameter) -> Iterator[str]:
+    def _array(self, parameter: Parameter, arrays: Sequence[Parameter]) -> Iterator[str]:
         """Dtype, device and layout of one array."""
         name, array = parameter.name, f"v_{parameter.name}"
         dtype = self.signature.dtype(name)
         tests = [f"{array}.dtype is not {self._dtype(dtype)}"]
-        if self.engine.is_cuda:
-            if parameter is self._first:
-                yield f"device = {array}.get_device()"
-                tests.append("device < 0")
-            else:
-                tests.append(f"{array}.get_device() != device")
-        else:
+        if not self.engine.is_cuda:
             tests.append(f"not {array}.is_cpu")
+        elif parameter is self._first(arrays):
+            yield f"device = {array}.get_device()"
+            tests.append("device < 0")
+        else:
+            tests.append(f"{array}.get_device() != device")
         lines = [f"if {' or '.join(tests)}: raise misfit"]
         is_lazy = f"{array}.is_neg()" + (f" or {array}.is_conj()" if dtype.kind is Kind.COMPLEX else "")
         resolve = f"{array} = {array}.resolve_conj().resolve_neg()" if parameter.role is Role.INPUT else "raise misfit"
         lines.append(f"if {is_lazy}: {resolve}")
         if name not in self.signature.strided:
             lines.append(f"if not {array}.is_contiguous(): raise misfit")
-        yield from self._if_given(parameter, lines)
+        yield from if_given(parameter, lines)
 
     def _device_guard(self, taken: Sequence[str]) -> Iterator[str]:
         if self.engine.is_cuda:
             self.names |= {"current_device": torch._C._cuda_getDevice, "on_device": _on_device}
             yield f"if current_device() != device: return on_device(device, launcher, {', '.join(taken)})"
 
-    def _if_given(self, parameter: Parameter, lines: Sequence[str]) -> Iterator[str]:
-        if parameter.may_be_none and lines:
-            yield f"if v_{parameter.name} is not None:"
-            yield from (f"    {line}" for line in lines)
-        else:
-            yield from lines
-
-    @property
-    def _first(self) -> Parameter:
-        """The array whose device is the call's."""
-        arrays = sorted(self.signature.arrays, key=lambda p: p.role is Role.OUTPUT)
-        return next(p for p in arrays if not p.may_be_none)
+    def _first(self, arrays: Sequence[Parameter]) -> Parameter:
+        """The array whose device is the call's: the first that is always given."""
+        ordered = sorted(arrays, key=lambda p: p.may_be_none or p.role is Role.OUTPUT)
+        return next(p for p in ordered if not p.may_be_none)
 
     def _dtype(self, dtype: DType) -> str:
         self.names[dtype.name] = getattr(torch, dtype.name)
         return dtype.name
 
-    def _shapes(self, given: Iterable[Parameter]) -> Iterator[str]:
-        """`(x_0, x_1) = v_x.shape`, the product of leading extents as one."""
-        for parameter in given:
+    # --- extents ---
+
+    def _shapes(self, arrays: Sequence[Parameter]) -> Iterator[str]:
+        """`s_x_0, s_x_1, = v_x.shape`; the product of leading extents is the first.
+
+        The extents of an array that is declared like an earlier one are those of that.
+        """
+        by_dims: dict[object, str] = {}
+        for parameter in arrays:
             type_, name = self.signature.array_type(parameter.name), parameter.name
-            axes = [f"{name}_{axis}" for axis in range(len(type_.dims))]
-            if not type_.leading:
-                targets = "".join(f"s_{axis}, " for axis in axes)
-                lines = [f"{targets.rstrip()} = v_{name}.shape" if axes else f"if v_{name}.dim(): raise misfit"]
-            else:
+            axes = self._memory.extents(name)
+            if type_.leading:
                 lines = [f"shape_{name} = v_{name}.shape", f"cut_{name} = len(shape_{name}) - {type_.trailing}"]
                 lines.append(f"if cut_{name} < 0: raise misfit")
                 lines.append(f"leading_{name} = shape_{name}[:cut_{name}]")
-                lines.append(f"s_{axes[0]} = prod(leading_{name})")
-                lines += [f"s_{axis} = shape_{name}[cut_{name} + {at}]" for at, axis in enumerate(axes[1:])]
-            yield from self._if_given(parameter, lines)
+                lines.append(f"{axes[0]} = prod(leading_{name})")
+                lines += [f"{axis} = shape_{name}[cut_{name} + {at}]" for at, axis in enumerate(axes[1:])]
+            elif not axes:
+                lines = [f"if v_{name}.dim(): raise misfit"]
+            elif (other := by_dims.get(type_.dims)) is not None:
+                self.same[name] = other
+                lines = [f"if v_{name}.shape != shape_{other}: raise misfit"]
+            else:
+                if not parameter.may_be_none:
+                    by_dims[type_.dims] = name
+                lines = [f"shape_{name} = v_{name}.shape", f"{' '.join(f'{axis},' for axis in axes)} = shape_{name}"]
+            yield from if_given(parameter, lines)
 
-    def _extents(self, given: Sequence[Parameter]) -> Iterator[str]:
+    def _extents(self, arrays: Sequence[Parameter]) -> Iterator[str]:
         """The dimensions, and the extents that must agree with them."""
-        signature = self.signature
-        for name, value in self.constexprs.items():
-            if not any(dim.name == name for dim in signature.dims):
-                self._dims.add(name)
-                yield f"d_{name} = {int(value)}"
+        signature, names = self.signature, {p.name for p in arrays}
         for dim in signature.dims:
-            yield from self._dim(dim)
+            yield from self._dim(dim, names)
             self._dims.add(dim.name)
             if dim.name in self.constexprs:
                 yield f"if d_{dim.name} != {int(self.constexprs[dim.name])}: raise misfit"
-        sources = {(dim.array, dim.axis) for dim in signature.dims if dim.is_extent}
         formulas = [d for p in signature.arrays for d in signature.array_type(p.name).dims]
+        formulas += [*(signature.size or ()), *signature.block]
         factors = (dim.factor for dim in signature.dims if not isinstance(dim.factor, Constant))
-        all_divisors = chain(
-            chain.from_iterable(map(divisors, (*formulas, *(signature.size or ()), *signature.block))), factors
-        )
-        for divisor in dict.fromkeys(map(self.text, all_divisors)):
+        for divisor in dict.fromkeys(map(self._text, chain(chain.from_iterable(map(divisors, formulas)), factors))):
             yield f"if {divisor} == 0: raise misfit"
+        sources = {(dim.array, dim.axis) for dim in signature.dims if dim.is_extent}
         widths = dict(signature.vector_widths)
-        for parameter in given:
+        for parameter in arrays:
             type_, name = signature.array_type(parameter.name), parameter.name
             lines = [
-                f"if s_{name}_{axis} != {self.text(dim)}: raise misfit"
+                f"if s_{name}_{axis} != {self._text(dim)}: raise misfit"
                 for axis, dim in enumerate(type_.dims)
-                if (name, axis) not in sources
+                if (name, axis) not in sources and name not in self.same
             ]
             source = signature.leading_source(type_)
-            if source is not None and source != name and any(p.name == source for p in given):
-                test = f"leading_{name} != leading_{source}"
-                optional = signature.parameter(source).may_be_none
-                lines.append(f"if {f'v_{source} is not None and ' * optional}{test}: raise misfit")
+            if source is not None and source != name and source in names:
+                given = f"v_{source} is not None and " * signature.parameter(source).may_be_none
+                lines.append(f"if {given}leading_{name} != leading_{source}: raise misfit")
             if widths.get(name):
-                lines.append(f"if ({self._elements(name)}) % {widths[name]}: raise misfit")
-            yield from self._if_given(parameter, lines)
+                lines.append(f"if ({self._memory.elements(name)}) % {widths[name]}: raise misfit")
+            yield from if_given(parameter, lines)
 
-    def _dim(self, dim: Dim) -> Iterator[str]:
-        name = f"d_{dim.name}"
-        parameter = next((p for p in self.signature.parameters if p.name == dim.name), None)
+    def _dim(self, dim: Dim, arrays: set[str]) -> Iterator[str]:
+        name, signature = f"d_{dim.name}", self.signature
+        number = next((p for p in signature.parameters if p.name == dim.name), None)
         if dim.array is None:
+            measured = next((d for d in signature.measured if d.name == dim.name and d.array in arrays), None)
+            if measured is not None:
+                yield f"if v_{dim.name} is None: v_{dim.name} = {self._solved(measured)}"
             yield f"{name} = v_{dim.name}.__index__()"
             return
-        extent = f"s_{dim.array}_{dim.axis}"
-        if not dim.is_extent:
-            factor, rest = self.text(dim.factor), self.text(dim.rest)
-            extent = f"(({extent} - {rest}) // {factor} if {extent} > {rest} and {factor} > 0 else 0)"
-        if self.signature.parameter(dim.array).may_be_none:
-            extent = f"0 if v_{dim.array} is None else {extent}"
-        yield f"{name} = {extent}"
-        if parameter is not None and parameter.name not in self.constexprs:
+        extent = self._solved(dim) if dim.array in arrays else "0"
+        is_optional = signature.parameter(dim.array).may_be_none and dim.array in arrays
+        yield f"{name} = {f'0 if v_{dim.array} is None else ' * is_optional}{extent}"
+        if number is not None and number.name not in self.constexprs:
             yield f"if v_{dim.name} is not None and v_{dim.name} != {name}: raise misfit"
 
-    def text(self, expr: DimExpr) -> str:
-        """An extent in Python."""
-        match expr:
-            case Constant(value=value):
-                return str(int(value))
-            case Name(id=name):
-                return self._symbol(name)
-            case Binary(op=op, left=left, right=right):
-                return f"({self.text(left)} {op} {self.text(right)})"
-            case _:
-                raise AssertionError(expr)
+    def _solved(self, dim: Dim) -> str:
+        extent = self._memory.extents(str(dim.array))[dim.axis]
+        if dim.is_extent:
+            return extent
+        factor, rest = self._text(dim.factor), self._text(dim.rest)
+        return f"(({extent} - {rest}) // {factor} if {extent} > {rest} and {factor} > 0 else 0)"
+
+    def _text(self, extent: DimExpr) -> str:
+        return extent_in_python(extent, self._symbol)
 
     def _symbol(self, name: str) -> str:
         match name.partition("."):
@@ -251,46 +317,80 @@ class _Writer:
                 return f"b{axis}"
         if name in self.constexprs:
             return str(int(self.constexprs[name]))
-        return f"d_{name}" if name in self._dims else self._stride(name) or f"v_{name}"
-
-    def _stride(self, name: str) -> str:
-        return f"t_{name}" if any(stride.name == name for stride in self.program.strides) else ""
-
-    def _elements(self, name: str) -> str:
-        dims = self.signature.array_type(name).dims
-        return " * ".join(f"s_{name}_{axis}" for axis in range(len(dims))) or "1"
+        if name in self._dims:
+            return f"d_{name}"
+        return f"t_{name}" if any(stride.name == name for stride in self.program.strides) else f"v_{name}"
 
     # --- launch ---
 
-    def _geometry(self) -> Iterator[str]:
-        """Grid and block, as far as the call says them or its numbers do."""
+    def _block(self) -> Iterator[str]:
+        """The block of a call, and extents of shared arrays."""
         program = self.program
         most = self.signature.launch_bounds[0] if self.signature.launch_bounds else MAX_THREADS
-        if self.overload.on_grid:
-            for which, letter in (("grid", "g"), ("block", "b")):
-                yield f"{letter}x, {letter}y, {letter}z = {which} if len({which}) == 3 else [*{which}, 1, 1][:3]"
-                yield f"if not 0 < len({which}) <= 3: raise misfit"
-                tests = (f"0 < {letter}{axis} <= {INT32_MAX}" for axis in "xyz")
-                yield f"if not ({' and '.join(tests)}): raise misfit"
-            if self.signature.launch_bounds or not self.engine.is_cuda:
-                yield f"if bx * by * bz > {most}: raise misfit"
-        else:
+        if not self.order.on_grid:
             for axis, extent in zip("xyz", (*program.block, *[Constant(1)] * 3), strict=False):
-                yield f"b{axis} = {self.text(extent)}"
+                yield f"b{axis} = {self._text(extent)}"
             if program.has_open_block:
                 tests = (f"0 < b{axis} <= {64 if axis == 'z' else most}" for axis in "xyz")
                 yield f"if not ({' and '.join(tests)} and bx * by * bz <= {most}): raise misfit"
-            if not self.overload.allocates:
-                yield from self._empty("return")
+        elif self.signature.launch_bounds or not self.engine.is_cuda:
+            yield f"if bx * by * bz > {most}: raise misfit"
         for _, extent in program.checks_shared:
-            yield f"if not 0 <= {self.text(extent)} <= {INT32_MAX}: raise misfit"
+            yield f"if not 0 <= {self._text(extent)} <= {INT32_MAX}: raise misfit"
 
-    def _empty(self, leave: str) -> Iterator[str]:
-        """Computes the grid of a call; one without threads is not launched."""
+    def _allocation(self, arrays: Sequence[Parameter]) -> Iterator[str]:
+        signature = self.signature
+        inits, widths = dict(signature.inits), dict(signature.vector_widths)
+        for parameter in self._allocated:
+            type_, name = signature.array_type(parameter.name), parameter.name
+            for axis, dim in enumerate(type_.dims):
+                yield f"s_{name}_{axis} = {self._text(dim)}"
+                if not isinstance(dim, Name | Constant):
+                    yield f"if s_{name}_{axis} < 0: raise misfit"
+            if (like := self._alike(parameter, arrays)) is not None:
+                yield f"v_{name} = empty_like(v_{like})"
+            else:
+                sizes = [f"s_{name}_{axis}" for axis in range(len(type_.dims))]
+                if (source := signature.leading_source(type_)) is not None:
+                    sizes[:1] = [f"*leading_{source}"]
+                shape, device = "".join(f"{size}, " for size in sizes), f"v_{self._first(arrays).name}.device"
+                yield f"v_{name} = empty(({shape}), dtype={self._dtype(type_.dtype)}, device={device})"
+            if name in inits:
+                self.names[f"init_{name}"] = inits[name]
+                yield f"v_{name}.fill_(init_{name})"
+            if widths.get(name):
+                yield f"if ({self._memory.elements(name)}) % {widths[name]}: raise misfit"
+
+    def _alike(self, output: Parameter, arrays: Sequence[Parameter]) -> str | None:
+        """An input, contiguous and always given, that has the shape and the dtype of `output`."""
+        type_ = self.signature.array_type(output.name)
+        for parameter in arrays:
+            own = self.signature.array_type(parameter.name)
+            is_fit = parameter.role is not Role.OUTPUT and not parameter.may_be_none
+            is_same = own.dims == type_.dims and own.leading == type_.leading and own.dtype == type_.dtype
+            if is_fit and is_same and parameter.name not in self.signature.strided:
+                return parameter.name
+        return None
+
+    def _versions(self, arrays: Sequence[Parameter]) -> Iterator[str]:
+        """Tells autograd that arrays change. Torch refuses inference tensors here, outside of that mode."""
+        self.names["increment_version"] = torch._C._increment_version
+        written = [p for p in arrays if p.role is not Role.INPUT]
+        if always := [f"v_{p.name}" for p in written if not p.may_be_none]:
+            yield f"increment_version(({', '.join(always)},))"
+        for parameter in (p for p in written if p.may_be_none):
+            yield from if_given(parameter, [f"increment_version((v_{parameter.name},))"])
+
+    def _grid(self) -> Iterator[str]:
+        """The grid of a call; without threads, nothing is launched."""
+        if self.order.on_grid:
+            if self.program.is_index:
+                yield from self._overflows()
+            return
         yield from self._overflows()
         for axis, extent in zip("xyz", self.program.size, strict=False):
-            yield f"threads = {self.text(extent)}"
-            yield f"if threads <= 0: {leave}"
+            yield f"threads = {self._text(extent)}"
+            yield f"if threads <= 0: return {self._result}"
             yield f"g{axis} = (threads + b{axis} - 1) // b{axis}"
             if self.engine.is_cuda:
                 yield f"if g{axis} > {INT32_MAX}: raise misfit"
@@ -298,178 +398,46 @@ class _Writer:
 
     def _overflows(self) -> Iterator[str]:
         for bound in self.program.overflows:
-            yield f"if {self._bound(bound)} > {MOST_THREADS!r}: raise misfit"
-
-    def _bound(self, bound: Bound) -> str:
-        """A bound in Python, in the order of the C++, so that doubles are rounded alike."""
-        terms = []
-        for term in bound.terms:
-            factors = [
-                f"abs(float({self._symbol(n)} or 0))" if n in term.signed else self._symbol(n) for n in term.names
-            ]
-            factors = [*(["1.0"] if term.in_double else []), *factors]
-            terms.append(" * ".join([*([str(term.scale)] if term.scale != 1 or not factors else []), *factors]))
-        return " + ".join(terms)
-
-    def _allocation(self) -> Iterator[str]:
-        signature = self.signature
-        inits = dict(signature.inits)
-        first = self._first.name
-        for parameter in signature.outputs:
-            type_, name = signature.array_type(parameter.name), parameter.name
-            for axis, dim in enumerate(type_.dims):
-                yield f"s_{name}_{axis} = {self.text(dim)}"
-                if not isinstance(dim, Name | Constant):
-                    yield f"if s_{name}_{axis} < 0: raise misfit"
-            if (like := self._alike(parameter)) is not None:
-                made = f"empty_like(v_{like})"
-            else:
-                sizes = [f"s_{name}_{axis}" for axis in range(len(type_.dims))]
-                if (source := signature.leading_source(type_)) is not None:
-                    sizes[:1] = [f"*leading_{source}"]
-                shape = f"({''.join(f'{size}, ' for size in sizes)})"
-                made = f"empty({shape}, dtype={self._dtype(type_.dtype)}, device=v_{first}.device)"
-            yield f"v_{name} = {made}"
-            if name in inits:
-                self.names[f"init_{name}"] = inits[name]
-                yield f"v_{name}.fill_(init_{name})"
-            if width := dict(signature.vector_widths).get(name):
-                yield f"if ({self._elements(name)}) % {width}: raise misfit"
-        yield from self._empty(f"return {self._result}")
-
-    def _alike(self, output: Parameter) -> str | None:
-        """An input, contiguous and always given, that has the shape and the dtype of `output`."""
-        type_ = self.signature.array_type(output.name)
-        for parameter in self.signature.inputs:
-            if isinstance(parameter.type, ArrayType) and not parameter.may_be_none:
-                own = parameter.type
-                is_same = own.dims == type_.dims and own.leading == type_.leading and own.dtype == type_.dtype
-                if is_same and parameter.name not in self.signature.strided:
-                    return parameter.name
-        return None
+            yield f"if {bound_in_python(bound, self._symbol)} > {MOST_THREADS!r}: raise misfit"
 
     @property
     def _result(self) -> str:
-        return ", ".join(f"v_{p.name}" for p in self.signature.outputs)
-
-    # --- memory ---
-
-    def _memory(self, given: Sequence[Parameter]) -> Iterator[str]:
-        """Addresses, alignment, and overlaps of written arrays."""
-        signature = self.signature
-        arrays = list(given) + (list(signature.outputs) if self.overload.allocates else [])
-        for parameter in arrays:
-            name = parameter.name
-            yield (
-                f"p_{name} = 0 if v_{name} is None else v_{name}.data_ptr()"
-                if parameter.may_be_none
-                else f"p_{name} = v_{name}.data_ptr()"
-            )
-        if given:
-            always = " and ".join(f"p_{p.name}" for p in given)
-            tensors = ", ".join(f"v_{p.name}" for p in given)
-            yield f"if not ({always}): require_memory({tensors})"
-        widths = dict(signature.vector_widths)
-        for parameter in (p for p in arrays if p.name in signature.aligned):
-            size = widths[parameter.name] * signature.dtype(parameter.name).bits // 8
-            yield f"if p_{parameter.name} % {size}: raise misfit"
-        strided = [p for p in arrays if p.name in signature.strided]
-        for parameter in strided:
-            yield from self._strides(parameter)
-        pairs = [*self._pairs(given)]
-        for name in dict.fromkeys(chain.from_iterable(pairs)):
-            yield from self._end(signature.parameter(name))
-        for written, other in pairs:
-            yield self._apart(written, other)
-
-    def _strides(self, parameter: Parameter) -> Iterator[str]:
-        """The strides of an array, 0 where there are no neighbours; a written one may not overlap itself."""
-        name, rank = parameter.name, len(self.signature.array_type(parameter.name).dims)
-        strides = [stride for stride in self.program.strides if stride.array == name]
-        if rank:
-            lines = ["".join(f"r_{name}_{axis}, " for axis in range(rank)).rstrip() + f" = v_{name}.stride()"]
-            zeros = " = ".join(f"r_{name}_{axis}" for axis in range(rank)) + " = 0"
-            lines.append(f"if not ({self._elements(name)}): {zeros}")
-            lines += [f"if s_{name}_{axis} == 1: r_{name}_{axis} = 0" for axis in range(rank)]
-            if parameter.role is not Role.INPUT:
-                lines.append(f"if not v_{name}.is_contiguous() and overlaps_itself(v_{name}): raise misfit")
-            if parameter.may_be_none:
-                yield zeros
-            yield from self._if_given(parameter, lines)
-        yield from (f"t_{stride.name} = r_{name}_{stride.axis}" for stride in strides)
-
-    def _pairs(self, given: Sequence[Parameter]) -> Iterator[tuple[str, str]]:
-        """The arrays that must lie apart, the first of which is written."""
-        ordered = sorted(given, key=lambda p: p.role is Role.OUTPUT)
-        seen: set[frozenset[str]] = set()
-        for written in (p for p in ordered if p.role is not Role.INPUT):
-            for other in (p for p in ordered if p is not written):
-                pair = frozenset((written.name, other.name))
-                if pair not in seen:
-                    seen.add(pair)
-                    yield written.name, other.name
-
-    def _end(self, parameter: Parameter) -> Iterator[str]:
-        """`e_x`: the address behind the last element of `x`."""
-        name, type_ = parameter.name, self.signature.array_type(parameter.name)
-        size = max(type_.dtype.bits, 8) // 8
-        elements = self._elements(name)
-        if name in self.signature.strided and type_.dims:
-            spans = [f"(s_{name}_{axis} - 1) * r_{name}_{axis}" for axis in range(len(type_.dims))]
-            end = f"p_{name} + ((1 + {' + '.join(spans)}) * {size} if {elements} else 0)"
-        else:
-            end = f"p_{name} + {elements} * {size}"
-        yield f"e_{name} = {end if not parameter.may_be_none else f'0 if v_{name} is None else {end}'}"
-
-    def _apart(self, written: str, other: str) -> str:
-        signature = self.signature
-        in_place = not self.overload.on_grid and not {(written, other), (other, written)}.isdisjoint(signature.in_place)
-        test = f"p_{written} < e_{other} and p_{other} < e_{written}"
-        if in_place and not {written, other} & {*signature.strided}:
-            test += f" and p_{written} != p_{other}"
-        return f"if {test} and meet(v_{written}, v_{other}, {in_place}): raise misfit"
-
-    # --- the launch itself ---
+        """What the launcher returns: a call all outputs, an operator those that it allocates."""
+        if self.order.on_grid:
+            return "None"
+        outputs = self.signature.outputs if self.order.of_call else self._allocated
+        return ", ".join(f"v_{p.name}" for p in outputs) or "None"
 
     def _launch(self) -> Iterator[str]:
-        program, engine = self.program, self.engine
-        if self.overload.on_grid and program.is_index:
-            yield from self._overflows()
-        if program.cooperative and not engine.is_cuda:
+        program = self.program
+        yield from self._grid()
+        if program.cooperative and not self.engine.is_cuda:
             yield f"if gx * gy * gz > {MOST_BLOCKS_OF_CPU}: raise misfit"
-        shared = " + ".join(f"{self.text(each.count)} * {each.itemsize}" for each in program.shared) or "0"
-        yield f"shared = {shared}"
-        has_choice = program.has_index_type and bool(program.fits)
-        tests = " and ".join(f"{self._bound(bound)} <= {INT32_MAX}" for bound in program.fits)
-        yield f"narrow = {tests if has_choice else True}"
-        values = []
-        for passed in program.passed:
-            values += self._passed(passed.name, passed.source, BY_NAME.get(passed.type))
-        frame = self._frame()
+        yield f"shared = {' + '.join(f'{self._text(each.count)} * {each.itemsize}' for each in program.shared) or '0'}"
+        fits = [f"{bound_in_python(bound, self._symbol)} <= {INT32_MAX}" for bound in program.fits]
+        yield f"narrow = {' and '.join(fits) if program.has_index_type and fits else True}"
+        types = [None if p.source is Source.ARRAY else BY_NAME.get(p.type, I64) for p in program.passed]
+        frame = Frame(self.engine.integers_of_launch, types)
         self.names |= {"free": frame.free, "new": frame.new, "pack": frame.pack}
         given = [f"v_{name} is not None" for name in program.optional]
+        values = [*chain.from_iterable(self._passed(p.name, p.source, BY_NAME.get(p.type)) for p in program.passed)]
         yield from self.engine.lines(self.names, LaunchLines(program, given, values))
-        if self.overload.allocates:
-            yield f"return {self._result}"
-
-    def _frame(self) -> Frame:
-        """The layout of a block; indices of both widths are int64 there, whose low half is an int32."""
-        return Frame([None if p.source is Source.ARRAY else BY_NAME.get(p.type, I64) for p in self.program.passed])
+        yield f"return {self._result}"
 
     def _passed(self, name: str, source: Source, dtype: DType | None) -> list[str]:
-        """The values that a frame packs for one argument."""
+        """The values that a block packs for one argument; of an index of either width the low half is an int32."""
         match source:
             case Source.ARRAY:
-                # The address of an array that is given is never null.
                 is_optional = self.signature.parameter(name).may_be_none
-                return [f"p_{name} or (v_{name} is not None)" if is_optional else f"p_{name}"]
+                return [f"p_{name} or v_{name} is not None" if is_optional else f"p_{name}"]  # null: left out
             case Source.PRESENCE:
                 return [f"v_{name} is not None"]
             case Source.STRIDE:
                 return [f"t_{name}"]
-        value = f"d_{name}" if name in self._dims else f"v_{name}"
-        parameter = next((p for p in self.signature.parameters if p.name == name), None)
-        if parameter is not None and parameter.may_be_none:
+        value = self._symbol(name)
+        if (
+            parameter := next((p for p in self.signature.parameters if p.name == name), None)
+        ) and parameter.may_be_none:
             value = f"({value} or 0)"
         if dtype is None:
             return [value]
@@ -477,14 +445,8 @@ class _Writer:
             parts = [f"complex({value}).real", f"complex({value}).imag"]
             return parts if dtype.bits == 128 else [f"to_float32({part})" for part in parts]
         if dtype.is_half:
-            self.names[dtype.name] = getattr(torch, dtype.name)
-            return [f"half_bits({value}, {dtype.name})"]
+            return [f"half_bits({value}, {self._dtype(dtype)})"]
         return [f"to_float32({value})" if dtype.name == "float32" else value]
-
-
-def _meet(written: torch.Tensor, other: torch.Tensor, in_place: bool) -> bool:
-    """Whether two arrays share memory in a way that the kernel does not allow."""
-    return overlap(written, other) and not (in_place and are_same(written, other))
 
 
 def _require_memory(*tensors: torch.Tensor | None) -> None:

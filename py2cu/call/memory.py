@@ -1,11 +1,20 @@
 """Where tensors lie in memory: whether the elements of one overlap, and whether two tensors do.
 
 In: tensors with any strides. Out: False only where no two elements share memory. The torch binding has the same rules.
+For launchers, `MemoryLines` writes the quick tests by bounds; only where these meet, the functions here are asked.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
 import torch
+
+from py2cu.ir.abi.launch import LaunchProgram
+from py2cu.ir.abi.parameters import Parameter, Role
+from py2cu.ir.abi.signature import Signature
 
 Axes = list[tuple[int, int]]
 
@@ -55,3 +64,114 @@ def _bytes(tensor: torch.Tensor, period: int = 0) -> int:
         return 0
     inner = ((extent - 1) * stride for stride, extent in _axes(tensor) if not period or stride % period)
     return (1 + sum(inner)) * tensor.element_size()
+
+
+def meet(written: torch.Tensor, other: torch.Tensor, in_place: bool) -> bool:
+    """Whether two arrays share memory, but for one array in two places that may be one."""
+    return overlap(written, other) and not (in_place and are_same(written, other))
+
+
+# --- in launchers ---------------------------------------------------------------------------------------------------
+
+
+def if_given(parameter: Parameter, lines: Sequence[str]) -> Iterator[str]:
+    """Lines about an array, which may be left out."""
+    if parameter.may_be_none and lines:
+        yield f"if v_{parameter.name} is not None:"
+        yield from (f"    {line}" for line in lines)
+    else:
+        yield from lines
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLines:
+    """The lines of a launcher about memory. Of an array `x`, it knows `v_x` and the extents `s_x_0`, `s_x_1`.
+
+    `same` gives, for an array, another one whose extents are its own.
+    """
+
+    signature: Signature
+    program: LaunchProgram
+    same: Mapping[str, str]
+    on_grid: bool
+
+    def lines(self, arrays: Sequence[Parameter], given: Sequence[Parameter]) -> Iterator[str]:
+        """Addresses `p_x`, alignment, strides `t_…`, and overlaps of written arrays among those that a call gives."""
+        for parameter in arrays:
+            address = f"v_{parameter.name}.data_ptr()"
+            is_optional = parameter.may_be_none
+            yield f"p_{parameter.name} = {f'0 if v_{parameter.name} is None else ' * is_optional}{address}"
+        if given:
+            yield f"if not ({' and '.join(f'p_{p.name}' for p in given)}):"
+            yield f"    require_memory({', '.join(f'v_{p.name}' for p in given)})"
+        widths = dict(self.signature.vector_widths)
+        for parameter in (p for p in arrays if p.name in self.signature.aligned):
+            yield f"if p_{parameter.name} % {widths[parameter.name] * self._size(parameter)}: raise misfit"
+        for parameter in (p for p in arrays if p.name in self.signature.strided):
+            yield from self._strides(parameter)
+        pairs = [*self._pairs(given)]
+        for parameter in dict.fromkeys(chain.from_iterable(pairs)):
+            yield self._end(parameter)
+        for written, other in pairs:
+            yield self._apart(written, other)
+
+    def elements(self, name: str) -> str:
+        """The number of elements of an array."""
+        return " * ".join(self.extents(name)) or "1"
+
+    def extents(self, name: str) -> list[str]:
+        return [f"s_{self.same.get(name, name)}_{axis}" for axis in self._axes(name)]
+
+    def _axes(self, name: str) -> range:
+        return range(len(self.signature.array_type(name).dims))
+
+    def _size(self, parameter: Parameter) -> int:
+        return max(self.signature.dtype(parameter.name).bits, 8) // 8
+
+    def _strides(self, parameter: Parameter) -> Iterator[str]:
+        """The strides of an array, 0 where there are no neighbours; a written one may not overlap itself."""
+        name = parameter.name
+        extents, strides = self.extents(name), [f"r_{name}_{axis}" for axis in self._axes(name)]
+        if strides:
+            zeros = f"{' = '.join(strides)} = 0"
+            lines = [f"{' '.join(f'{stride},' for stride in strides)} = v_{name}.stride()"]
+            lines.append(f"if not ({self.elements(name)}): {zeros}")
+            lines += [f"if {extent} == 1: {stride} = 0" for extent, stride in zip(extents, strides, strict=True)]
+            if parameter.role is not Role.INPUT:
+                lines.append(f"if not v_{name}.is_contiguous() and overlaps_itself(v_{name}): raise misfit")
+            if parameter.may_be_none:
+                yield zeros
+            yield from if_given(parameter, lines)
+        for stride in self.program.strides:
+            if stride.array == name:
+                yield f"t_{stride.name} = {strides[stride.axis]}"
+
+    def _pairs(self, given: Sequence[Parameter]) -> Iterator[tuple[Parameter, Parameter]]:
+        """The arrays that must lie apart, the first of which is written."""
+        ordered = sorted(given, key=lambda p: p.role is Role.OUTPUT)
+        seen: set[frozenset[str]] = set()
+        for written in (p for p in ordered if p.role is not Role.INPUT):
+            for other in (p for p in ordered if p is not written):
+                pair = frozenset((written.name, other.name))
+                if pair not in seen:
+                    seen.add(pair)
+                    yield written, other
+
+    def _end(self, parameter: Parameter) -> str:
+        """`e_x`: the address behind the last element of `x`."""
+        name, size, elements = parameter.name, self._size(parameter), self.elements(parameter.name)
+        extents, strides = self.extents(name), [f"r_{name}_{axis}" for axis in self._axes(name)]
+        if name in self.signature.strided and strides:
+            spans = [f"({extent} - 1) * {stride}" for extent, stride in zip(extents, strides, strict=True)]
+            end = f"p_{name} + ((1 + {' + '.join(spans)}) * {size} if {elements} else 0)"
+        else:
+            end = f"p_{name} + {elements} * {size}"
+        return f"e_{name} = {f'0 if v_{name} is None else ' * parameter.may_be_none}{end}"
+
+    def _apart(self, written: Parameter, other: Parameter) -> str:
+        one, two = written.name, other.name
+        in_place = not self.on_grid and not {(one, two), (two, one)}.isdisjoint(self.signature.in_place)
+        test = f"p_{one} < e_{two} and p_{two} < e_{one}"
+        if in_place and not {one, two} & {*self.signature.strided}:
+            test += f" and p_{one} != p_{two}"  # contiguous arrays of one shape
+        return f"if {test} and meet(v_{one}, v_{two}, {in_place}): raise misfit"

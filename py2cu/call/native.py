@@ -8,11 +8,10 @@ Texts that their user edited are built as files, and their operators run in plac
 from __future__ import annotations
 
 import hashlib
-import struct
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import torch
 
@@ -20,20 +19,17 @@ from py2cu.build import load
 from py2cu.call.argument_checks import check_arguments, check_launch
 from py2cu.call.bind import ArgumentBinder
 from py2cu.call.engines import ASSERTION, CpuEngine, CudaEngine, Engine
-from py2cu.call.launcher import LaunchFunction, Overload, write_launcher
-from py2cu.ir.abi.launch import LaunchProgram
+from py2cu.call.launcher import LaunchFunction, Misfit, Order, write_launcher
+from py2cu.ir.abi.launch import REFUSED, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ArrayType, is_complex
-from py2cu.options import Values
+from py2cu.options import Values, extents_of
 from py2cu.source import SourceFile
 from py2cu.translation import Artifacts, TargetName, Translation
 
 Launch = tuple[list[int], list[int]] | tuple[()]
 """The grid and the block of an explicit launch; empty for a call."""
-
-REFUSED: Final = (RuntimeError, OverflowError, ValueError, TypeError, AttributeError, ZeroDivisionError, struct.error)
-"""What a launcher raises before it has launched anything."""
 
 
 class Native:
@@ -47,7 +43,7 @@ class Native:
         self.signature: Signature = translation.signatures[0]
         self.binder = ArgumentBinder(self.signature)
         self._translate = translate
-        self._overloads: dict[tuple[str, Overload], Callable[..., Any]] = {}
+        self._launchers: dict[tuple[str, Order], LaunchFunction] = {}
         self._translations: dict[tuple[int, ...], Translation] = {}
         self._lock = threading.RLock()
 
@@ -72,12 +68,18 @@ class Native:
 
         As a function of one positional argument for each input or, unless it allocates, for each parameter.
         """
-        key = device, Overload(allocates=allocates, on_grid=on_grid)
-        if key not in self._overloads:
+        parameters = self.signature.inputs if allocates else self.signature.parameters
+        function = self.launcher(device, Order(tuple(p.name for p in parameters), on_grid=on_grid, of_call=False))
+        return _of_lists(function) if on_grid else function
+
+    def launcher(self, device: str, order: Order) -> LaunchFunction:
+        """What runs calls with these arguments, by position."""
+        key = device, order
+        if key not in self._launchers:
             with self._lock:
-                if key not in self._overloads:
-                    self._overloads[key] = self._made(*key)
-        return self._overloads[key]
+                if key not in self._launchers:
+                    self._launchers[key] = self._made(device, order)
+        return self._launchers[key]
 
     def same_overload(self, device: str, op: Any) -> Any:
         """What takes the arguments of `op` as they are; None where the dispatcher gives them in another way."""
@@ -105,57 +107,58 @@ class Native:
 
     # --- instances ---
 
-    def _made(self, device: str, overload: Overload) -> Callable[..., Any]:
-        """The function of an overload; of a kernel with type variables or template arguments, one that chooses."""
-        signature = self.signature
-        parameters = signature.inputs if overload.allocates else signature.parameters
-        places = {p.name: place for place, p in enumerate(parameters)}
+    def _made(self, device: str, order: Order) -> LaunchFunction:
+        """A launcher; of a kernel with type variables or template arguments, a function that chooses one."""
+        shift = 6 * order.on_grid
+        places = {name: place + shift for place, name in enumerate(order.names)}
         arrays = [places[name] for name in self._dtype_sources()]
-        numbers = [places[name] for name in signature.constexprs]
+        numbers = [places.get(name) for name in self.signature.constexprs]
         if not arrays and not numbers:
-            return self._function(device, overload, (), ())
-        functions: dict[tuple[Any, ...], Callable[..., Any]] = {}
+            return self._written(device, order, (), ())
+        defaults = [parameter.default for parameter in map(self.signature.parameter, self.signature.constexprs)]
+        fixed = [None if default is None else default.value for default in defaults]
+        launchers: dict[tuple[Any, ...], LaunchFunction] = {}
 
         def choose(*values: Any) -> Any:
-            key = (*[values[place].dtype for place in arrays], *[values[place] for place in numbers])
-            function = functions.get(key)
-            if function is None:
-                if None in key:  # of a template argument that a shape determines
-                    given = {p.name: v for p, v in zip(parameters, values, strict=False) if v is not None}
-                    complete = self.binder.complete(given)
-                    values = (*(complete.get(p.name) for p in parameters), *values[len(parameters) :])
-                    return choose(*values)
+            given = [default if at is None else values[at] for at, default in zip(numbers, fixed, strict=True)]
+            key = (*[values[place].dtype for place in arrays], *given)
+            launcher = launchers.get(key)
+            if launcher is None:
+                if None in key:  # a shape determines a template argument
+                    passed = dict(zip(order.names, values[shift:], strict=True))
+                    known = self.binder.complete({name: value for name, value in passed.items() if value is not None})
+                    key = (*key[: len(arrays)], *(known[name] for name in self.signature.constexprs))
+                launcher = launchers.get(key)
+            if launcher is None:
                 dtypes, chosen = key[: len(arrays)], key[len(arrays) :]
-                function = functions[key] = self._function(device, overload, dtypes, chosen)
-            return function(*values)
+                launcher = launchers[key] = self._written(device, order, dtypes, chosen)
+            return launcher(*values)
 
         return choose
 
     def _dtype_sources(self) -> list[str]:
         """For each type variable, the array whose dtype is its value."""
         sources: dict[object, str] = {}
-        for parameter in self.signature.arrays:
+        for parameter in sorted(self.signature.arrays, key=lambda p: p.role is Role.OUTPUT):
             assert isinstance(parameter.type, ArrayType)
             variable = parameter.type.dtype.variable
-            if variable is not None and parameter.role is not Role.OUTPUT and not parameter.may_be_none:
+            if variable is not None and not parameter.may_be_none:
                 sources.setdefault(variable, parameter.name)
         return [*sources.values()]
 
-    def _function(
-        self, device: str, overload: Overload, dtypes: Sequence[torch.dtype], numbers: Sequence[int]
-    ) -> Callable[..., Any]:
+    def _written(
+        self, device: str, order: Order, dtypes: Sequence[torch.dtype], numbers: Sequence[int]
+    ) -> LaunchFunction:
         with self._lock:
             translation = self._translation(tuple(numbers))
             artifacts = translation.artifacts(TargetName(device))
             if artifacts.of_calls is None:
-                return self._operator(artifacts, overload)
-            place = self._instance(translation.signatures[0], dtypes)
-            signature = translation.signatures[0]
+                return self._operator(artifacts, order)
+            signature, place = translation.signatures[0], self._instance(translation.signatures[0], dtypes)
             instance = signature.instances[place].called() if signature.instances else signature
-            instance = replace(instance, name=signature.name)
             program = artifacts.of_calls.programs_of(self.signature.op)[place]
             engine = self._engine(artifacts, program, numbers)
-            return write_launcher(instance, program, overload, numbers, engine)
+            return write_launcher(replace(instance, name=signature.name), program, order, numbers, engine)
 
     def _instance(self, signature: Signature, dtypes: Sequence[torch.dtype]) -> int:
         """The place of the instance for these dtypes."""
@@ -211,18 +214,35 @@ class Native:
 
         return CudaEngine(name, load_for)
 
-    def _operator(self, artifacts: Artifacts, overload: Overload) -> Callable[..., Any]:
-        """The operator of the built files."""
+    def _operator(self, artifacts: Artifacts, order: Order) -> LaunchFunction:
+        """The operator of built files, which takes what calls below the dispatcher do."""
         packet = getattr(getattr(torch.ops, load(artifacts, fma=self.fma, source=self.source)), self.signature.op)
-        if overload.allocates or (
-            not overload.on_grid and not (self.signature.outputs and self.signature.op_allocates)
-        ):
-            op = packet.default
-        else:
-            op = packet.grid if overload.on_grid else packet.out
-        parameters = self.signature.inputs if overload.allocates else self.signature.parameters
-        positional = take_positional(op, parameters)
-        return raise_assertions(positional) if self.signature.asserts else positional  # rule: assert-raised
+        allocates = self.signature.are_allocated(order.names)
+        fills = bool(self.signature.outputs) and self.signature.op_allocates and not allocates
+        op = packet.grid if order.on_grid else packet.out if fills else packet.default
+        positional = take_positional(op, self.signature.inputs if allocates else self.signature.parameters)
+        function = raise_assertions(positional) if self.signature.asserts else positional  # rule: assert-raised
+        if not order.on_grid:
+            return function
+        return lambda gx, gy, gz, bx, by, bz, *values: function(*values, [gx, gy, gz], [bx, by, bz])
+
+    @property
+    def is_built(self) -> bool:
+        """Whether its texts are built as files, so that only the operators of these run."""
+        return any(texts.of_calls is None for texts in self.translation.texts.values())
+
+
+def _of_lists(launcher: LaunchFunction) -> LaunchFunction:
+    """A launcher on a grid as the operator calls it: with lists behind the values."""
+
+    def run(*values: Any) -> Any:
+        *others, grid, block = values
+        extents = extents_of(grid, block)
+        if extents is None:
+            raise Misfit
+        return launcher(*extents, *others)
+
+    return run
 
 
 # --- the operator that built files register ------------------------------------------------------------------------

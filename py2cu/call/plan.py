@@ -1,8 +1,7 @@
-"""Call a kernel: bind the arguments, choose the device, and run the compiled code.
+"""Call a kernel: find the launcher of a call's form, or bind the arguments, choose the device and run the code.
 
 In: the positional and keyword arguments of a call. Out: the outputs. The first call with arguments of certain types
-binds and checks them and leaves a `CallPlan`; later calls with the same types go straight to the compiled code, whose
-C++ checks the tensors.
+binds and checks them and leaves a launcher; later calls with the same types go straight to it.
 
 Compiled code takes plain tensors outside of autograd. Where a tensor requires grad or is of a subclass, and where a
 mode, a tracer or a transform is active, the call goes through the op `py2cu::…` (`definition.py`) instead.
@@ -10,77 +9,36 @@ mode, a tracer or a transform is active, the call goes through the op `py2cu::�
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
-
-import torch
 
 from py2cu.call.bind import BoundArguments
 from py2cu.call.definition import Operator
-from py2cu.call.native import REFUSED, Launch, Native
+from py2cu.call.launcher import LaunchFunction, Order, has_device
+from py2cu.call.native import Launch, Native
 from py2cu.call.op_calls import OpCall, call_op, op_call_of
 from py2cu.call.outputs import allocate_outputs
 from py2cu.call.torch_state import are_plain_types, has_legacy_batch, increment_versions, is_plain, require_writable
-from py2cu.ir.abi.parameters import Parameter, Role
+from py2cu.ir.abi.launch import REFUSED
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID
-from py2cu.ir.abi.signature import Dim, Signature
-from py2cu.ir.types import ArrayType
+from py2cu.ir.abi.signature import Signature
+from py2cu.options import extents_of
 from py2cu.source import SourceFile
-from py2cu.translation import TargetName
+
+Types = tuple[object, ...]
 
 
-@dataclass(slots=True)
-class CallPlan:
-    """How calls with arguments of certain types reach the compiled code.
-
-    `sources` is, for each argument of the op, the position or the keyword of the call's argument. If the positional
-    arguments come first and in order, `trailing` names the rest, else it is None; `is_complete` is true if the call's
-    arguments are those of the op, in order. `defaults` are those of numbers that such calls leave out, `measured` are
-    integers with the position or the keyword of the array that they are taken from. `device_argument` is the position
-    of an array, whose device picks the op of `ops`: that for the CPU, and that for CUDA. `pick_written` returns the
-    arrays that the kernel writes and the caller passed. `pick_outputs` returns the outputs that the caller passed, if
-    the op allocates none.
-    """
-
-    sources: tuple[int | str, ...]
-    trailing: tuple[str, ...] | None
-    defaults: dict[str, Any]
-    measured: tuple[tuple[Dim, ArrayType, int | str], ...]
-    device_argument: int
-    pick_written: Callable[[Sequence[Any]], Sequence[torch.Tensor]] | None
-    pick_outputs: Callable[[Sequence[Any]], Any] | None
-    is_complete: bool
-    ops: list[Callable[..., Any] | None] = field(default_factory=lambda: [None, None])
-
-    def gather(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The arguments of the op, for a call that does not pass all of them in order."""
-        named = {**self.defaults, **kwargs} if self.defaults else kwargs
-        if self.measured:  # rule: extent-measured
-            named = {**named, **self.measure(args, kwargs)}
-        if self.trailing is not None:
-            return (*args, *map(named.get, self.trailing))
-        return tuple(args[at] if isinstance(at, int) else named.get(at) for at in self.sources)
-
-    def measure(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, int | None]:
-        """The integers that such calls leave out; None, which the op refuses, where an array has no such dimension."""
-        shapes = [(args[at] if isinstance(at, int) else kwargs[at]).shape for _, _, at in self.measured]
-        return {
-            dim.name: dim.measure(type_, shape, {})
-            for (dim, type_, _), shape in zip(self.measured, shapes, strict=True)
-        }
-
-
-def argument_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[object, ...]:
-    """The key of a plan: types and names decide how a call is read."""
+def argument_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Types:
+    """The key of a launcher: types and names decide how a call is read."""
     return (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
 
 
 class KernelCall:
     """Calls of one translated kernel.
 
-    `operator` returns the op `py2cu::…`, which the instances of a kernel with template arguments share.
+    `operator` returns the op `py2cu::…`, which the instances of a kernel with template arguments share. A launcher
+    takes the arguments of its form of call by position, keywords last; that of an explicit launch takes the extents of
+    grid and block before them.
     """
 
     def __init__(self, native: Native, operator: Callable[[], Operator]) -> None:
@@ -88,9 +46,9 @@ class KernelCall:
         self.signature: Signature = native.signature
         self.binder = native.binder
         self._find_operator = operator
-        self._plans: dict[tuple[object, ...], CallPlan] = {}
-        self._launch_plans: dict[tuple[object, ...], CallPlan] = {}
-        self._op_calls: dict[tuple[object, ...], OpCall] = {}
+        self.launchers: dict[Types, LaunchFunction] = {}
+        self.grid_launchers: dict[Types, LaunchFunction] = {}
+        self._op_calls: dict[Types, OpCall] = {}
 
     @property
     def operator(self) -> Operator:
@@ -101,83 +59,81 @@ class KernelCall:
         """The file of the Python."""
         return self.native.source()
 
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = ()) -> Any:
-        """Call the kernel, or launch it on `launch`; returns the outputs of a call.
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the kernel, and return the outputs.
 
         Raises:
             TypeError, RuntimeError: an argument that the kernel does not accept.
         """
-        # `argument_types`, inlined: calling it takes as long as its work.
-        # rule: plan-by-types
-        key = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
-        plan = self._launch_plans.get(key) if launch else self._plans.get(key)
-        if plan is not None:
-            values = ((*args, *kwargs.values()) if kwargs else args) if plan.is_complete else plan.gather(args, kwargs)
-            op = plan.ops[values[plan.device_argument].is_cuda]
-            if (
-                op is not None
-                and is_plain(values)
-                and (plan.pick_written is None or increment_versions(plan.pick_written(values)))  # rule: version-counts
-            ):
-                try:
-                    result = op(*values, *launch) if launch else op(*values)
-                except REFUSED:
-                    pass  # nothing was launched: the checks below raise an error that names the argument
-                else:
-                    return result if plan.pick_outputs is None else plan.pick_outputs(values)
-        return self._run_bound(args, kwargs, launch)
+        launcher = self.launchers.get(argument_types(args, kwargs))
+        if launcher is not None:
+            try:
+                return launcher(*args, *kwargs.values())
+            except REFUSED:
+                pass  # nothing was launched: the checks below raise an error that names the argument
+        return self.bind_and_run(args, kwargs, ())
 
-    def prepared(self, types: tuple[object, ...], launch: Launch) -> Callable[[Sequence[Any]], bool] | None:
+    def prepared(self, types: Types, launch: Launch) -> Callable[[Sequence[Any]], bool] | None:
         """A function that launches plain arguments of these types, in the order of the parameters, on `launch`.
 
         It returns False, and launches nothing, where a mode, a transform or autograd has to see the call. The result is
-        None before the first launch with these types, and where a launch leaves arguments out.
+        None before the first launch with these types.
         """
-        plan = self._launch_plans.get(types)
-        if plan is None or not plan.is_complete:
+        launcher, extents = self.grid_launchers.get(types), extents_of(*launch)
+        if launcher is None or extents is None:
             return None
-        ops, device_argument, pick_written = plan.ops, plan.device_argument, plan.pick_written
 
         def run(values: Sequence[Any]) -> bool:
-            op = ops[values[device_argument].is_cuda]
-            if (
-                op is None
-                or not is_plain(values)
-                or not (pick_written is None or increment_versions(pick_written(values)))
-            ):
+            try:
+                launcher(*extents, *values)
+            except REFUSED:
                 return False
-            op(*values, *launch)
             return True
 
         return run
 
-    def _run_bound(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
-        """Bind and check the arguments, run the code, and keep a plan for later calls with the same types."""
+    def bind_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
+        """Bind and check the arguments, run the code, and keep a launcher for later calls with the same types."""
+        types = argument_types(args, kwargs)
         if self.binder.may_pass_tuples(args, kwargs):
-            return self.call((), self.binder.flatten(args, kwargs, in_order=bool(launch)), launch)
+            order = self._tuple_order(args, kwargs, launch)
+            args, kwargs = (), self.binder.flatten(args, kwargs, in_order=bool(launch))
+        else:
+            order = None
         bound = self.binder.bind_in_order(args, kwargs) if launch else self.binder.bind(args, kwargs)
         values = bound.values
         missing = [p.name for p in self.signature.outputs if p.name not in values]
         self.binder.require_launch(missing, on_grid=bool(launch))
-        key = argument_types(args, kwargs)
-        if not (are_plain_types(key) and is_plain(values.values())) or has_legacy_batch(values.values()):
+        if not (are_plain_types(types) and is_plain(values.values())) or has_legacy_batch(values.values()):
             return self._through_op(bound, args, kwargs, launch)
         device = self.binder.accept(values, on_grid=bool(launch))
+        self._keep(device, types, order or (*bound.positional, *kwargs), launch)
         allocates = self.signature.are_allocated(values)
-        if allocates or not missing:
-            plans = self._launch_plans if launch else self._plans
-            if key not in plans:
-                parameters = self.signature.inputs if allocates else self.signature.parameters
-                plans[key] = self._plan(bound, args, kwargs, parameters, returns=not (allocates or launch))
-            overload = self.native.overload(device, allocates=allocates, on_grid=bool(launch))
-            plans[key].ops[device == TargetName.CUDA] = overload
-        else:
+        if missing and not allocates:
             values = allocate_outputs(self.signature, values)
         written = {p.name: values[p.name] for p in self.signature.written if p.name in values}
         require_writable(self.signature.name, written)
         increment_versions(written.values())  # rule: version-written
         result = self.native.run(device, values, launch)
         return result if allocates or launch else self.result(values)
+
+    def _tuple_order(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> tuple[str, ...]:
+        """The parameters and tuple parameters that the arguments are, by position."""
+        named = {name: type(value) for name, value in kwargs.items()}
+        types = [*map(type, args)]
+        return (*self.binder.of_tuples.positional(types, named, in_order=bool(launch)), *kwargs)
+
+    def _keep(self, device: str, types: Types, names: tuple[str, ...], launch: Launch) -> None:
+        """Write the launcher of a form, if it has one for every set of arguments."""
+        if self.native.is_built or not has_device(self.signature, names):
+            return
+        launchers = self.grid_launchers if launch else self.launchers
+        order = Order(names, on_grid=bool(launch), of_call=True)
+        launcher = self.native.launcher(device, order)
+        known = launchers.get(types)
+        if known is not None and known is not launcher:  # also called on the other device
+            launcher = _either(known, launcher)
+        launchers[types] = launcher
 
     def _through_op(self, bound: BoundArguments, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
         """Call the op `py2cu::…`."""
@@ -198,42 +154,6 @@ class KernelCall:
         )  # its autograd is off in inference mode
         return call_op(op_call, args, kwargs, launch)
 
-    def _plan(
-        self,
-        bound: BoundArguments,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        op_parameters: Sequence[Parameter],
-        *,
-        returns: bool,
-    ) -> CallPlan:
-        """The plan of calls like this one, for an op that takes `op_parameters`.
-
-        `returns`: the call returns outputs that the op does not.
-        """
-        places: dict[str, int | str] = {name: place for place, name in enumerate(bound.positional)}
-        sources = tuple(places.get(p.name, p.name) for p in op_parameters)
-        outputs = [place for place, p in enumerate(op_parameters) if p.role is Role.OUTPUT]
-        written = [
-            place for place, p in enumerate(op_parameters) if p.role is not Role.INPUT and p.name in bound.values
-        ]
-        left_out = [p for p in op_parameters if p.name not in {*bound.positional, *kwargs}]
-        measured = [dim for p in left_out if (dim := self.binder.source(p.name, bound.values)) is not None]
-        in_order = sources[: len(args)] == tuple(range(len(args)))
-        return CallPlan(
-            sources,
-            trailing=tuple(map(str, sources[len(args) :])) if in_order else None,
-            defaults={p.name: bound.values[p.name] for p in left_out if p.default is not None},
-            measured=tuple(
-                (dim, self.signature.array_type(array), places.get(array, array))
-                for dim, array in ((dim, str(dim.array)) for dim in measured)
-            ),
-            device_argument=next(place for place, p in enumerate(op_parameters) if p.is_array and not p.may_be_none),
-            pick_written=_sequence_getter(written) if written else None,
-            pick_outputs=operator.itemgetter(*outputs) if outputs and returns else None,
-            is_complete=in_order and sources[len(args) :] == tuple(kwargs),
-        )
-
     def run(self, device: str, values: Mapping[str, Any]) -> None:
         """Run the code for `device` on arguments that include every array."""
         self.native.run(device, values)
@@ -249,7 +169,13 @@ class KernelCall:
         return outputs[0] if len(outputs) == 1 else outputs or None
 
 
-def _sequence_getter(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """A function that picks the items at `places`, as a sequence even if there is one."""
-    first, *others = places
-    return operator.itemgetter(*places) if others else operator.itemgetter(slice(first, first + 1))
+def _either(one: LaunchFunction, other: LaunchFunction) -> LaunchFunction:
+    """The first of two launchers, for two devices, that takes the arguments."""
+
+    def run(*values: Any) -> Any:
+        try:
+            return one(*values)
+        except REFUSED:
+            return other(*values)
+
+    return run

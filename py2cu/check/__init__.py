@@ -7,7 +7,7 @@ Importing this package imports torch.
 from py2cu.check.cases import Case, invent_cases, make_case, user_case
 from py2cu.check.differences import Fault
 from py2cu.check.gradients import check_gradients
-from py2cu.check.of_call import check_call
+from py2cu.check.of_call import check_call, small_values_of
 from py2cu.check.permutations import names_of_group, written_arrays
 from py2cu.check.progress import progress_bar
 from py2cu.check.report import CheckReport, Mismatch, Verdict
@@ -28,6 +28,7 @@ __all__ = [
     "names_of_group",
     "progress_bar",
     "small_values",
+    "small_values_of",
     "user_case",
     "written_arrays",
 ]

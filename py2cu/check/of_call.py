@@ -5,7 +5,7 @@ In: a kernel and the arguments of `k.check(…)`. Out: a `CheckReport`. Errors: 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -15,12 +15,39 @@ from py2cu.check.gradients import Differentiable, check_gradients
 from py2cu.check.progress import progress_bar
 from py2cu.check.report import CheckReport
 from py2cu.check.run import check_kernel
+from py2cu.check.sizes import small_values
+from py2cu.diagnostics import TranslationError
+from py2cu.ir.abi.signature import Signature
 
 
 class Checkable(Differentiable, Protocol):
     """What is known here of a `Kernel`."""
 
     def with_small_values(self) -> Checkable: ...
+
+
+class Instantiable(Protocol):
+    """A `Kernel` with template arguments."""
+
+    @property
+    def signature(self) -> Signature: ...
+    @property
+    def translation(self) -> object: ...
+    def with_values(self, **values: int | Iterable[int]) -> Instantiable: ...
+
+
+def small_values_of(kernel: Instantiable) -> dict[str, tuple[int, ...]]:
+    """Values for the template arguments without instances, for which the kernel can be translated."""
+
+    def has_instance(name: str, value: int) -> bool:
+        try:
+            _ = kernel.with_values(**{name: (value,)}).translation
+        except TranslationError:
+            return False
+        return True
+
+    candidates = small_values(kernel.signature).items()
+    return {name: tuple(value for value in values if has_instance(name, value)) for name, values in candidates}
 
 
 def check_call(
