@@ -73,7 +73,6 @@ class Kernel(Traced):
         self._translation: Translation | None = None
         self._call: KernelCall | None = None
         self._launchers: dict[tuple[object, ...], Callable[..., Any]] = {}  # those of `_call`
-        self._grid_launchers: dict[tuple[object, ...], Callable[..., Any]] = {}
         self._grids: dict[tuple[Extent, Extent], Callable[..., None]] = {}  # the launches prepared so far
         self._unchanged: Callable[[], bool] = _never  # whether the translation is up to date
         functools.update_wrapper(self, function)
@@ -95,10 +94,7 @@ class Kernel(Traced):
         return self._prepare().bind_and_run(args, kwargs, ())
 
     def __get__(self, instance: object, owner: type | None = None) -> Kernel:
-        """Return the kernel itself: as a class attribute it does not bind the instance.
-
-        With this method, `help` and `inspect` treat a kernel as a routine and show its signature and docstring.
-        """
+        """The kernel itself, also as a class attribute; for `help` and `inspect`, this makes it a routine."""
         return self
 
     @traced_as(traced_launch)
@@ -121,19 +117,12 @@ class Kernel(Traced):
         return run
 
     def _launch(
-        self, shape: tuple[list[int], list[int]], extents: tuple[int, ...] | None, /, *args: Any, **kwargs: Any
+        self, launch: tuple[list[int], list[int]], extents: tuple[int, ...] | None, /, *args: Any, **kwargs: Any
     ) -> None:
-        if self._unchanged() and extents is not None:
-            types = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
-            launcher = self._grid_launchers.get(types)
-            if launcher is not None:
-                try:
-                    launcher(*extents, *args, *kwargs.values())
-                except REFUSED:
-                    pass  # as in a call
-                else:
-                    return
-        self._prepare().bind_and_run(args, kwargs, shape)
+        call = self._call
+        if call is None or not self._unchanged():
+            call = self._prepare()
+        call.launch(args, kwargs, launch, extents)
 
     def is_current(self, call: KernelCall) -> bool:
         """Whether `call` is of the present translation, and no name that this looks up was rebound."""
@@ -270,7 +259,7 @@ class Kernel(Traced):
                 last.dependencies = current.dependencies
             else:
                 self._translator, self._translation, self._call = current, None, None
-                self._launchers, self._grid_launchers = {}, {}
+                self._launchers = {}
         assert self._translator is not None
         return self._translator
 
@@ -383,11 +372,11 @@ class Kernel(Traced):
                 from py2cu.call.native import Native
                 from py2cu.call.plan import KernelCall
 
-                if translation.signatures[0].constexprs:
-                    self._translator = self._translator or Translator(self._function, self._options)
+                if translation.signatures[0].constexprs and self._translator is None:
+                    self._translator = Translator(self._function, self._options)
                 native = Native(translation, self._translator, fma=self._fma)
                 self._call = KernelCall(native, OperatorSource(native, self.backwards))
-                self._launchers, self._grid_launchers = self._call.launchers, self._call.grid_launchers
+                self._launchers = self._call.launchers
             return self._call
 
 

@@ -134,6 +134,7 @@ def agreed(k: Kernel, call: Callable[[Callable[..., Any]], Any], warmed: Callabl
 
 
 REFUSED = {
+    "without memory",
     "sparse", "compressed sparse", "nested", "quantized", "meta", "strided", "expanded", "double", "half", "complex",
     "two dimensions", "no dimension", "None", "list", "array", "number",
 }  # fmt: skip

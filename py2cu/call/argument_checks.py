@@ -15,9 +15,9 @@ from typing import Any, Final
 import torch
 
 from py2cu import devices
-from py2cu.call.memory import are_same, overlap, overlaps_itself
+from py2cu.call.launchers.memory import are_same, overlap, overlaps_itself
 from py2cu.dtypes import I64, DType, Kind
-from py2cu.ir.abi.launch import INT32_MAX, MOST_THREADS, LaunchProgram
+from py2cu.ir.abi.launch import INT32_MAX, MOST_BLOCKS_OF_CPU, MOST_THREADS, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature, divisors, evaluate
 from py2cu.ir.types import ArrayType, Constant, ElementType, PythonType
@@ -83,8 +83,6 @@ def check_traced_arguments(signature: Signature, values: Mapping[str, Any]) -> N
 
 
 _FAILED: Final = "the launch failed: invalid configuration argument"
-MOST_BLOCKS_OF_CPU: Final = 1024
-"""The most blocks that can wait for each other on the CPU."""
 
 
 class _Misfit(Exception):

@@ -18,8 +18,8 @@ import torch
 from py2cu.build import load
 from py2cu.call.argument_checks import check_arguments, check_launch
 from py2cu.call.bind import ArgumentBinder
-from py2cu.call.engines import ASSERTION, CpuEngine, CudaEngine, Engine
-from py2cu.call.launcher import LaunchFunction, Misfit, Order, write_launcher
+from py2cu.call.launchers.engines import ASSERTION, CpuEngine, CudaEngine, Engine
+from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, write_choice, write_launcher
 from py2cu.ir.abi.launch import REFUSED, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
@@ -119,22 +119,21 @@ class Native:
         fixed = [None if default is None else default.value for default in defaults]
         launchers: dict[tuple[Any, ...], LaunchFunction] = {}
 
-        def choose(*values: Any) -> Any:
-            given = [default if at is None else values[at] for at, default in zip(numbers, fixed, strict=True)]
-            key = (*[values[place].dtype for place in arrays], *given)
-            launcher = launchers.get(key)
-            if launcher is None:
-                if None in key:  # a shape determines a template argument
-                    passed = dict(zip(order.names, values[shift:], strict=True))
-                    known = self.binder.complete({name: value for name, value in passed.items() if value is not None})
-                    key = (*key[: len(arrays)], *(known[name] for name in self.signature.constexprs))
-                launcher = launchers.get(key)
-            if launcher is None:
+        def find(key: tuple[Any, ...], *values: Any) -> LaunchFunction:
+            if None in key:  # a shape determines a template argument
+                passed = dict(zip(order.names, values[shift:], strict=True))
+                known = self.binder.complete({name: value for name, value in passed.items() if value is not None})
+                key = (*key[: len(arrays)], *(known.get(name) for name in self.signature.constexprs))
+                if None in key:
+                    raise Misfit
+            if key not in launchers:
                 dtypes, chosen = key[: len(arrays)], key[len(arrays) :]
-                launcher = launchers[key] = self._written(device, order, dtypes, chosen)
-            return launcher(*values)
+                launchers[key] = self._written(device, order, dtypes, chosen)
+            return launchers[key]
 
-        return choose
+        given = [f"v{place}.dtype" for place in arrays]
+        given += [repr(default) if at is None else f"v{at}" for at, default in zip(numbers, fixed, strict=True)]
+        return write_choice(launchers, find, given, shift + len(order.names))
 
     def _dtype_sources(self) -> list[str]:
         """For each type variable, the array whose dtype is its value."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from py2cu.call.bind import BoundArguments
 from py2cu.call.definition import Operator
-from py2cu.call.launcher import LaunchFunction, Order, has_device
+from py2cu.call.launchers.launcher import LaunchFunction, Order, has_device
 from py2cu.call.native import Launch, Native
 from py2cu.call.op_calls import OpCall, call_op, op_call_of
 from py2cu.call.outputs import allocate_outputs
@@ -72,6 +72,24 @@ class KernelCall:
             except REFUSED:
                 pass  # nothing was launched: the checks below raise an error that names the argument
         return self.bind_and_run(args, kwargs, ())
+
+    def launch(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch, extents: tuple[int, ...] | None
+    ) -> None:
+        """Launch the kernel on a grid; `extents` are those of grid and block, None if they are impossible.
+
+        Raises:
+            TypeError, RuntimeError: an argument that the kernel does not accept, or an impossible grid or block.
+        """
+        launcher = self.grid_launchers.get(argument_types(args, kwargs))
+        if launcher is not None and extents is not None:
+            try:
+                launcher(*extents, *args, *kwargs.values())
+            except REFUSED:
+                pass  # as above
+            else:
+                return
+        self.bind_and_run(args, kwargs, launch)
 
     def prepared(self, types: Types, launch: Launch) -> Callable[[Sequence[Any]], bool] | None:
         """A function that launches plain arguments of these types, in the order of the parameters, on `launch`.

@@ -82,7 +82,9 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     | {*SIMULATED, "builtins", "live", "simulator.memory", "simulator.schedule", "simulator.values"},
     "devices": {"translation"},
     "build": ABI | {"devices", "translation"},
-    "call": ABI | {"devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "translation"},
+    "call.launchers": ABI | {"build"},
+    "call": ABI
+    | {"call.launchers", "devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "translation"},
     "check": ABI | {"devices", "ir", "build", "call", "simulator", "simulator.values"},
     "kernels": ABI | {"call", "check", "function_text", "translation"},
     "hosts.live": ABI

@@ -1,7 +1,7 @@
 """The launch of a kernel as data: what is passed, and how grid, memory and instance follow from the numbers of a call.
 
 `analysis/launches.py` makes a `LaunchProgram` of a lowered kernel. Two spellings of it run: the launcher in the emitted
-C++ (`targets/cxx/bounds.py`, `targets/cuda/grids.py`), and the launcher of calls in Python (`call/launcher.py`).
+C++ (`targets/cxx/bounds.py`, `targets/cuda/grids.py`), and the launcher of calls in Python (`call/launchers`).
 
 Extents are integers, exact in both: where 64 bits may not hold a number, it is computed as a double. The names in
 expressions are those of dimensions and numbers; `blockDim.x` and `gridDim.x` are the launch's own.
@@ -29,6 +29,9 @@ MOST_THREADS: Final = 1e18
 DEFAULT_SHARED_LIMIT: Final = 48 * 1024
 """The dynamic shared memory, in bytes, that a block gets without asking."""
 
+
+MOST_BLOCKS_OF_CPU: Final = 1024
+"""The most blocks that can wait for each other on the CPU."""
 
 REFUSED: Final = (RuntimeError, OverflowError, ValueError, TypeError, AttributeError, ZeroDivisionError, struct.error)
 """What a launcher of calls raises before it has launched anything."""

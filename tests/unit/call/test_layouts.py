@@ -11,7 +11,7 @@ from jaxtyping import Float32  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from py2cu import Index, kernel  # noqa: E402
-from py2cu.call.memory import overlap, overlaps_itself  # noqa: E402
+from py2cu.call.launchers.memory import overlap, overlaps_itself  # noqa: E402
 from py2cu.pipeline import translate_file  # noqa: E402
 from py2cu.source import SourceFile  # noqa: E402
 from tests.support.compilers import gxx  # noqa: E402

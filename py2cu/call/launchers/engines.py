@@ -1,7 +1,7 @@
 """What runs compiled code for a launcher: blocks of parameters, and on each device the call of a compiled instance.
 
-In: a `LaunchProgram` and the text of calls. Out: for `call/launcher.py`, the lines of Python that launch, and the names
-in them. Promises: a block serves one call at a time, also on an error; an instance is compiled once, outside any block.
+In: a `LaunchProgram` and compiled instances. Out: for `launcher.py`, the lines of Python that launch, and the names in
+them. Promises: a block serves one call at a time, also on an error; an instance is compiled once, outside any block.
 """
 
 from __future__ import annotations

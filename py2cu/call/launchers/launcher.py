@@ -17,7 +17,7 @@ nothing then. Whoever calls it asks `argument_checks.py` for the message.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -25,21 +25,21 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad, profiler
 
-from py2cu.call.argument_checks import MOST_BLOCKS_OF_CPU
-from py2cu.call.engines import Engine, Frame, LaunchLines, half_bits, to_float32
-from py2cu.call.memory import MemoryLines, if_given, meet, overlaps_itself
+from py2cu.call.launchers.engines import Engine, Frame, LaunchLines, half_bits, to_float32
+from py2cu.call.launchers.extents import ExtentLines
+from py2cu.call.launchers.memory import MemoryLines, if_given, meet, overlaps_itself
 from py2cu.dtypes import BY_NAME, I64, DType, Kind
 from py2cu.ir.abi.launch import (
     INT32_MAX,
+    MOST_BLOCKS_OF_CPU,
     MOST_THREADS,
     LaunchProgram,
     Source,
     bound_in_python,
-    extent_in_python,
 )
 from py2cu.ir.abi.parameters import Parameter, Role
-from py2cu.ir.abi.signature import Dim, Signature, divisors
-from py2cu.ir.types import Constant, DimExpr, ElementType, Name, PythonType
+from py2cu.ir.abi.signature import Signature
+from py2cu.ir.types import Constant, ElementType, Name, PythonType
 from py2cu.options import MAX_THREADS
 
 LaunchFunction = Callable[..., Any]
@@ -66,10 +66,35 @@ def write_launcher(
     signature: Signature, program: LaunchProgram, order: Order, values: Sequence[int], engine: Engine
 ) -> LaunchFunction:
     """The launcher of one instance: `values` are those of the template arguments, `engine` runs compiled code."""
-    writer = _Writer(signature, program, order, dict(zip(program.constexprs, values, strict=True)), engine)
+    constexprs = dict(zip(program.constexprs, values, strict=True))
+    extents = ExtentLines(signature, program, constexprs)
+    writer = _Writer(signature, program, order, constexprs, engine, extents)
     text = "\n".join(writer.lines())
     exec(compile(text, f"<launcher of {signature.name}>", "exec"), writer.names)
     function: LaunchFunction = writer.names["launcher"]
+    return function
+
+
+def write_choice(
+    launchers: Mapping[tuple[Any, ...], LaunchFunction],
+    find: Callable[..., LaunchFunction],
+    key: Sequence[str],
+    count: int,
+) -> LaunchFunction:
+    """A function of `count` arguments `v0`, `v1` that calls the launcher for a key, expressions of them.
+
+    `find` makes the launcher that is missing, from the key and the arguments.
+    """
+    names: dict[str, Any] = {"get": launchers.get, "find": find}
+    taken = ", ".join(f"v{place}" for place in range(count))
+    text = f"""
+def choose({taken}):
+    key = ({", ".join(key)},)
+    launcher = get(key) or find(key, {taken})
+    return launcher({taken})
+"""
+    exec(text, names)
+    function: LaunchFunction = names["choose"]
     return function
 
 
@@ -90,9 +115,8 @@ class _Writer:
     order: Order
     constexprs: dict[str, int]
     engine: Engine
+    extents: ExtentLines
     names: dict[str, Any] = field(default_factory=dict)
-    same: dict[str, str] = field(default_factory=dict)  # for an array, another one with the same extents
-    _dims: set[str] = field(default_factory=set)
 
     def lines(self) -> Iterator[str]:
         self.names |= {
@@ -112,8 +136,7 @@ class _Writer:
             self._numbers(),
             *(self._array(p, arrays) for p in arrays),
             self._device_guard(taken),
-            self._shapes(arrays),
-            self._extents(arrays),
+            self.extents.lines(arrays),
             self._block(),
             self._allocation(arrays),
             self._memory.lines([*arrays, *self._allocated], arrays),
@@ -134,7 +157,7 @@ class _Writer:
 
     @property
     def _memory(self) -> MemoryLines:
-        return MemoryLines(self.signature, self.program, self.same, self.order.on_grid)
+        return MemoryLines(self.signature, self.program, self.extents, self.order.on_grid)
 
     # --- what the call passes and leaves out ---
 
@@ -173,8 +196,9 @@ class _Writer:
             name = f"v_{parameter.name}"
             if parameter.is_array or parameter.name in self.constexprs:
                 continue
-            if parameter.default is not None and not parameter.may_be_none:
-                self.names[f"default_{parameter.name}"] = parameter.default.value
+            is_default = parameter.default is not None and not parameter.may_be_none
+            if is_default and not self._is_measured(parameter):
+                self.names[f"default_{parameter.name}"] = parameter.default and parameter.default.value
                 yield f"if {name} is None: {name} = default_{parameter.name}"
             match parameter.type:
                 case ElementType(dtype=DType(kind=Kind.INT) as dtype):
@@ -188,7 +212,10 @@ class _Writer:
 
     def _is_found(self, parameter: Parameter) -> bool:
         """Whether an array's extent gives a number that the call leaves out."""
-        return self.signature.is_derived(parameter) or any(d.name == parameter.name for d in self.signature.measured)
+        return self.signature.is_derived(parameter) or self._is_measured(parameter)
+
+    def _is_measured(self, parameter: Parameter) -> bool:
+        return any(d.name == parameter.name and d.array in self.order.names for d in self.signature.measured)
 
     # --- arrays ---
 
@@ -226,101 +253,6 @@ class _Writer:
         self.names[dtype.name] = getattr(torch, dtype.name)
         return dtype.name
 
-    # --- extents ---
-
-    def _shapes(self, arrays: Sequence[Parameter]) -> Iterator[str]:
-        """`s_x_0, s_x_1, = v_x.shape`; the product of leading extents is the first.
-
-        The extents of an array that is declared like an earlier one are those of that.
-        """
-        by_dims: dict[object, str] = {}
-        for parameter in arrays:
-            type_, name = self.signature.array_type(parameter.name), parameter.name
-            axes = self._memory.extents(name)
-            if type_.leading:
-                lines = [f"shape_{name} = v_{name}.shape", f"cut_{name} = len(shape_{name}) - {type_.trailing}"]
-                lines.append(f"if cut_{name} < 0: raise misfit")
-                lines.append(f"leading_{name} = shape_{name}[:cut_{name}]")
-                lines.append(f"{axes[0]} = prod(leading_{name})")
-                lines += [f"{axis} = shape_{name}[cut_{name} + {at}]" for at, axis in enumerate(axes[1:])]
-            elif not axes:
-                lines = [f"if v_{name}.dim(): raise misfit"]
-            elif (other := by_dims.get(type_.dims)) is not None:
-                self.same[name] = other
-                lines = [f"if v_{name}.shape != shape_{other}: raise misfit"]
-            else:
-                if not parameter.may_be_none:
-                    by_dims[type_.dims] = name
-                lines = [f"shape_{name} = v_{name}.shape", f"{' '.join(f'{axis},' for axis in axes)} = shape_{name}"]
-            yield from if_given(parameter, lines)
-
-    def _extents(self, arrays: Sequence[Parameter]) -> Iterator[str]:
-        """The dimensions, and the extents that must agree with them."""
-        signature, names = self.signature, {p.name for p in arrays}
-        for dim in signature.dims:
-            yield from self._dim(dim, names)
-            self._dims.add(dim.name)
-            if dim.name in self.constexprs:
-                yield f"if d_{dim.name} != {int(self.constexprs[dim.name])}: raise misfit"
-        formulas = [d for p in signature.arrays for d in signature.array_type(p.name).dims]
-        formulas += [*(signature.size or ()), *signature.block]
-        factors = (dim.factor for dim in signature.dims if not isinstance(dim.factor, Constant))
-        for divisor in dict.fromkeys(map(self._text, chain(chain.from_iterable(map(divisors, formulas)), factors))):
-            yield f"if {divisor} == 0: raise misfit"
-        sources = {(dim.array, dim.axis) for dim in signature.dims if dim.is_extent}
-        widths = dict(signature.vector_widths)
-        for parameter in arrays:
-            type_, name = signature.array_type(parameter.name), parameter.name
-            lines = [
-                f"if s_{name}_{axis} != {self._text(dim)}: raise misfit"
-                for axis, dim in enumerate(type_.dims)
-                if (name, axis) not in sources and name not in self.same
-            ]
-            source = signature.leading_source(type_)
-            if source is not None and source != name and source in names:
-                given = f"v_{source} is not None and " * signature.parameter(source).may_be_none
-                lines.append(f"if {given}leading_{name} != leading_{source}: raise misfit")
-            if widths.get(name):
-                lines.append(f"if ({self._memory.elements(name)}) % {widths[name]}: raise misfit")
-            yield from if_given(parameter, lines)
-
-    def _dim(self, dim: Dim, arrays: set[str]) -> Iterator[str]:
-        name, signature = f"d_{dim.name}", self.signature
-        number = next((p for p in signature.parameters if p.name == dim.name), None)
-        if dim.array is None:
-            measured = next((d for d in signature.measured if d.name == dim.name and d.array in arrays), None)
-            if measured is not None:
-                yield f"if v_{dim.name} is None: v_{dim.name} = {self._solved(measured)}"
-            yield f"{name} = v_{dim.name}.__index__()"
-            return
-        extent = self._solved(dim) if dim.array in arrays else "0"
-        is_optional = signature.parameter(dim.array).may_be_none and dim.array in arrays
-        yield f"{name} = {f'0 if v_{dim.array} is None else ' * is_optional}{extent}"
-        if number is not None and number.name not in self.constexprs:
-            yield f"if v_{dim.name} is not None and v_{dim.name} != {name}: raise misfit"
-
-    def _solved(self, dim: Dim) -> str:
-        extent = self._memory.extents(str(dim.array))[dim.axis]
-        if dim.is_extent:
-            return extent
-        factor, rest = self._text(dim.factor), self._text(dim.rest)
-        return f"(({extent} - {rest}) // {factor} if {extent} > {rest} and {factor} > 0 else 0)"
-
-    def _text(self, extent: DimExpr) -> str:
-        return extent_in_python(extent, self._symbol)
-
-    def _symbol(self, name: str) -> str:
-        match name.partition("."):
-            case ("gridDim", _, axis):
-                return f"g{axis}"
-            case ("blockDim", _, axis):
-                return f"b{axis}"
-        if name in self.constexprs:
-            return str(int(self.constexprs[name]))
-        if name in self._dims:
-            return f"d_{name}"
-        return f"t_{name}" if any(stride.name == name for stride in self.program.strides) else f"v_{name}"
-
     # --- launch ---
 
     def _block(self) -> Iterator[str]:
@@ -329,14 +261,14 @@ class _Writer:
         most = self.signature.launch_bounds[0] if self.signature.launch_bounds else MAX_THREADS
         if not self.order.on_grid:
             for axis, extent in zip("xyz", (*program.block, *[Constant(1)] * 3), strict=False):
-                yield f"b{axis} = {self._text(extent)}"
+                yield f"b{axis} = {self.extents.text(extent)}"
             if program.has_open_block:
                 tests = (f"0 < b{axis} <= {64 if axis == 'z' else most}" for axis in "xyz")
                 yield f"if not ({' and '.join(tests)} and bx * by * bz <= {most}): raise misfit"
         elif self.signature.launch_bounds or not self.engine.is_cuda:
             yield f"if bx * by * bz > {most}: raise misfit"
         for _, extent in program.checks_shared:
-            yield f"if not 0 <= {self._text(extent)} <= {INT32_MAX}: raise misfit"
+            yield f"if not 0 <= {self.extents.text(extent)} <= {INT32_MAX}: raise misfit"
 
     def _allocation(self, arrays: Sequence[Parameter]) -> Iterator[str]:
         signature = self.signature
@@ -344,7 +276,7 @@ class _Writer:
         for parameter in self._allocated:
             type_, name = signature.array_type(parameter.name), parameter.name
             for axis, dim in enumerate(type_.dims):
-                yield f"s_{name}_{axis} = {self._text(dim)}"
+                yield f"s_{name}_{axis} = {self.extents.text(dim)}"
                 if not isinstance(dim, Name | Constant):
                     yield f"if s_{name}_{axis} < 0: raise misfit"
             if (like := self._alike(parameter, arrays)) is not None:
@@ -359,7 +291,7 @@ class _Writer:
                 self.names[f"init_{name}"] = inits[name]
                 yield f"v_{name}.fill_(init_{name})"
             if widths.get(name):
-                yield f"if ({self._memory.elements(name)}) % {widths[name]}: raise misfit"
+                yield f"if ({self.extents.elements(name)}) % {widths[name]}: raise misfit"
 
     def _alike(self, output: Parameter, arrays: Sequence[Parameter]) -> str | None:
         """An input, contiguous and always given, that has the shape and the dtype of `output`."""
@@ -373,9 +305,12 @@ class _Writer:
         return None
 
     def _versions(self, arrays: Sequence[Parameter]) -> Iterator[str]:
-        """Tells autograd that arrays change. Torch refuses inference tensors here, outside of that mode."""
-        self.names["increment_version"] = torch._C._increment_version
+        """Tells autograd that arrays change; inference tensors have no version, and are written in that mode alone."""
+        self.names |= {"increment_version": torch._C._increment_version, "inference": torch.is_inference_mode_enabled}
         written = [p for p in arrays if p.role is not Role.INPUT]
+        for parameter in written:
+            test = f"v_{parameter.name}.is_inference() and not inference()"
+            yield from if_given(parameter, [f"if {test}: raise misfit"])
         if always := [f"v_{p.name}" for p in written if not p.may_be_none]:
             yield f"increment_version(({', '.join(always)},))"
         for parameter in (p for p in written if p.may_be_none):
@@ -389,7 +324,7 @@ class _Writer:
             return
         yield from self._overflows()
         for axis, extent in zip("xyz", self.program.size, strict=False):
-            yield f"threads = {self._text(extent)}"
+            yield f"threads = {self.extents.text(extent)}"
             yield f"if threads <= 0: return {self._result}"
             yield f"g{axis} = (threads + b{axis} - 1) // b{axis}"
             if self.engine.is_cuda:
@@ -398,7 +333,7 @@ class _Writer:
 
     def _overflows(self) -> Iterator[str]:
         for bound in self.program.overflows:
-            yield f"if {bound_in_python(bound, self._symbol)} > {MOST_THREADS!r}: raise misfit"
+            yield f"if {bound_in_python(bound, self.extents.symbol)} > {MOST_THREADS!r}: raise misfit"
 
     @property
     def _result(self) -> str:
@@ -413,8 +348,9 @@ class _Writer:
         yield from self._grid()
         if program.cooperative and not self.engine.is_cuda:
             yield f"if gx * gy * gz > {MOST_BLOCKS_OF_CPU}: raise misfit"
-        yield f"shared = {' + '.join(f'{self._text(each.count)} * {each.itemsize}' for each in program.shared) or '0'}"
-        fits = [f"{bound_in_python(bound, self._symbol)} <= {INT32_MAX}" for bound in program.fits]
+        arrays = [f"{self.extents.text(each.count)} * {each.itemsize}" for each in program.shared]
+        yield f"shared = {' + '.join(arrays) or '0'}"
+        fits = [f"{bound_in_python(bound, self.extents.symbol)} <= {INT32_MAX}" for bound in program.fits]
         yield f"narrow = {' and '.join(fits) if program.has_index_type and fits else True}"
         types = [None if p.source is Source.ARRAY else BY_NAME.get(p.type, I64) for p in program.passed]
         frame = Frame(self.engine.integers_of_launch, types)
@@ -434,7 +370,7 @@ class _Writer:
                 return [f"v_{name} is not None"]
             case Source.STRIDE:
                 return [f"t_{name}"]
-        value = self._symbol(name)
+        value = self.extents.symbol(name)
         if (
             parameter := next((p for p in self.signature.parameters if p.name == name), None)
         ) and parameter.may_be_none:

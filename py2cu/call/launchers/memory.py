@@ -6,9 +6,10 @@ For launchers, `MemoryLines` writes the quick tests by bounds; only where these 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Protocol
 
 import torch
 
@@ -83,16 +84,20 @@ def if_given(parameter: Parameter, lines: Sequence[str]) -> Iterator[str]:
         yield from lines
 
 
+class Extents(Protocol):
+    """What is known here of a launcher's extents."""
+
+    def of(self, name: str) -> list[str]: ...
+    def elements(self, name: str) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class MemoryLines:
-    """The lines of a launcher about memory. Of an array `x`, it knows `v_x` and the extents `s_x_0`, `s_x_1`.
-
-    `same` gives, for an array, another one whose extents are its own.
-    """
+    """The lines of a launcher about memory."""
 
     signature: Signature
     program: LaunchProgram
-    same: Mapping[str, str]
+    extents: Extents
     on_grid: bool
 
     def lines(self, arrays: Sequence[Parameter], given: Sequence[Parameter]) -> Iterator[str]:
@@ -115,28 +120,19 @@ class MemoryLines:
         for written, other in pairs:
             yield self._apart(written, other)
 
-    def elements(self, name: str) -> str:
-        """The number of elements of an array."""
-        return " * ".join(self.extents(name)) or "1"
-
-    def extents(self, name: str) -> list[str]:
-        return [f"s_{self.same.get(name, name)}_{axis}" for axis in self._axes(name)]
-
-    def _axes(self, name: str) -> range:
-        return range(len(self.signature.array_type(name).dims))
-
     def _size(self, parameter: Parameter) -> int:
         return max(self.signature.dtype(parameter.name).bits, 8) // 8
 
     def _strides(self, parameter: Parameter) -> Iterator[str]:
         """The strides of an array, 0 where there are no neighbours; a written one may not overlap itself."""
         name = parameter.name
-        extents, strides = self.extents(name), [f"r_{name}_{axis}" for axis in self._axes(name)]
+        extents = self.extents.of(name)
+        strides = [f"r_{name}_{axis}" for axis in range(len(extents))]
         if strides:
             zeros = f"{' = '.join(strides)} = 0"
             lines = [f"{' '.join(f'{stride},' for stride in strides)} = v_{name}.stride()"]
-            lines.append(f"if not ({self.elements(name)}): {zeros}")
-            lines += [f"if {extent} == 1: {stride} = 0" for extent, stride in zip(extents, strides, strict=True)]
+            lines += [f"if not ({self.extents.elements(name)}): {zeros}"] if len(strides) > 1 else []
+            lines += [f"if {extent} < 2: {stride} = 0" for extent, stride in zip(extents, strides, strict=True)]
             if parameter.role is not Role.INPUT:
                 lines.append(f"if not v_{name}.is_contiguous() and overlaps_itself(v_{name}): raise misfit")
             if parameter.may_be_none:
@@ -159,8 +155,9 @@ class MemoryLines:
 
     def _end(self, parameter: Parameter) -> str:
         """`e_x`: the address behind the last element of `x`."""
-        name, size, elements = parameter.name, self._size(parameter), self.elements(parameter.name)
-        extents, strides = self.extents(name), [f"r_{name}_{axis}" for axis in self._axes(name)]
+        name, size, elements = parameter.name, self._size(parameter), self.extents.elements(parameter.name)
+        extents = self.extents.of(name)
+        strides = [f"r_{name}_{axis}" for axis in range(len(extents))]
         if name in self.signature.strided and strides:
             spans = [f"({extent} - 1) * {stride}" for extent, stride in zip(extents, strides, strict=True)]
             end = f"p_{name} + ((1 + {' + '.join(spans)}) * {size} if {elements} else 0)"
