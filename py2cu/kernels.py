@@ -18,7 +18,16 @@ from py2cu.call import Simulator, Translator, python_text, remember_texts
 from py2cu.call.traced import Traced, add_backward, traced_as, traced_call, traced_launch, traced_op
 from py2cu.function_text import remember_cell
 from py2cu.ir.abi.launch import REFUSED
-from py2cu.options import NO_VALUES, Extent, KernelKeywords, KernelOptions, Values, extents_of, launch_shape
+from py2cu.options import (
+    NO_VALUES,
+    Extent,
+    KernelKeywords,
+    KernelOptions,
+    LaunchShape,
+    Values,
+    extents_of,
+    launch_shape,
+)
 
 if TYPE_CHECKING:
     from py2cu.call.plan import KernelCall
@@ -108,17 +117,15 @@ class Kernel(Traced):
             TypeError: `launch` is not such a pair.
         """
         is_of_ints = launch.__class__ is tuple and [*map(type, launch)] == [int, int]
-        if is_of_ints and (kept := self._grids.get(launch)) is not None:
-            return kept
+        if is_of_ints and launch in self._grids:
+            return self._grids[launch]
         shape = launch_shape(launch, self.__name__)
         run = functools.partial(self._launch, shape, extents_of(*shape))
         if is_of_ints and len(self._grids) < 1024:
             self._grids[launch] = run
         return run
 
-    def _launch(
-        self, launch: tuple[list[int], list[int]], extents: tuple[int, ...] | None, /, *args: Any, **kwargs: Any
-    ) -> None:
+    def _launch(self, launch: LaunchShape, extents: tuple[int, ...] | None, /, *args: Any, **kwargs: Any) -> None:
         call = self._call
         if call is None or not self._unchanged():
             call = self._prepare()
@@ -365,13 +372,13 @@ class Kernel(Traced):
         """The object that runs calls of the function as it is now; translates if necessary."""
         if (call := self._call) is not None and self._translation is not None and self._unchanged():
             return call
+        from py2cu.call.definition import OperatorSource
+        from py2cu.call.native import Native
+        from py2cu.call.plan import KernelCall
+
         with self._lock:
             translation = self.translation
             if self._call is None:
-                from py2cu.call.definition import OperatorSource
-                from py2cu.call.native import Native
-                from py2cu.call.plan import KernelCall
-
                 if translation.signatures[0].constexprs and self._translator is None:
                     self._translator = Translator(self._function, self._options)
                 native = Native(translation, self._translator, fma=self._fma)
@@ -394,7 +401,7 @@ def _unpickled(
 
 
 def _never() -> bool:
-    """The `_unchanged` of a kernel that is not translated yet."""
+    """For `_unchanged` of a kernel that is not translated yet."""
     return False
 
 

@@ -87,9 +87,11 @@ class KernelKeywords(TypedDict, total=False):
 
 
 Extent = int | tuple[int, ...]
+LaunchShape = tuple[list[int], list[int]]
+"""The extents of a grid, and those of a block."""
 
 
-def launch_shape(launch: tuple[Extent, Extent], name: str) -> tuple[list[int], list[int]]:
+def launch_shape(launch: tuple[Extent, Extent], name: str) -> LaunchShape:
     """The grid and the block of `name[grid, block]`, one extent for each axis; NumPy's integers become Python's.
 
     Raises:
