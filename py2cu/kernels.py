@@ -7,7 +7,6 @@ modules are imported at first use: a decorated module imports fast, and a cached
 from __future__ import annotations
 
 import functools
-import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -28,6 +27,7 @@ from py2cu.options import (
     extents_of,
     launch_shape,
 )
+from py2cu.side_by_side import html_side_by_side, side_by_side
 
 if TYPE_CHECKING:
     from py2cu.call.plan import KernelCall
@@ -348,17 +348,11 @@ class Kernel(Traced):
 
     def __repr__(self) -> str:
         """The Python and the CUDA side by side."""
-        left, right = self._sources()
-        rows = [*itertools.zip_longest(left.expandtabs(4).splitlines(), right.splitlines(), fillvalue="")]
-        width = max((len(a) for a, _ in rows), default=0)
-        return "\n".join(f"{a:<{width}}  │  {b}".rstrip() for a, b in rows)
+        return side_by_side(*self._sources())
 
     def _repr_html_(self) -> str:
         """The same for a notebook."""
-        import html
-
-        cell = '<td style="vertical-align: top; text-align: left"><pre>{}</pre></td>'
-        return f"<table><tr>{''.join(cell.format(html.escape(text)) for text in self._sources())}</tr></table>"
+        return html_side_by_side(*self._sources())
 
     def _sources(self) -> tuple[str, str]:
         from py2cu.diagnostics import TranslationError

@@ -25,6 +25,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "dtypes": set(),
     "records": set(),
     "options": set(),
+    "side_by_side": set(),
     "suggestions": set(),
     "deep_stack": set(),
     "live": set(),
@@ -86,7 +87,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "call": ABI
     | {"call.launchers", "devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "translation"},
     "check": ABI | {"devices", "ir", "build", "call", "simulator", "simulator.values"},
-    "kernels": ABI | {"call", "check", "function_text", "translation"},
+    "kernels": ABI | {"call", "check", "function_text", "side_by_side", "translation"},
     "hosts.live": ABI
     | {"build", "call", "deep_stack", "devices", "frontend.source", "function_text", "hosts", "hosts.model"}
     | {"hosts.text", "ir", "kernels", "live", "translation"},
