@@ -40,8 +40,8 @@ class Text:
 class CallText:
     """What calls compile: the kernels as they stand in the file, without what else a C++ program needs.
 
-    `headers` are those of CUDA that the text needs; on the CPU it includes its own. `programs` has the launches of each
-    kernel, one for each set of dtypes.
+    The text includes nothing; `headers` are what it needs. `programs` has the launches of each kernel, one for each set
+    of dtypes.
     """
 
     text: Text

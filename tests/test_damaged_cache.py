@@ -39,24 +39,24 @@ import os, shutil, sys, torch
 from pathlib import Path
 import kernels
 from py2cu import pipeline
-from py2cu.build import compiler
+from py2cu.build import cpu_entry
 from test_damaged_cache import DAMAGES, entries
 
-original, translate = compiler.compile_library, pipeline.translate_function
+original, translate = cpu_entry._compile, pipeline.translate_function
 
-def compile_library(job, tools, directory):
+def compile_instance(instance, command, directory, source):
     print(end=" compiled")
-    kept = Path("compiled", f"{job.name}.so")
+    kept = Path("compiled", f"{instance.symbol}.so")
     if not kept.exists():
         kept.parent.mkdir(exist_ok=True)
-        shutil.copy(original(job, tools, directory), kept)
+        shutil.copy(original(instance, command, directory, source), kept)
     return Path(shutil.copy(kept, directory))
 
 def translate_function(*arguments):
     print(end=" translated")
     return translate(*arguments)
 
-compiler.compile_library, pipeline.translate_function = compile_library, translate_function
+cpu_entry._compile, pipeline.translate_function = compile_instance, translate_function
 for name, damage in DAMAGES.items():
     damage(entries())
     print(name, end=":", flush=True)

@@ -80,8 +80,7 @@ def _write(kind: Kind, key: str, name: str, content: bytes) -> None:
     except OSError as error:
         _warn(error)
     else:
-        if hashlib.sha256(key.encode()).digest()[0] < 16:  # one entry in sixteen: listing all takes time
-            prune()
+        _prune_sometimes(key)
 
 
 def _with_stamp(key: str) -> str:
@@ -191,9 +190,15 @@ def _build_in(root: Path, kind: Kind, key: str, tool: str, build: Callable[[Path
             path = store.write(folder, kind, entry, built.stem, built.read_bytes())
         finally:
             shutil.rmtree(workplace, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        prune()
+    _prune_sometimes(key)
     return path
+
+
+def _prune_sometimes(key: str) -> None:
+    """After one entry in sixteen: listing all takes time."""
+    if hashlib.sha256(key.encode()).digest()[0] < 16:
+        with contextlib.suppress(OSError):
+            prune()
 
 
 @contextlib.contextmanager

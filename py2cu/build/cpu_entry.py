@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import hashlib
 import json
 import subprocess
@@ -50,8 +51,26 @@ class CpuInstance:
 
     @property
     def text(self) -> str:
+        """The text without headers."""
         assert self.artifacts.of_calls is not None
         return self.artifacts.of_calls.text.text + _ENTRY.format(symbol=self.symbol, template=self.template)
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        assert self.artifacts.of_calls is not None
+        return self.artifacts.of_calls.headers
+
+    @property
+    def can_do_without_math(self) -> bool:
+        """Whether `math_prelude.h` may stand for <cmath>: no header that includes this is needed."""
+        return "cmath" in self.headers and {*self.headers} <= {"cmath", "cstdint", "cstdio"}
+
+    def source(self, *, lean: bool) -> str:
+        """The text behind its headers; `lean`: the prelude in place of <cmath>."""
+        assert self.artifacts.of_calls is not None
+        prelude = _math_prelude() if lean else ""
+        includes = "".join(f"#include <{name}>\n" for name in self.headers if not (lean and name == "cmath"))
+        return f'{includes}{prelude}#line 1 "{self.artifacts.of_calls.text.name}"\n{self.text}'
 
     @property
     def flags(self) -> list[str]:
@@ -60,7 +79,7 @@ class CpuInstance:
 
     @property
     def key(self) -> str:
-        content = [store.FORMAT, self.text, self.flags, toolchain.cpu_identity()]
+        content = [store.FORMAT, self.text, self.headers, self.flags, toolchain.cpu_identity()]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -73,19 +92,19 @@ def load_entry(instance: CpuInstance, source: Callable[[], SourceFile] | None = 
     """
     key = instance.key
     if key not in _entries:
-        path = _library(instance, key, source)
+        path = compiled(instance, source)
         with _LOADING:
             if key not in _entries:
-                _entries[key] = _load(path, instance, key, source)
+                _entries[key] = _load(path, instance, source)
     return _entries[key]
 
 
-def _load(path: Path, instance: CpuInstance, key: str, source: Callable[[], SourceFile] | None) -> Entry:
+def _load(path: Path, instance: CpuInstance, source: Callable[[], SourceFile] | None) -> Entry:
     with contextlib.suppress(OSError, AttributeError):
         return _function(path, instance)
     cache.discard(path)
     try:
-        return _function(_library(instance, key, source), instance)
+        return _function(compiled(instance, source), instance)
     except (OSError, AttributeError) as error:
         raise EnvironmentLacks(f"the built library does not load: {error}", "see `py2cu doctor`") from error
 
@@ -95,8 +114,14 @@ def _function(path: Path, instance: CpuInstance) -> Entry:
     return entry
 
 
-def _library(instance: CpuInstance, key: str, source: Callable[[], SourceFile] | None) -> Path:
-    command = toolchain.cxx_command()
+def compiled(instance: CpuInstance, source: Callable[[], SourceFile] | None = None) -> Path:
+    """The library of an instance, compiled unless it is cached.
+
+    Raises:
+        BuildError: the compiler refused the text.
+        EnvironmentLacks: there is no C++ compiler, or it hangs.
+    """
+    key, command = instance.key, toolchain.cxx_command()
     compiler = toolchain.tool_fingerprint(Path(command[0])) if command else None
     if (path := cache.get_library(key, compiler)) is not None:
         return path
@@ -108,20 +133,29 @@ def _library(instance: CpuInstance, key: str, source: Callable[[], SourceFile] |
 def _compile(
     instance: CpuInstance, command: list[str], directory: Path, source: Callable[[], SourceFile] | None
 ) -> Path:
-    assert instance.artifacts.of_calls is not None
-    text, library = directory / instance.artifacts.of_calls.text.name, directory / "kernel.so"
-    text.write_text(instance.text, encoding="utf-8")
-    headers = _torch_headers() if "#include <torch/" in instance.text else []
-    try:
-        done = processes.run([*command, *instance.flags, *headers, text.name, "-o", library.name], directory, _SECONDS)
-    except subprocess.TimeoutExpired:
-        what = f"the C++ compiler {command[0]} did not end within {_SECONDS:.0f} seconds"
-        raise EnvironmentLacks(what, "name another one in CXX") from None
-    except OSError as error:
-        raise EnvironmentLacks(f"the C++ compiler {command[0]} does not run: {error}", toolchain.CXX_HINT) from error
-    if done.status == 0 and library.is_file():
-        return library
-    raise call_error(done.output, instance.artifacts, source() if source else None)
+    text, library = directory / "kernel.cpp", directory / f"{instance.symbol}.so"
+    headers = _torch_headers() if any(name.startswith("torch/") for name in instance.headers) else []
+    line = [*command, *instance.flags, *headers, text.name, "-o", library.name]
+    log = ""
+    for lean in (True, False) if instance.can_do_without_math else (False,):
+        text.write_text(instance.source(lean=lean), encoding="utf-8")
+        try:
+            done = processes.run(line, directory, _SECONDS)
+        except subprocess.TimeoutExpired:
+            what = f"the C++ compiler {command[0]} did not end within {_SECONDS:.0f} seconds"
+            raise EnvironmentLacks(what, "name another one in CXX") from None
+        except OSError as error:
+            what = f"the C++ compiler {command[0]} does not run: {error}"
+            raise EnvironmentLacks(what, toolchain.CXX_HINT) from error
+        if done.status == 0 and library.is_file():
+            return library
+        log = done.output
+    raise call_error(log, instance.artifacts, source() if source else None)
+
+
+@functools.cache
+def _math_prelude() -> str:
+    return Path(__file__).with_name("math_prelude.h").read_text(encoding="utf-8").replace("#pragma once\n", "")
 
 
 def _torch_headers() -> list[str]:

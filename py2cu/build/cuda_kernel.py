@@ -80,12 +80,23 @@ def load_kernel(instance: CudaInstance, device: int, source: Callable[[], Source
     key = instance.key(architecture)
     with _LOCK:
         if key not in _kernels:
-            cubin = _cached(key)
-            if cubin is None:
-                cubin = instance.compile(architecture, source)
-                cache.put_cubin(key, b"\0".join([cubin.symbol.encode(), cubin.image]), instance.program.symbol)
-            _kernels[key] = driver.load_kernel(cubin)
+            _kernels[key] = driver.load_kernel(compiled(instance, architecture, source))
     return driver.load_driver().CUfunction(_kernels[key])
+
+
+def compiled(instance: CudaInstance, architecture: str, source: Callable[[], SourceFile]) -> Cubin:
+    """The code of an instance for an architecture, compiled unless it is cached.
+
+    Raises:
+        BuildError: the compiler refused the text.
+        EnvironmentLacks: a compiler or a header is missing.
+    """
+    key = instance.key(architecture)
+    cubin = _cached(key)
+    if cubin is None:
+        cubin = instance.compile(architecture, source)
+        cache.put_cubin(key, b"\0".join([cubin.symbol.encode(), cubin.image]), instance.program.symbol)
+    return cubin
 
 
 def _cached(key: str) -> Cubin | None:

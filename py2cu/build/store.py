@@ -66,10 +66,17 @@ class Entry:
     """An entry as `py2cu cache list` shows it; `last_use` in seconds since 1970."""
 
     kind: Kind
-    name: str
     size: int
     last_use: float
     path: Path
+
+    @property
+    def name(self) -> str:
+        """The name that the entry was stored with; empty for a damaged one."""
+        with contextlib.suppress(OSError), _opened(self.path) as descriptor:
+            start = max(0, os.fstat(descriptor).st_size - _LONGEST_DESCRIPTION)
+            return _name(_split(os.pread(descriptor, _LONGEST_DESCRIPTION, start))[1])
+        return ""
 
 
 def location() -> Path:
@@ -180,18 +187,13 @@ def write(folder: Path, kind: Kind, key: str, name: str, content: bytes) -> Path
 
 
 def entries(folder: Path, kind: Kind) -> Iterator[Entry]:
-    """The entries in a folder; a damaged one has no name."""
-    for path in folder.glob(f"*{kind.suffix}"):
-        with contextlib.suppress(OSError):
-            status = os.lstat(path)
-            yield Entry(kind, _name_in(path), status.st_size, status.st_mtime, path)
-
-
-def _name_in(path: Path) -> str:
-    with contextlib.suppress(OSError), _opened(path) as descriptor:
-        start = max(0, os.fstat(descriptor).st_size - _LONGEST_DESCRIPTION)
-        return _name(_split(os.pread(descriptor, _LONGEST_DESCRIPTION, start))[1])
-    return ""
+    """The entries in a folder."""
+    with os.scandir(folder) as files:
+        for file in files:
+            if file.name.endswith(kind.suffix):
+                with contextlib.suppress(OSError):
+                    status = file.stat(follow_symlinks=False)
+                    yield Entry(kind, status.st_size, status.st_mtime, Path(file.path))
 
 
 @contextlib.contextmanager

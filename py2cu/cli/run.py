@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Arrays whose elements may come in any order; several in one option are permuted together.",
 )
+@click.option("--built", is_flag=True, help="Check what is built of the written files, not what calls compile.")
 @click.option("--grad", "with_gradients", is_flag=True, help="Also compare gradients with numerical derivatives.")
 @click.option("--race", type=click.Choice(["same value"]), help="Accept races that store the value already there.")
 @exit_codes()
@@ -68,6 +69,7 @@ def check(
     signatures: tuple[str, ...],
     fma: bool,
     unordered: tuple[str, ...],
+    built: bool,
     with_gradients: bool,
     race: str | None,
 ) -> None:
@@ -78,7 +80,7 @@ def check(
     the gradients of kernels without a backward are passed over.
     """
     device = _device(device)
-    from py2cu.build import build_library
+    from py2cu.build import build_library, fill_cache
     from py2cu.check import check_gradients, check_kernel, names_of_group, progress_bar, written_arrays
     from py2cu.kernels import Kernel
 
@@ -90,7 +92,12 @@ def check(
     for loaded in files_of_kernels:
         for each in map(Kernel.with_small_values, loaded.kernels if fma else map(Kernel.without_fma, loaded.kernels)):
             with working(f"building {each.__name__} for {device}"):
-                build_library(each.translation.artifacts(device), fma=fma, source=loaded.source)
+                if built:
+                    artifacts = each.translation.artifacts(device)
+                    build_library(artifacts, fma=fma, source=loaded.source)
+                    each = each.with_translation(each.translation.with_texts(artifacts))
+                else:
+                    fill_cache(each.translation, device, fma=fma, source=loaded.source)
             written = set(written_arrays(each.signature))
             groups = [text for text in unordered if written.issuperset(names_of_group(text))]
             what = f"checking {each.__name__} on {device}"
@@ -174,6 +181,7 @@ def _as_option(_: str, option: str, values: Sequence[str]) -> str:
 @CONSTEXPR
 @SIGNATURE
 @NO_FMA
+@click.option("--files", "of_files", is_flag=True, help="Build the written files, as a C++ program would.")
 @exit_codes()
 def build(
     files: tuple[Path, ...],
@@ -182,20 +190,26 @@ def build(
     values: Values,
     signatures: tuple[str, ...],
     fma: bool,
+    of_files: bool,
 ) -> None:
     """Build every kernel into the cache.
 
-    The first call of a kernel then needs no compiler. Imports the files.
+    The first call of a kernel then needs no compiler. With --files, the written files are built, and the libraries
+    named. Imports the files.
     """
     _require_torch()
     target = target or devices.best()
-    from py2cu.build import build_library
+    from py2cu.build import build_library, fill_cache
 
     for loaded in _loaded(files, kernel, values, signatures):
         for each in loaded.kernels:
             with working(f"building {each.__name__} for {target}"):
-                path = build_library(each.translation.artifacts(target), fma=fma, source=loaded.source)
-            click.echo(f"{each.__name__}: {path}")
+                if of_files:
+                    done = str(build_library(each.translation.artifacts(target), fma=fma, source=loaded.source))
+                else:
+                    count = fill_cache(each.translation, target, fma=fma, source=loaded.source)
+                    done = f"{count} instance{'s' * (count != 1)}"
+            click.echo(f"{each.__name__}: {done}")
         for host in loaded.hosts:
             with working(f"building {host.__name__}"):
                 host.build()

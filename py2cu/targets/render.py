@@ -89,11 +89,7 @@ def _render_cuda(
         render_text(f"{name}.cu", template, common | parts | _IN_FILE, _headers(views, HELPERS_OF_CUDA)),
         render_text(f"{name}.h", "cuda/launcher.h.j2", common, _declaration_headers(views)),
         _binding_text(f"{name}.cpp", common, families, signatures, groups, is_cuda=True),
-        CallText(
-            render_text(f"{name}.cu", template, common | parts | _IN_CALLS, headers),
-            tuple(sorted(headers)),
-            _programs(families, groups, cuda.program),
-        ),
+        _call_text(f"{name}.cu", template, common | parts, headers, _programs(families, groups, cuda.program)),
     )
 
 
@@ -112,11 +108,7 @@ def _render_cpu(
         render_text(file, template, common | parts | _IN_FILE, headers),
         render_text(f"{name}_cpu.h", "cpu/launcher.h.j2", common, _declaration_headers(views)),
         _binding_text(f"{name}_cpu_binding.cpp", common, families, signatures, groups, is_cuda=False),
-        CallText(
-            render_text(file, template, common | parts | _IN_CALLS, headers),
-            (),
-            _programs(families, groups, cpu.program),
-        ),
+        _call_text(file, template, common | parts, headers, _programs(families, groups, cpu.program)),
     )
 
 
@@ -196,12 +188,29 @@ def _binding_text(
     return render_text(file, "binding/binding.cpp.j2", {**common, **facts})
 
 
+def _call_text(
+    file: str,
+    template: str,
+    facts: Mapping[str, object],
+    headers: Iterable[str],
+    programs: tuple[tuple[LaunchProgram, ...], ...],
+) -> CallText:
+    """What calls compile, and the headers that it needs."""
+    includes = {*headers}
+    text = _rendered(file, template, {**facts, **_IN_CALLS}, includes)
+    return CallText(text, tuple(sorted(includes)), programs)
+
+
 def render_text(file: str, template: str, facts: Mapping[str, object], headers: Iterable[str] = ()) -> Text:
     """Render a template to the text of `file` and its line map.
 
     `includes` starts as `headers`; a template adds the headers that its own text needs.
     """
-    rendered = _environment().get_template(template).render({**facts, "includes": {*headers}})
+    return _rendered(file, template, facts, {*headers})
+
+
+def _rendered(file: str, template: str, facts: Mapping[str, object], includes: set[str]) -> Text:
+    rendered = _environment().get_template(template).render({**facts, "includes": includes})
     lines, origins = [], []
     for line in rendered.split("\n"):
         text, _, origin = line.partition(_ORIGIN)

@@ -121,7 +121,7 @@ class ExtentLines:
         number = next((p for p in signature.parameters if p.name == dim.name), None)
         if dim.array is None:
             measured = next((d for d in signature.measured if d.name == dim.name and d.array in arrays), None)
-            if measured is not None:
+            if measured is not None:  # rule: extent-measured
                 yield f"if v_{dim.name} is None: v_{dim.name} = {self._solved(measured)}"
             yield f"{name} = v_{dim.name}.__index__()"
             return

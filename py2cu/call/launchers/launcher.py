@@ -177,7 +177,7 @@ class _Writer:
         yield "if tracer() is not None or dual._current_level >= 0 or profiler._is_profiler_enabled: raise misfit"
         always = [f"v_{p.name}.requires_grad" for p in arrays if not p.may_be_none]
         optional = [f"v_{p.name} is not None and v_{p.name}.requires_grad" for p in arrays if p.may_be_none]
-        yield f"if ({' or '.join([*always, *optional])}) and records(): raise misfit"
+        yield f"if ({' or '.join([*always, *optional])}) and records(): raise misfit"  # rule: launcher-grad
 
     def _left_out(self, given: Sequence[Parameter]) -> Iterator[str]:
         allocated = self._allocated
@@ -223,7 +223,7 @@ class _Writer:
         """Dtype, device and layout of one array."""
         name, array = parameter.name, f"v_{parameter.name}"
         dtype = self.signature.dtype(name)
-        tests = [f"{array}.dtype is not {self._dtype(dtype)}"]
+        tests = [f"{array}.dtype is not {self._dtype(dtype)}"]  # rule: launcher-dtype
         if not self.engine.is_cuda:
             tests.append(f"not {array}.is_cpu")
         elif parameter is self._first(arrays):
@@ -312,7 +312,7 @@ class _Writer:
             test = f"v_{parameter.name}.is_inference() and not inference()"
             yield from if_given(parameter, [f"if {test}: raise misfit"])
         if always := [f"v_{p.name}" for p in written if not p.may_be_none]:
-            yield f"increment_version(({', '.join(always)},))"
+            yield f"increment_version(({', '.join(always)},))"  # rule: version-counts
         for parameter in (p for p in written if p.may_be_none):
             yield from if_given(parameter, [f"increment_version((v_{parameter.name},))"])
 

@@ -118,7 +118,7 @@ class MemoryLines:
         for parameter in dict.fromkeys(chain.from_iterable(pairs)):
             yield self._end(parameter)
         for written, other in pairs:
-            yield self._apart(written, other)
+            yield self._apart(written, other)  # rule: launcher-overlap
 
     def _size(self, parameter: Parameter) -> int:
         return max(self.signature.dtype(parameter.name).bits, 8) // 8

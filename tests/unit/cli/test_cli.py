@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -305,8 +306,8 @@ def test_check_and_build_without_contraction(write, monkeypatch: pytest.MonkeyPa
     )
     name = write("k.py", TWICE)
     for options, fma in (([], True), (["--no-fma"], False)):
-        assert run("check", name, "--device", "cpu", *options).exit_code == 0
-        assert run("build", name, "--target", "cpu", *options).exit_code == 0
+        assert run("check", name, "--device", "cpu", "--built", *options).exit_code == 0
+        assert run("build", name, "--target", "cpu", "--files", *options).exit_code == 0
         assert set(asked) == {fma}
         asked.clear()
 
@@ -393,11 +394,31 @@ def test_files_of_two_folders_have_their_own_modules_of_one_name(write, capsys: 
 
 @pytest.mark.builds
 def test_build_fills_the_cache_that_calls_use(write) -> None:
-    result = run("build", write("k.py", TWICE), "--target", "cpu")
-    assert result.exit_code == 0
-    name, path = result.stdout.strip().split(": ")
-    assert name == "twice" and Path(path).is_file()
+    file = write("k.py", TWICE)
+    result = run("build", file, "--target", "cpu")
+    assert result.exit_code == 0 and result.stdout == "twice: 1 instance\n"
     assert result.stderr.strip() == "building twice for cpu …"
+    assert re.search(r"^libraries +twice ", run("cache", "list").stdout, re.MULTILINE)
+    result = run("build", file, "--target", "cpu", "--files")
+    name, path = result.stdout.strip().split(": ")
+    assert result.exit_code == 0 and name == "twice" and Path(path).is_file()
+
+
+@pytest.mark.builds
+@pytest.mark.parametrize("options", [[], ["--built"]])
+def test_check_of_what_calls_run_and_of_files(write, options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from py2cu.call.native import Native
+
+    ways: list[bool] = []
+    run_native = Native.run
+
+    def noted(self: Native, *args: Any) -> Any:
+        ways.append(self.is_built)
+        return run_native(self, *args)
+
+    monkeypatch.setattr(Native, "run", noted)
+    assert run("check", write("k.py", TWICE), "--device", "cpu", *options).exit_code == 0
+    assert {*ways} == {bool(options)}
 
 
 def test_a_device_that_is_not_here(write) -> None:
@@ -450,7 +471,7 @@ def test_a_build_that_a_compiler_refuses(write, monkeypatch: pytest.MonkeyPatch)
     def refuse(*args: object, **kwargs: object) -> None:
         raise BuildError([], "cc1plus: fatal error: no space left", "free some")
 
-    monkeypatch.setattr("py2cu.build.build_library", refuse)
+    monkeypatch.setattr("py2cu.build.fill_cache", refuse)
     result = run("build", write("k.py", TWICE), "--target", "cpu")
     assert result.exit_code == 3 and "no space left" in result.stderr and "hint: free some" in result.stderr
 
