@@ -17,6 +17,7 @@ from py2cu.call import Simulator, Translator, python_text, remember_texts
 from py2cu.call.traced import Traced, add_backward, traced_as, traced_call, traced_launch, traced_op
 from py2cu.function_text import remember_cell
 from py2cu.ir.abi.launch import REFUSED
+from py2cu.ir.abi.parameters import CONSTEXPR_MAX, is_constexpr_value
 from py2cu.options import (
     NO_VALUES,
     Extent,
@@ -303,8 +304,7 @@ class Kernel(Traced):
     def with_values(self, **values: int | Iterable[int]) -> Kernel:
         """The same kernel with instances for these template arguments: `k.with_values(tile=(16, 32)).cuda_source`.
 
-        Other template arguments keep their instances, initially their default. Calls do not need this: they build
-        missing instances.
+        Other template arguments keep their instances, initially their default. Calls build missing instances.
 
         Args:
             values: for a `Constexpr[int]` parameter, an integer or several.
@@ -312,8 +312,6 @@ class Kernel(Traced):
         Raises:
             TypeError: a name is no `Constexpr[int]` parameter, or a number is no valid template argument.
         """
-        from py2cu.ir.abi.parameters import CONSTEXPR_MAX, is_constexpr_value
-
         known = self.signature.constexpr_ints
         chosen = {name: (value,) if isinstance(value, int) else tuple(value) for name, value in values.items()}
         for name, numbers in chosen.items():
@@ -321,9 +319,7 @@ class Kernel(Traced):
                 raise TypeError(f"{self.__name__} has no `Constexpr[int]` parameter `{name}`")
             if not numbers or not all(map(is_constexpr_value, numbers)):
                 raise TypeError(f"`{name}` takes whole numbers from 0 to {CONSTEXPR_MAX}, got {values[name]!r}")
-        if not chosen:
-            return self
-        return self._copy(values={**self._values, **chosen})
+        return self._copy(values={**self._values, **chosen}) if chosen else self
 
     def without_fma(self) -> Kernel:
         """The same kernel, compiled without fused multiply-adds: each multiplication and each addition is rounded."""

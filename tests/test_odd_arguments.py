@@ -146,6 +146,11 @@ def test_inputs(what: str) -> None:
     assert ("Error" in said) == (what in REFUSED), said
 
 
+@pytest.mark.parametrize("what", ["sparse", "compressed sparse", "nested"])
+def test_a_layout_is_named(what: str) -> None:
+    assert "must be a dense tensor" in agreed(typed, lambda run: run(TENSORS[what](), 2), lambda run: run(plain(), 2))
+
+
 @pytest.mark.parametrize("what", TENSORS)
 def test_outputs(what: str) -> None:
     said = agreed(

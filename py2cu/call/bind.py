@@ -233,7 +233,7 @@ class ArgumentBinder:
                 complete[name] = self._number(name, complete[name])
             is_symbol = isinstance(complete.get(name), torch.SymInt)
             if name in complete and not parameter.is_array and _kind(parameter) is Kind.INT and not is_symbol:
-                complete[name] = int(complete[name])  # NumPy's integers become Python's  # rule: number-of-numpy
+                complete[name] = int(complete[name])  # NumPy's integers become Python's
         return complete
 
     @functools.cached_property
