@@ -280,14 +280,23 @@ class _Overload:
             return run(torch._C._after_autograd_keyset)
         if self.is_launch:
             check_launch_gradients(self.signature, values)  # rule: autograd-launch
-        written = self._written_arrays(values, launch) if self.written else {}
-        for name, tensor in written.items():
-            if needs_grad(tensor):
-                raise RuntimeError(f"{self.signature.name}: {leaf_message(name)}")
+        written = tuple(self._written_arrays(values, launch)) if self.written else ()
         if written:
-            require_writable(self.signature.name, written)
-            check_recorded(self.signature, values)  # rule: in-place-recorded
-        return self._definition().gradients.record(launch_or_run, values, tuple(written))
+            check_written(self.signature, values, written)
+        return self._definition().gradients.record(launch_or_run, values, written)
+
+
+def check_written(signature: Signature, values: Mapping[str, Any], written: Sequence[str]) -> None:
+    """Refuse arrays that a recorded call may not write.
+
+    Raises:
+        RuntimeError: there is one; the message names it.
+    """
+    for name in written:
+        if needs_grad(values[name]):
+            raise RuntimeError(f"{signature.name}: {leaf_message(name)}")
+    require_writable(signature.name, {name: values[name] for name in written})
+    check_recorded(signature, values)  # rule: in-place-recorded
 
 
 def refuse_tangents(op: str, values: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ from py2cu.build import load
 from py2cu.call.argument_checks import check_arguments, check_launch
 from py2cu.call.bind import ArgumentBinder
 from py2cu.call.launchers.engines import ASSERTION, CpuEngine, CudaEngine, Engine
-from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, write_choice, write_launcher
+from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, write_launcher
 from py2cu.ir.abi.launch import REFUSED, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
@@ -46,6 +46,7 @@ class Native:
         self._launchers: dict[tuple[str, Order], LaunchFunction] = {}
         self._translations: dict[tuple[int, ...], Translation] = {}
         self._lock = threading.RLock()
+        self.recorder: Callable[[str, Order], LaunchFunction | None] | None = None  # of calls that autograd records
 
     def run(self, device: str, values: Mapping[str, Any], launch: Launch = ()) -> Any:
         """Run the code for `device`, and return the outputs that it allocates: all, or none where one is given.
@@ -133,7 +134,7 @@ class Native:
 
         given = [f"v{place}.dtype" for place in arrays]
         given += [repr(default) if at is None else f"v{at}" for at, default in zip(numbers, fixed, strict=True)]
-        return write_choice(launchers, find, given, shift + len(order.names))
+        return _choice(launchers, find, given, shift + len(order.names))
 
     def _dtype_sources(self) -> list[str]:
         """For each type variable, the array whose dtype is its value."""
@@ -157,7 +158,8 @@ class Native:
             instance = signature.instances[place].called() if signature.instances else signature
             program = artifacts.of_calls.programs_of(self.signature.op)[place]
             engine = self._engine(artifacts, program, numbers)
-            return write_launcher(replace(instance, name=signature.name), program, order, numbers, engine)
+            record = self.recorder(device, order) if order.of_call and self.recorder is not None else None
+            return write_launcher(replace(instance, name=signature.name), program, order, numbers, engine, record)
 
     def _instance(self, signature: Signature, dtypes: Sequence[torch.dtype]) -> int:
         """The place of the instance for these dtypes."""
@@ -242,6 +244,29 @@ def _of_lists(launcher: LaunchFunction) -> LaunchFunction:
         return launcher(*extents, *others)
 
     return run
+
+
+def _choice(
+    launchers: Mapping[tuple[Any, ...], LaunchFunction],
+    find: Callable[..., LaunchFunction],
+    key: Sequence[str],
+    count: int,
+) -> LaunchFunction:
+    """A function of `count` arguments `v0`, `v1` that calls the launcher for a key, expressions of them.
+
+    `find` makes the launcher that is missing, from the key and the arguments.
+    """
+    names: dict[str, Any] = {"get": launchers.get, "find": find}
+    taken = ", ".join(f"v{place}" for place in range(count))
+    text = f"""
+def choose({taken}):
+    key = ({", ".join(key)},)
+    launcher = get(key) or find(key, {taken})
+    return launcher({taken})
+"""
+    exec(text, names)
+    function: LaunchFunction = names["choose"]
+    return function
 
 
 # --- the operator that built files register ------------------------------------------------------------------------

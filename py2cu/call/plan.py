@@ -10,10 +10,11 @@ mode, a tracer or a transform is active, the call goes through the op `py2cu::â€
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from py2cu.call.bind import BoundArguments
-from py2cu.call.definition import Operator
+from py2cu.call.definition import Operator, check_written
 from py2cu.call.launchers.launcher import LaunchFunction, Order, has_device
 from py2cu.call.native import Launch, Native
 from py2cu.call.op_calls import OpCall, call_op, op_call_of
@@ -49,6 +50,7 @@ class KernelCall:
         self.launchers: dict[Types, LaunchFunction] = {}
         self.grid_launchers: dict[Types, LaunchFunction] = {}
         self._op_calls: dict[Types, OpCall] = {}
+        native.recorder = self._recorder
 
     @property
     def operator(self) -> Operator:
@@ -152,6 +154,29 @@ class KernelCall:
         if known is not None and known is not launcher:  # also called on the other device
             launcher = _either(known, launcher)
         launchers[types] = launcher
+
+    def _recorder(self, device: str, order: Order) -> LaunchFunction | None:
+        """What runs calls with these arguments that autograd records; None for forms that the op takes apart."""
+        signature, names = self.signature, order.names
+        given = [p for p in signature.outputs if p.name in names]
+        if order.on_grid or not {*names} <= {p.name for p in signature.parameters}:
+            return None
+        if given and len(given) < len(signature.outputs):
+            return None
+        launch = self.native.launcher(device, replace(order, of_call=False))
+        left_out = (p for p in signature.parameters if p.name not in names and p.default is not None)
+        defaults = {p.name: p.default.value for p in left_out if p.default is not None}
+        may_write = [p.name for p in signature.written if p.name in names]
+
+        def record(*values: Any) -> Any:
+            passed = {**defaults, **{n: value for n, value in zip(names, values, strict=True) if value is not None}}
+            written = tuple([name for name in may_write if name in passed])
+            if written:
+                check_written(signature, passed, written)
+            made = self.operator.definition.gradients.record(lambda: launch(*values), passed, written)
+            return self.result(passed) if given else made
+
+        return record
 
     def _through_op(self, bound: BoundArguments, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
         """Call the op `py2cu::â€¦`."""

@@ -17,7 +17,7 @@ nothing then. Whoever calls it asks `argument_checks.py` for the message.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -63,38 +63,23 @@ class Order:
 
 
 def write_launcher(
-    signature: Signature, program: LaunchProgram, order: Order, values: Sequence[int], engine: Engine
+    signature: Signature,
+    program: LaunchProgram,
+    order: Order,
+    values: Sequence[int],
+    engine: Engine,
+    record: LaunchFunction | None = None,
 ) -> LaunchFunction:
-    """The launcher of one instance: `values` are those of the template arguments, `engine` runs compiled code."""
+    """The launcher of one instance: `values` are those of the template arguments, `engine` runs compiled code.
+
+    A call that autograd records goes to `record`, with the arguments, or is refused where that is None.
+    """
     constexprs = dict(zip(program.constexprs, values, strict=True))
     extents = ExtentLines(signature, program, constexprs)
-    writer = _Writer(signature, program, order, constexprs, engine, extents)
+    writer = _Writer(signature, program, order, constexprs, engine, extents, record)
     text = "\n".join(writer.lines())
     exec(compile(text, f"<launcher of {signature.name}>", "exec"), writer.names)
     function: LaunchFunction = writer.names["launcher"]
-    return function
-
-
-def write_choice(
-    launchers: Mapping[tuple[Any, ...], LaunchFunction],
-    find: Callable[..., LaunchFunction],
-    key: Sequence[str],
-    count: int,
-) -> LaunchFunction:
-    """A function of `count` arguments `v0`, `v1` that calls the launcher for a key, expressions of them.
-
-    `find` makes the launcher that is missing, from the key and the arguments.
-    """
-    names: dict[str, Any] = {"get": launchers.get, "find": find}
-    taken = ", ".join(f"v{place}" for place in range(count))
-    text = f"""
-def choose({taken}):
-    key = ({", ".join(key)},)
-    launcher = get(key) or find(key, {taken})
-    return launcher({taken})
-"""
-    exec(text, names)
-    function: LaunchFunction = names["choose"]
     return function
 
 
@@ -116,6 +101,7 @@ class _Writer:
     constexprs: dict[str, int]
     engine: Engine
     extents: ExtentLines
+    record: LaunchFunction | None
     names: dict[str, Any] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
@@ -130,8 +116,8 @@ class _Writer:
         given = self._given()
         arrays = [p for p in given if p.is_array]
         body = chain(
+            self._modes(arrays, taken) if self.order.of_call else (),
             self._unpacked(),
-            self._modes(arrays) if self.order.of_call else (),
             self._left_out(given),
             self._numbers(),
             *(self._array(p, arrays) for p in arrays),
@@ -166,8 +152,8 @@ class _Writer:
             if name in self.order.names:
                 yield f"{' '.join(f'v_{number},' for number in numbers)} = v_{name}"
 
-    def _modes(self, arrays: Sequence[Parameter]) -> Iterator[str]:
-        """Leaves a call to the dispatcher if something there has to see it."""
+    def _modes(self, arrays: Sequence[Parameter], taken: Sequence[str]) -> Iterator[str]:
+        """Leaves a call to the dispatcher if something there has to see it, or to autograd."""
         self.names |= {
             "dual": forward_ad, "profiler": profiler, "dispatch_modes": torch._C._len_torch_dispatch_stack,
             "function_modes": torch._C._len_torch_function_stack, "tracer": torch._C._get_tracing_state,
@@ -177,7 +163,9 @@ class _Writer:
         yield "if tracer() is not None or dual._current_level >= 0 or profiler._is_profiler_enabled: raise misfit"
         always = [f"v_{p.name}.requires_grad" for p in arrays if not p.may_be_none]
         optional = [f"v_{p.name} is not None and v_{p.name}.requires_grad" for p in arrays if p.may_be_none]
-        yield f"if ({' or '.join([*always, *optional])}) and records(): raise misfit"  # rule: launcher-grad
+        self.names["record"] = self.record
+        leave = "raise misfit" if self.record is None else f"return record({', '.join(taken)})"
+        yield f"if ({' or '.join([*always, *optional])}) and records(): {leave}"  # rule: launcher-grad
 
     def _left_out(self, given: Sequence[Parameter]) -> Iterator[str]:
         allocated = self._allocated
