@@ -179,7 +179,9 @@ class _Overload:
             and spellings == [(name, name) for name in self.names]
             and all(p.is_array and not p.may_be_none for p in self.signature.parameters)
         )
-        self._compiled: dict[str, Any] = {}
+        self._compiled: dict[tuple[str, bool], Any] = {}
+        self._first = next(place for place, name in enumerate(self.names) if name in self.arrays)
+        self._returns = bool(op._schema.returns)
 
     @property
     def native(self) -> Native:
@@ -218,11 +220,13 @@ class _Overload:
 
         return run
 
-    def compiled(self, device: str) -> Any:
-        """The compiled overload that takes the same arguments, built if it is not; None if there is none."""
-        if device not in self._compiled:
-            self._compiled[device] = self.native.same_overload(device, self.op()) if device in _DEVICES else None
-        return self._compiled[device]
+    def compiled(self, device: str, *, of_call: bool = False) -> Any:
+        """What launches with the same arguments, compiled if it is not; None if there is none."""
+        key = device, of_call
+        if key not in self._compiled:
+            is_known = device in _DEVICES
+            self._compiled[key] = self.native.same_overload(device, self.op(), of_call=of_call) if is_known else None
+        return self._compiled[key]
 
     def fake(self, *args: Any, **kwargs: Any) -> Any:
         """The outputs without their elements; checks all arguments but their memory."""
@@ -251,6 +255,16 @@ class _Overload:
 
         The call is recorded if an argument requires grad.
         """
+        if not kwargs and are_plain_types(tuple(map(type, args))):
+            array = args[self._first]
+            launcher = None if array is None else self.compiled(array.device.type, of_call=True)
+            if launcher is not None:
+                try:
+                    result = launcher(*args)
+                except REFUSED:
+                    pass  # nothing was launched: a mode, a transform or autograd has to see the call, or it is refused
+                else:
+                    return result if self._returns else None
 
         def run(keyset_below: Any) -> Any:
             with torch._C._AutoDispatchBelowAutograd():

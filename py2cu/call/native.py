@@ -19,7 +19,7 @@ from py2cu.build import load
 from py2cu.call.argument_checks import check_arguments, check_launch
 from py2cu.call.bind import ArgumentBinder
 from py2cu.call.launchers.engines import ASSERTION, CpuEngine, CudaEngine, Engine
-from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, write_launcher
+from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, has_device, write_launcher
 from py2cu.ir.abi.launch import REFUSED, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
@@ -64,13 +64,13 @@ class Native:
             check_launch(self.signature, self._program(device, values), values, launch, device)
             raise
 
-    def overload(self, device: str, *, allocates: bool, on_grid: bool) -> Callable[..., Any]:
+    def overload(self, device: str, *, allocates: bool, on_grid: bool, of_call: bool = False) -> Callable[..., Any]:
         """What allocates the outputs, what takes every array, or what takes every array, a grid and a block.
 
         As a function of one positional argument for each input or, unless it allocates, for each parameter.
         """
         parameters = self.signature.inputs if allocates else self.signature.parameters
-        function = self.launcher(device, Order(tuple(p.name for p in parameters), on_grid=on_grid, of_call=False))
+        function = self.launcher(device, Order(tuple(p.name for p in parameters), on_grid=on_grid, of_call=of_call))
         return _of_lists(function) if on_grid else function
 
     def launcher(self, device: str, order: Order) -> LaunchFunction:
@@ -82,8 +82,11 @@ class Native:
                     self._launchers[key] = self._made(device, order)
         return self._launchers[key]
 
-    def same_overload(self, device: str, op: Any) -> Any:
-        """What takes the arguments of `op` as they are; None where the dispatcher gives them in another way."""
+    def same_overload(self, device: str, op: Any, *, of_call: bool = False) -> Any:
+        """What takes the arguments of `op` as they are; None where the dispatcher gives them in another way.
+
+        `of_call`: as for a call, also where modes, transforms and autograd have to be asked.
+        """
         arguments = op._schema.arguments
         if any(each.kwarg_only or each.has_default_value() for each in arguments) or any(
             is_complex(p.type) for p in self.signature.parameters
@@ -92,7 +95,9 @@ class Native:
         on_grid = op._overloadname == "grid"
         parameters = len(arguments) - 2 * on_grid
         allocates = bool(self.signature.outputs) and parameters == len(self.signature.inputs)
-        return self.overload(device, allocates=allocates and not on_grid, on_grid=on_grid)
+        if of_call and (self.is_built or not has_device(self.signature, [p.name for p in self.signature.inputs])):
+            return None
+        return self.overload(device, allocates=allocates and not on_grid, on_grid=on_grid, of_call=of_call)
 
     @property
     def digest(self) -> str:
@@ -158,7 +163,7 @@ class Native:
             instance = signature.instances[place].called() if signature.instances else signature
             program = artifacts.of_calls.programs_of(self.signature.op)[place]
             engine = self._engine(artifacts, program, numbers)
-            record = self.recorder(device, order) if order.of_call and self.recorder is not None else None
+            record = self.recorder(device, order) if order.records and self.recorder is not None else None
             return write_launcher(replace(instance, name=signature.name), program, order, numbers, engine, record)
 
     def _instance(self, signature: Signature, dtypes: Sequence[torch.dtype]) -> int:

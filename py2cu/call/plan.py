@@ -148,7 +148,7 @@ class KernelCall:
         if self.native.is_built or not has_device(self.signature, names):
             return
         launchers = self.grid_launchers if launch else self.launchers
-        order = Order(names, on_grid=bool(launch), of_call=True)
+        order = Order(names, on_grid=bool(launch), of_call=True, records=True)
         launcher = self.native.launcher(device, order)
         known = launchers.get(types)
         if known is not None and known is not launcher:  # also called on the other device
@@ -163,7 +163,7 @@ class KernelCall:
             return None
         if given and len(given) < len(signature.outputs):
             return None
-        launch = self.native.launcher(device, replace(order, of_call=False))
+        launch = self.native.launcher(device, replace(order, of_call=False, records=False))
         left_out = (p for p in signature.parameters if p.name not in names and p.default is not None)
         defaults = {p.name: p.default.value for p in left_out if p.default is not None}
         may_write = [p.name for p in signature.written if p.name in names]
