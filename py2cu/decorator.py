@@ -11,7 +11,6 @@ from typing import Any, Unpack, overload
 
 from py2cu.hosts.live.handle import Host
 from py2cu.kernels import Kernel
-from py2cu.numba.dispatcher import Dispatcher, python_of
 from py2cu.options import Block, KernelKeywords, KernelOptions, Size, Strided
 
 
@@ -60,8 +59,11 @@ def kernel(
     )
 
     def decorate(function: Callable[..., Any]) -> Kernel:
-        if (python := python_of(function)) is not None:
-            return Dispatcher(python)  # type: ignore[return-value]  # launched as Numba's, for the types of each call
+        if not (isinstance(function, FunctionType) and function.__annotations__):
+            from py2cu.numba.dispatcher import Dispatcher, python_of
+
+            if (python := python_of(function)) is not None:
+                return Dispatcher(python)  # type: ignore[return-value]  # launched as Numba's, for each call's types
         return Kernel(function, options)  # rule: refused-late
 
     return decorate if function is None else decorate(function)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from py2cu.call import Simulator, Translator, python_text, remember_texts
 from py2cu.call.traced import Traced, add_backward, traced_as, traced_call, traced_launch, traced_op
+from py2cu.collector import collector_paused
 from py2cu.function_text import remember_cell
 from py2cu.ir.abi.launch import REFUSED
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, is_constexpr_value
@@ -362,17 +363,16 @@ class Kernel(Traced):
         """The object that runs calls of the function as it is now; translates if necessary."""
         if (call := self._call) is not None and self._translation is not None and self._unchanged():
             return call
-        from py2cu.call.definition import OperatorSource
-        from py2cu.call.native import Native
-        from py2cu.call.plan import KernelCall
+        with self._lock, collector_paused():
+            from py2cu.call.native import Native
+            from py2cu.call.plan import KernelCall
 
-        with self._lock:
             translation = self.translation
             if self._call is None:
                 if translation.signatures[0].constexprs and self._translator is None:
                     self._translator = Translator(self._function, self._options)
                 native = Native(translation, self._translator, fma=self._fma)
-                self._call = KernelCall(native, OperatorSource(native, self.backwards))
+                self._call = KernelCall(native, self.backwards)
                 self._launchers = self._call.launchers
             return self._call
 

@@ -7,10 +7,8 @@ Stages report errors and go on; all errors of a file are raised together. Nothin
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
 from pathlib import PurePath
@@ -18,9 +16,10 @@ from typing import Final
 
 from py2cu import ir
 from py2cu.analysis.signatures import signature_of
-from py2cu.backwards import check_backwards
+from py2cu.collector import collector_paused
 from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
+from py2cu.frontend.backwards import check_backwards
 from py2cu.frontend.kernel_reader import read_kernel
 from py2cu.frontend.numba.jit import with_signature
 from py2cu.frontend.source.dynamic_kernels import report_dynamic_kernels
@@ -169,20 +168,8 @@ STEPS: Final = (
 )  # fmt: skip
 
 
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Pause the collector: a translation makes many objects and hardly a cycle; collecting took a tenth of its time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
 @with_deep_stack
-@_collector_paused()
+@collector_paused()
 def translate_file(
     file: SourceFile,
     only: str | None = None,
@@ -211,7 +198,7 @@ def translate_file(
 
 
 @with_deep_stack
-@_collector_paused()
+@collector_paused()
 def translate_function(
     file: SourceFile,
     line: int,

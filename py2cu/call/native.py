@@ -15,7 +15,6 @@ from typing import Any
 
 import torch
 
-from py2cu.build import load
 from py2cu.call.argument_checks import check_arguments, check_launch
 from py2cu.call.bind import ArgumentBinder
 from py2cu.call.launchers.engines import ASSERTION, CpuEngine, CudaEngine, Engine
@@ -222,6 +221,8 @@ class Native:
 
     def _operator(self, artifacts: Artifacts, order: Order) -> LaunchFunction:
         """The operator of built files, which takes what calls below the dispatcher do."""
+        from py2cu.build import load
+
         packet = getattr(getattr(torch.ops, load(artifacts, fma=self.fma, source=self.source)), self.signature.op)
         allocates = self.signature.are_allocated(order.names)
         fills = bool(self.signature.outputs) and self.signature.op_allocates and not allocates

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from py2cu.call.bind import BoundArguments
-from py2cu.call.definition import Operator, check_written
 from py2cu.call.launchers.launcher import LaunchFunction, Order, has_device
 from py2cu.call.native import Launch, Native
-from py2cu.call.op_calls import OpCall, call_op, op_call_of
 from py2cu.call.outputs import allocate_outputs
 from py2cu.call.torch_state import are_plain_types, has_legacy_batch, increment_versions, is_plain, require_writable
 from py2cu.ir.abi.launch import REFUSED
@@ -25,6 +23,10 @@ from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID
 from py2cu.ir.abi.signature import Signature
 from py2cu.options import extents_of
 from py2cu.source import SourceFile
+
+if TYPE_CHECKING:
+    from py2cu.call.definition import Differentiated, Operator, OperatorSource
+    from py2cu.call.op_calls import OpCall
 
 Types = tuple[object, ...]
 
@@ -37,16 +39,17 @@ def argument_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Types:
 class KernelCall:
     """Calls of one translated kernel.
 
-    `operator` returns the op `py2cu::…`, which the instances of a kernel with template arguments share. A launcher
+    `backwards` are the kernels and host functions attached as backwards. A launcher
     takes the arguments of its form of call by position, keywords last; that of an explicit launch takes the extents of
     grid and block before them.
     """
 
-    def __init__(self, native: Native, operator: Callable[[], Operator]) -> None:
+    def __init__(self, native: Native, backwards: Sequence[Differentiated] = ()) -> None:
         self.native = native
+        self._backwards = backwards
+        self._source: OperatorSource | None = None
         self.signature: Signature = native.signature
         self.binder = native.binder
-        self._find_operator = operator
         self.launchers: dict[Types, LaunchFunction] = {}
         self.grid_launchers: dict[Types, LaunchFunction] = {}
         self._op_calls: dict[Types, OpCall] = {}
@@ -55,7 +58,11 @@ class KernelCall:
     @property
     def operator(self) -> Operator:
         """The op `py2cu::…` of the kernel and its backward kernels, defined at its first use."""
-        return self._find_operator()
+        if self._source is None:
+            from py2cu.call.definition import OperatorSource
+
+            self._source = OperatorSource(self.native, self._backwards)
+        return self._source()
 
     def source(self) -> SourceFile:
         """The file of the Python."""
@@ -172,6 +179,8 @@ class KernelCall:
             passed = {**defaults, **{n: value for n, value in zip(names, values, strict=True) if value is not None}}
             written = tuple([name for name in may_write if name in passed])
             if written:
+                from py2cu.call.definition import check_written
+
                 check_written(signature, passed, written)
             made = self.operator.definition.gradients.record(lambda: launch(*values), passed, written)
             return self.result(passed) if given else made
@@ -180,6 +189,8 @@ class KernelCall:
 
     def _through_op(self, bound: BoundArguments, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
         """Call the op `py2cu::…`."""
+        from py2cu.call.op_calls import call_op, op_call_of
+
         op = self.operator
         key = (
             op.name,

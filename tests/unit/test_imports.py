@@ -27,6 +27,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "options": set(),
     "side_by_side": set(),
     "suggestions": set(),
+    "collector": set(),
     "deep_stack": set(),
     "live": set(),
     "source": {"records"},
@@ -67,8 +68,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "hosts": IR
     | {"frontend.bodies", "frontend.declarations", "frontend.names", "frontend.source", "hosts.model", "hosts.reading"}
     | {"hosts.text", "targets.cxx", "translation"},
-    "backwards": ABI | {"frontend.source"},
-    "pipeline": IR | {"backwards", "deep_stack", "hosts", "frontend", "frontend.names", "frontend.numba"}
+    "pipeline": IR | {"collector", "deep_stack", "hosts", "frontend", "frontend.names", "frontend.numba"}
     | {"frontend.source"}
     | {"translation"}
     | {"passes", "passes.canonical", "passes.checks", "passes.guards", "passes.lowering", "passes.typing"}
@@ -80,14 +80,14 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "simulator.memory": ABI | {*SIMULATED, "simulator.values"},
     "simulator.schedule": ABI | {*SIMULATED, "live", "simulator.memory", "simulator.values", "builtins"},
     "simulator": ABI
-    | {*SIMULATED, "builtins", "live", "simulator.memory", "simulator.schedule", "simulator.values"},
+    | {*SIMULATED, "builtins", "collector", "live", "simulator.memory", "simulator.schedule", "simulator.values"},
     "devices": {"translation"},
     "build": ABI | {"devices", "translation"},
     "call.launchers": ABI | {"build"},
     "call": ABI
     | {"call.launchers", "devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "translation"},
     "check": ABI | {"devices", "ir", "build", "call", "simulator", "simulator.values"},
-    "kernels": ABI | {"call", "check", "function_text", "side_by_side", "translation"},
+    "kernels": ABI | {"call", "check", "collector", "function_text", "side_by_side", "translation"},
     "hosts.live": ABI
     | {"build", "call", "deep_stack", "devices", "frontend.source", "function_text", "hosts", "hosts.model"}
     | {"hosts.text", "ir", "kernels", "live", "translation"},

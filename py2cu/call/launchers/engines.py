@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import torch
 
-from py2cu.build.driver import allow_shared_bytes, error_text, load_driver, resident_blocks
+from py2cu.build import driver
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.launch import DEFAULT_SHARED_LIMIT, INT32_MAX, LaunchProgram
 
@@ -161,7 +161,7 @@ class CudaEngine:
         self._lock = threading.Lock()
 
     def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
-        cuda = load_driver()
+        cuda = driver.load_driver()
         program = launch.program
         names |= {
             "kernels": self._kernels, "load": self._loaded, "failed": self._failed, "allow": self._allow,
@@ -194,7 +194,7 @@ class CudaEngine:
     def _allow(self, key: tuple[Any, ...], kernel: Any, shared: int) -> None:
         """Let a block have more dynamic shared memory than the default."""
         try:
-            allow_shared_bytes(int(kernel), min(shared, INT32_MAX), key[0])
+            driver.allow_shared_bytes(int(kernel), min(shared, INT32_MAX), key[0])
         except RuntimeError as error:
             message = f"{self._name}: the launch failed: {str(error).partition(': ')[2]}"
         else:
@@ -204,11 +204,11 @@ class CudaEngine:
 
     @staticmethod
     def _cooperative(*arguments: Any) -> Any:
-        return load_driver().cuLaunchCooperativeKernel(*arguments[:-1])
+        return driver.load_driver().cuLaunchCooperativeKernel(*arguments[:-1])
 
     def _failed(self, device: int, launch: Callable[..., Any], error: Any, *arguments: Any) -> None:
         """Launch once more where the thread had no context; raise an error for everything else."""
-        results = load_driver().CUresult
+        results = driver.load_driver().CUresult
         if error == results.CUDA_ERROR_INVALID_CONTEXT:
             torch.cuda.set_device(device)
             error = launch(*arguments)[0]
@@ -217,10 +217,10 @@ class CudaEngine:
         kernel, *shape, shared, _, _, _ = arguments
         grid, block = math.prod(shape[:3]), math.prod(shape[3:])
         if error == results.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
-            most = resident_blocks(int(kernel), block, shared, device)
+            most = driver.resident_blocks(int(kernel), block, shared, device)
             what = f"{grid} blocks wait for each other, and at most {most} run at once on this device"
         elif error == results.CUDA_ERROR_INVALID_VALUE:
             what = "the launch failed: invalid configuration argument"
         else:
-            what = f"the launch failed: {error_text(error).partition(': ')[2]}"
+            what = f"the launch failed: {driver.error_text(error).partition(': ')[2]}"
         raise LaunchFailure(f"{self._name}: {what}")
