@@ -7,15 +7,14 @@ nothing. The function keeps its own code, so breakpoints in it work.
 
 from __future__ import annotations
 
-import gc
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
 from py2cu.builtins.memory import DYNAMIC_BYTES
+from py2cu.collector import collector_paused
 from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.signature import Signature
 from py2cu.simulator.arguments import bind_arguments, make_views, write_back
@@ -109,7 +108,7 @@ def simulate(
     )  # fmt: skip
     has_block_parameters = signature.shared is not None or signature.barrier is not None
     mode = LaunchMode(cooperative=has_block_parameters or works_together(function))
-    with exclusive(THREAD, RACES, PREDICATION, SCHEDULER), _collector_paused():
+    with exclusive(THREAD, RACES, PREDICATION, SCHEDULER), collector_paused():
         while True:
             try:
                 return simulation.run(mode)
@@ -199,22 +198,6 @@ class _Simulation:
         except TooLong as error:  # between two threads
             line = self.function.__code__.co_firstlineno
             raise SimulationError(self.signature.name, str(error), THREAD.place, line) from error
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Pause Python's cycle collector: every access makes objects, and a collection would traverse all of torch's, too.
-
-    A nested or concurrent simulation leaves the collector paused for the outer one.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _with_tainted(writes: Mapping[int, Write], tainted: Collection[ThreadId]) -> Mapping[int, Write]:
