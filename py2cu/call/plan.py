@@ -174,10 +174,15 @@ class KernelCall:
         left_out = (p for p in signature.parameters if p.name not in names and p.default is not None)
         defaults = {p.name: p.default.value for p in left_out if p.default is not None}
         may_write = [p.name for p in signature.written if p.name in names]
+        is_optional = any(p.may_be_none or signature.is_optional(p) for p in signature.parameters if p.name in names)
 
         def record(*values: Any) -> Any:
-            passed = {**defaults, **{n: value for n, value in zip(names, values, strict=True) if value is not None}}
-            written = tuple([name for name in may_write if name in passed])
+            passed = dict(zip(names, values, strict=True))
+            if is_optional:
+                passed = {name: value for name, value in passed.items() if value is not None}
+            if defaults:
+                passed = {**defaults, **passed}
+            written = tuple([name for name in may_write if name in passed]) if may_write else ()
             if written:
                 from py2cu.call.definition import check_written
 
