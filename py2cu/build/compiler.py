@@ -18,7 +18,6 @@ import errno
 import logging
 import os
 import re
-import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from typing import Final
 from py2cu.build import toolchain
 from py2cu.build.processes import run_ninja
 from py2cu.diagnostics import EnvironmentLacks
+from py2cu.locks import ForkSafeLock
 from py2cu.translation import Text
 
 
@@ -62,7 +62,7 @@ class CompileJob:
     link_flags: tuple[str, ...]
 
 
-_LOAD_INLINE: Final = threading.Lock()
+_LOAD_INLINE: Final = ForkSafeLock()
 _LINKER_FAILED: Final = ("ld returned", "linker command failed")  # g++, clang++
 _DISK_FULL: Final = ("No space left on device", "Disk quota exceeded")
 

@@ -12,7 +12,6 @@ import functools
 import hashlib
 import json
 import subprocess
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from py2cu.build import cache, processes, store, toolchain
 from py2cu.build.library import cpu_flags
 from py2cu.build.messages import call_error
 from py2cu.diagnostics import EnvironmentLacks
+from py2cu.locks import ForkSafeLock
 from py2cu.source import SourceFile
 from py2cu.translation import Artifacts
 
@@ -38,7 +38,7 @@ extern "C" __attribute__((visibility("default"))) int {symbol}_entry(
 }}
 """
 _entries: dict[str, Entry] = {}
-_LOADING: Final = threading.Lock()
+_LOADING: Final = ForkSafeLock()
 
 
 @dataclass(frozen=True, slots=True)

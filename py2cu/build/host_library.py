@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Final
 from py2cu.build import cache, toolchain
 from py2cu.build.library import cxx_standard, load_path
 from py2cu.build.store import FORMAT
+from py2cu.locks import ForkSafeLock
 from py2cu.source import SourceFile
 from py2cu.translation import Text
 
@@ -108,7 +108,7 @@ class HostBuild:
 
 
 _loaded: Final[dict[str, ctypes.CDLL]] = {}
-_LOADING: Final = threading.Lock()
+_LOADING: Final = ForkSafeLock()
 
 
 def plan_host(text: Text, kernels: tuple[str, ...], instance: int = 0) -> HostBuild:

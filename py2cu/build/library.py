@@ -15,7 +15,6 @@ import contextlib
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 from py2cu.build import cache, toolchain
 from py2cu.build.store import FORMAT
 from py2cu.diagnostics import EnvironmentLacks
+from py2cu.locks import ForkSafeLock
 from py2cu.source import SourceFile
 from py2cu.translation import Artifacts, TargetName
 
@@ -112,7 +112,7 @@ def load(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceF
 
 
 _loaded: set[str] = set()
-_LOADING: Final = threading.Lock()
+_LOADING: Final = ForkSafeLock()
 
 
 def _load(path: Path, plan: _BuildPlan, source: Callable[[], SourceFile] | None) -> None:
