@@ -15,6 +15,7 @@ from typing import Any, Final
 from py2cu.build import cache, driver, nvrtc
 from py2cu.build.cubin import CompileError, Cubin
 from py2cu.build.messages import call_error
+from py2cu.build.notices import announced
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.locks import ForkSafeLock
 from py2cu.source import SourceFile
@@ -94,7 +95,8 @@ def compiled(instance: CudaInstance, architecture: str, source: Callable[[], Sou
     key = instance.key(architecture)
     cubin = _cached(key)
     if cubin is None:
-        cubin = instance.compile(architecture, source)
+        with announced(f"compiling {instance.program.symbol} for {architecture}"):
+            cubin = instance.compile(architecture, source)
         cache.put_cubin(key, b"\0".join([cubin.symbol.encode(), cubin.image]), instance.program.symbol)
     return cubin
 

@@ -67,7 +67,7 @@ class HostBuild:
     @property
     def cached(self) -> Path | None:
         """The library, if an earlier process built it."""
-        return cache.get_library(self.key, toolchain.tool_fingerprint(toolchain.find_cxx()))
+        return cache.get_library(self.key, toolchain.cxx_identity())
 
     def library(self, source: Callable[[], SourceFile]) -> Path:
         """The library, compiled unless it is cached.
@@ -83,7 +83,7 @@ class HostBuild:
             return path
         tools = find_tools(cuda=False)
         job = CompileJob(self.namespace, None, None, self.text, self.prelude, self.flags, (), (), ("-Wl,--as-needed",))
-        compiler = str(toolchain.tool_fingerprint(tools.cxx))
+        compiler = str(toolchain.cxx_identity())
         try:
             return cache.put_library(self.key, compiler, lambda directory: compile_library(job, tools, directory))
         except CompileError as failure:
