@@ -14,9 +14,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final, ParamSpec, TypeVar
 
+from py2cu.locks import ForkSafeLock
+
 _BYTES: Final = 256 * 2**20  # of address space: the system backs only the pages that are used
 _FRAMES: Final = 60_000
-_ONE_AT_A_TIME: Final = threading.Lock()  # the recursion limit and the stack size are process-wide
+_ONE_AT_A_TIME: Final = ForkSafeLock()  # the recursion limit and the stack size are process-wide
 _this_thread = threading.local()
 
 Arguments = ParamSpec("Arguments")

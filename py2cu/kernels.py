@@ -7,7 +7,6 @@ modules are imported at first use: a decorated module imports fast, and a cached
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import FunctionType
@@ -19,6 +18,7 @@ from py2cu.collector import collector_paused
 from py2cu.function_text import remember_cell
 from py2cu.ir.abi.launch import REFUSED
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, is_constexpr_value
+from py2cu.locks import ForkSafeLock
 from py2cu.options import (
     NO_VALUES,
     Extent,
@@ -79,7 +79,7 @@ class Kernel(Traced):
         self._values = values
         self._fma = fma
         self.backwards: list[Any] = [*backwards]
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
         self._translator: Translator | None = None
         self._translation: Translation | None = None
         self._call: KernelCall | None = None

@@ -81,7 +81,8 @@ def _only_marked_tests_build(request: pytest.FixtureRequest) -> Iterator[None]:
 
     def refuse_compilers(self: Any, command: Any, *rest: Any, **options: Any) -> None:
         words = [command] if isinstance(command, str | Path) else list(map(str, command))
-        if Path(words[0]).name in COMPILERS and not {"--version", "--dryrun"}.intersection(words):
+        programs = {Path(word).name for word in words}  # behind a shell, too
+        if programs.intersection(COMPILERS) and not {"--version", "--dryrun"}.intersection(words):
             refuse()
         start(self, command, *rest, **options)
 

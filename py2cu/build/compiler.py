@@ -18,7 +18,7 @@ import errno
 import logging
 import os
 import re
-import threading
+import shlex
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,8 +27,10 @@ from types import ModuleType
 from typing import Final
 
 from py2cu.build import toolchain
+from py2cu.build.messages import DISK_FULL
 from py2cu.build.processes import run_ninja
 from py2cu.diagnostics import EnvironmentLacks
+from py2cu.locks import ForkSafeLock
 from py2cu.translation import Text
 
 
@@ -62,9 +64,8 @@ class CompileJob:
     link_flags: tuple[str, ...]
 
 
-_LOAD_INLINE: Final = threading.Lock()
+_LOAD_INLINE: Final = ForkSafeLock()
 _LINKER_FAILED: Final = ("ld returned", "linker command failed")  # g++, clang++
-_DISK_FULL: Final = ("No space left on device", "Disk quota exceeded")
 
 
 def find_tools(*, cuda: bool) -> Tools:
@@ -73,9 +74,7 @@ def find_tools(*, cuda: bool) -> Tools:
     Raises:
         EnvironmentLacks: for the first missing program, with a hint what to install.
     """
-    cxx, ninja = toolchain.find_cxx(), toolchain.find_ninja()
-    if cxx is None:
-        raise EnvironmentLacks("no C++ compiler was found", toolchain.CXX_HINT)
+    cxx, ninja = toolchain.require_cxx(), toolchain.find_ninja()
     if ninja is None:
         raise EnvironmentLacks("ninja was not found", toolchain.NINJA_HINT)
     if cuda and toolchain.find_nvcc() is None:
@@ -101,7 +100,7 @@ def compile_library(job: CompileJob, tools: Tools, directory: Path) -> Path:
     library = directory / f"{job.name}.so"
     if library.is_file():
         return library
-    if any(sign in log for sign in _DISK_FULL):
+    if any(sign in log for sign in DISK_FULL):
         raise OSError(errno.ENOSPC, "no space left to build in", str(directory))
     raise CompileError(log)
 
@@ -170,7 +169,7 @@ def _import_builder() -> ModuleType:
 
 def _variables(tools: Tools) -> dict[str, str]:
     return {
-        "CXX": str(tools.cxx),
+        "CXX": shlex.join([str(tools.cxx), *toolchain.cxx_command()[1:]]),
         "CC": os.environ.get("CC") or str(tools.cxx),  # the host compiler of nvcc: one compiler for both files
         "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), str(tools.ninja.parent)]),
         "TORCH_DONT_CHECK_COMPILER_ABI": "1",  # the check runs the compiler once more

@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import functools
 import hashlib
 import json
+import shlex
+import signal
 import subprocess
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from py2cu.build import cache, processes, store, toolchain
 from py2cu.build.library import cpu_flags
-from py2cu.build.messages import call_error
+from py2cu.build.messages import DISK_FULL, call_error
+from py2cu.build.notices import announced
 from py2cu.diagnostics import EnvironmentLacks
+from py2cu.locks import ForkSafeLock
 from py2cu.source import SourceFile
 from py2cu.translation import Artifacts
 
@@ -29,6 +33,7 @@ Entry = Callable[..., int]
 """Takes three arrays of ctypes: the addresses of the arguments, launch and message; returns 1 with an error in that."""
 
 _SECONDS: Final = 60.0
+_OTHER_HINT: Final = "name another compiler in CXX"
 _FLAGS: Final = ("-std=c++17", "-fvisibility=hidden", "-shared", "-fPIC", "-w")
 _ENTRY: Final = """
 extern "C" __attribute__((visibility("default"))) int {symbol}_entry(
@@ -38,7 +43,7 @@ extern "C" __attribute__((visibility("default"))) int {symbol}_entry(
 }}
 """
 _entries: dict[str, Entry] = {}
-_LOADING: Final = threading.Lock()
+_LOADING: Final = ForkSafeLock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,8 @@ def _load(path: Path, instance: CpuInstance, source: Callable[[], SourceFile] | 
     try:
         return _function(compiled(instance, source), instance)
     except (OSError, AttributeError) as error:
-        raise EnvironmentLacks(f"the built library does not load: {error}", "see `py2cu doctor`") from error
+        what = f"the library that {_compiler_name()} built does not load: {error}"
+        raise EnvironmentLacks(what, _OTHER_HINT) from error
 
 
 def _function(path: Path, instance: CpuInstance) -> Entry:
@@ -121,36 +127,45 @@ def compiled(instance: CpuInstance, source: Callable[[], SourceFile] | None = No
         BuildError: the compiler refused the text.
         EnvironmentLacks: there is no C++ compiler, or it hangs.
     """
-    key, command = instance.key, toolchain.cxx_command()
-    compiler = toolchain.tool_fingerprint(Path(command[0])) if command else None
+    key, compiler = instance.key, toolchain.cxx_identity()
     if (path := cache.get_library(key, compiler)) is not None:
         return path
-    if not command:
-        raise EnvironmentLacks("no C++ compiler was found", toolchain.CXX_HINT)
-    return cache.put_library(key, str(compiler), lambda directory: _compile(instance, command, directory, source))
+    toolchain.require_cxx()
+    with announced(f"compiling {instance.artifacts.name} for the CPU"):
+        return cache.put_library(key, str(compiler), lambda directory: _compile(instance, directory, source))
 
 
-def _compile(
-    instance: CpuInstance, command: list[str], directory: Path, source: Callable[[], SourceFile] | None
-) -> Path:
+def _compile(instance: CpuInstance, directory: Path, source: Callable[[], SourceFile] | None) -> Path:
     text, library = directory / "kernel.cpp", directory / f"{instance.symbol}.so"
     headers = _torch_headers() if any(name.startswith("torch/") for name in instance.headers) else []
-    line = [*command, *instance.flags, *headers, text.name, "-o", library.name]
-    log = ""
+    line = [*toolchain.cxx_command(), *instance.flags, *headers, text.name, "-o", library.name]
     for lean in (True, False) if instance.can_do_without_math else (False,):
         text.write_text(instance.source(lean=lean), encoding="utf-8")
-        try:
-            done = processes.run(line, directory, _SECONDS)
-        except subprocess.TimeoutExpired:
-            what = f"the C++ compiler {command[0]} did not end within {_SECONDS:.0f} seconds"
-            raise EnvironmentLacks(what, "name another one in CXX") from None
-        except OSError as error:
-            what = f"the C++ compiler {command[0]} does not run: {error}"
-            raise EnvironmentLacks(what, toolchain.CXX_HINT) from error
+        done = _run(line, directory)
         if done.status == 0 and library.is_file():
             return library
-        log = done.output
-    raise call_error(log, instance.artifacts, source() if source else None)
+    if any(sign in done.output for sign in DISK_FULL):
+        raise OSError(errno.ENOSPC, "no space left to build in", str(directory))
+    if done.status == 0:
+        raise EnvironmentLacks(f"{_compiler_name()} made no library", _OTHER_HINT)
+    if done.status < 0:
+        name = signal.Signals(-done.status).name
+        raise EnvironmentLacks(f"{_compiler_name()} was ended by {name}", "free some memory, and try again")
+    raise call_error(done.output, instance.artifacts, source() if source else None)
+
+
+def _run(line: Sequence[str], directory: Path) -> processes.Finished:
+    try:
+        return processes.run(line, directory, _SECONDS)
+    except subprocess.TimeoutExpired:
+        what = f"{_compiler_name()} did not end within {_SECONDS:.0f} seconds"
+        raise EnvironmentLacks(what, _OTHER_HINT) from None
+    except OSError as error:
+        raise EnvironmentLacks(f"{_compiler_name()} does not run: {error}", toolchain.CXX_HINT) from error
+
+
+def _compiler_name() -> str:
+    return f"the C++ compiler `{shlex.join(toolchain.cxx_command())}`"
 
 
 @functools.cache

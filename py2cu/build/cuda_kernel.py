@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,7 +15,9 @@ from typing import Any, Final
 from py2cu.build import cache, driver, nvrtc
 from py2cu.build.cubin import CompileError, Cubin
 from py2cu.build.messages import call_error
+from py2cu.build.notices import announced
 from py2cu.ir.abi.launch import LaunchProgram
+from py2cu.locks import ForkSafeLock
 from py2cu.source import SourceFile
 from py2cu.translation import Artifacts
 
@@ -65,7 +66,7 @@ class CudaInstance:
 
 
 _kernels: Final[dict[str, int]] = {}
-_LOCK: Final = threading.RLock()
+_LOCK: Final = ForkSafeLock()
 
 
 def load_kernel(instance: CudaInstance, device: int, source: Callable[[], SourceFile]) -> Any:
@@ -94,7 +95,8 @@ def compiled(instance: CudaInstance, architecture: str, source: Callable[[], Sou
     key = instance.key(architecture)
     cubin = _cached(key)
     if cubin is None:
-        cubin = instance.compile(architecture, source)
+        with announced(f"compiling {instance.program.symbol} for {architecture}"):
+            cubin = instance.compile(architecture, source)
         cache.put_cubin(key, b"\0".join([cubin.symbol.encode(), cubin.image]), instance.program.symbol)
     return cubin
 

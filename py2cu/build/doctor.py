@@ -8,6 +8,7 @@ warning.
 from __future__ import annotations
 
 import enum
+import importlib.metadata
 import platform
 import sys
 from collections.abc import Callable, Iterable
@@ -17,7 +18,7 @@ from types import ModuleType
 from typing import Final
 
 from py2cu import devices
-from py2cu.build import store, toolchain, upkeep
+from py2cu.build import driver, nvrtc, store, toolchain, upkeep
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import TargetName
 
@@ -52,6 +53,8 @@ def diagnose() -> list[Finding]:
         lambda: _torch(torch),
         lambda: _tool("C++ compiler", toolchain.find_cxx(), toolchain.CXX_HINT),
         lambda: _tool("ninja", toolchain.find_ninja(), toolchain.NINJA_HINT),
+        lambda: _cuda_bindings(torch),
+        lambda: _nvrtc(torch),
         lambda: _nvcc(torch),
         lambda: _cuda(torch),
         lambda: _gpu(torch),
@@ -96,12 +99,42 @@ def _tool(component: str, path: Path | None, hint: str) -> Finding:
     return Finding(component, State.OK, str(path))
 
 
+def _cuda_bindings(torch: ModuleType | str) -> Finding:
+    """What launches kernels on a GPU; it also needs a driver of CUDA 12."""
+    try:
+        version = importlib.metadata.version("cuda-bindings")
+        if _has_gpu(torch):
+            driver.load_driver()
+    except importlib.metadata.PackageNotFoundError:
+        return _needed_on_gpu("cuda-bindings", "not found", "pip install cuda-bindings", torch)
+    except EnvironmentLacks as lack:
+        return Finding("cuda-bindings", State.MISSING, f"{version}; {lack.message}", lack.hint)
+    return Finding("cuda-bindings", State.OK, version)
+
+
+def _nvrtc(torch: ModuleType | str) -> Finding:
+    """What compiles calls on a GPU; nvcc stands in for it."""
+    try:
+        return Finding("NVRTC", State.OK, _dotted(nvrtc.nvrtc_version()))
+    except EnvironmentLacks as lack:
+        if toolchain.find_nvcc() is not None:
+            return Finding("NVRTC", State.WARN, f"{lack.message}; nvcc compiles instead, slower", lack.hint)
+        return _needed_on_gpu("NVRTC", lack.message, lack.hint, torch)
+
+
+def _needed_on_gpu(component: str, detail: str, hint: str, torch: ModuleType | str) -> Finding:
+    """A component that is missing only if there is a GPU; otherwise kernels run on the CPU."""
+    if _has_gpu(torch):
+        return Finding(component, State.MISSING, detail, hint)
+    return Finding(component, State.WARN, f"{detail}; needed only for calls on a GPU", hint)
+
+
 def _nvcc(torch: ModuleType | str) -> Finding:
-    """Missing only if there is a GPU to build for; otherwise kernels run on the CPU."""
+    """Missing only if there is a GPU, and no NVRTC to compile for it."""
     finding = _tool("nvcc", toolchain.find_nvcc(), toolchain.NVCC_HINT)
-    if finding.state is State.MISSING and not _has_gpu(torch):
-        return Finding("nvcc", State.WARN, "not found; needed only for CUDA builds", finding.hint)
-    return finding
+    if finding.state is State.OK or (_has_gpu(torch) and _nvrtc(torch).state is not State.OK):
+        return finding
+    return Finding("nvcc", State.WARN, "not found; needed only for `build --files` and `check --built`", finding.hint)
 
 
 def _cuda(torch: ModuleType | str) -> Finding:

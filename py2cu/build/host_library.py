@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Final
 from py2cu.build import cache, toolchain
 from py2cu.build.library import cxx_standard, load_path
 from py2cu.build.store import FORMAT
+from py2cu.locks import ForkSafeLock
 from py2cu.source import SourceFile
 from py2cu.translation import Text
 
@@ -67,7 +67,7 @@ class HostBuild:
     @property
     def cached(self) -> Path | None:
         """The library, if an earlier process built it."""
-        return cache.get_library(self.key, toolchain.tool_fingerprint(toolchain.find_cxx()))
+        return cache.get_library(self.key, toolchain.cxx_identity())
 
     def library(self, source: Callable[[], SourceFile]) -> Path:
         """The library, compiled unless it is cached.
@@ -83,7 +83,7 @@ class HostBuild:
             return path
         tools = find_tools(cuda=False)
         job = CompileJob(self.namespace, None, None, self.text, self.prelude, self.flags, (), (), ("-Wl,--as-needed",))
-        compiler = str(toolchain.tool_fingerprint(tools.cxx))
+        compiler = str(toolchain.cxx_identity())
         try:
             return cache.put_library(self.key, compiler, lambda directory: compile_library(job, tools, directory))
         except CompileError as failure:
@@ -108,7 +108,7 @@ class HostBuild:
 
 
 _loaded: Final[dict[str, ctypes.CDLL]] = {}
-_LOADING: Final = threading.Lock()
+_LOADING: Final = ForkSafeLock()
 
 
 def plan_host(text: Text, kernels: tuple[str, ...], instance: int = 0) -> HostBuild:

@@ -15,15 +15,16 @@ import contextlib
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from py2cu.build import cache, toolchain
+from py2cu.build.notices import announced
 from py2cu.build.store import FORMAT
 from py2cu.diagnostics import EnvironmentLacks
+from py2cu.locks import ForkSafeLock
 from py2cu.source import SourceFile
 from py2cu.translation import Artifacts, TargetName
 
@@ -112,7 +113,7 @@ def load(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceF
 
 
 _loaded: set[str] = set()
-_LOADING: Final = threading.Lock()
+_LOADING: Final = ForkSafeLock()
 
 
 def _load(path: Path, plan: _BuildPlan, source: Callable[[], SourceFile] | None) -> None:
@@ -173,8 +174,10 @@ def cxx_standard(torch_version: str) -> str:
 
 
 def _library(plan: _BuildPlan, source: Callable[[], SourceFile] | None) -> Path:
-    programs = [toolchain.find_cxx(), *((toolchain.find_nvcc(),) if plan.for_cuda else ())]
-    compiler = toolchain.tool_fingerprint(*programs)
+    compiler = toolchain.cxx_identity()
+    if plan.for_cuda:
+        nvcc = toolchain.tool_fingerprint(toolchain.find_nvcc())
+        compiler = compiler and nvcc and f"{compiler}-{nvcc}"
     return cache.get_library(plan.key, compiler) or _build(plan, compiler, source)
 
 
@@ -185,7 +188,8 @@ def _build(plan: _BuildPlan, compiler: str | None, source: Callable[[], SourceFi
 
     tools, job = find_tools(cuda=plan.for_cuda), _job(plan)
     try:
-        return cache.put_library(plan.key, str(compiler), lambda directory: compile_library(job, tools, directory))
+        with announced(f"building {plan.artifacts.name} for {plan.artifacts.target.value}"):
+            return cache.put_library(plan.key, str(compiler), lambda directory: compile_library(job, tools, directory))
     except CompileError as failure:
         raise build_error(str(failure), plan.artifacts, source() if source else None) from None
 

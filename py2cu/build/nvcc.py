@@ -1,23 +1,18 @@
 """Compile one instance of a CUDA kernel by nvcc, on machines without NVRTC.
 
 In: the text, the instance as a C++ expression, the architecture. Out: a `Cubin`. Errors: `CompileError`, and
-`EnvironmentLacks` without nvcc. Promises: writes into a temporary directory alone, and ends nvcc when this process is
-interrupted.
+`EnvironmentLacks` without nvcc. Promises: writes into a temporary directory alone; nvcc ends with this process.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import signal
-import subprocess
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from py2cu.build import toolchain
+from py2cu.build import processes, toolchain
 from py2cu.build.cubin import CompileError, Cubin
 from py2cu.diagnostics import EnvironmentLacks
 
@@ -25,22 +20,22 @@ _STANDARD_HEADERS: Final = ("cassert", "cmath", "cstdint", "cstdio", "cstring", 
 _HINT: Final = "pip install cuda-bindings nvidia-cuda-nvrtc, which torch's CUDA wheels bring, or set CUDA_HOME"
 
 
-def find_nvcc() -> Path:
-    """Nvcc's path.
+def find_nvcc(lack: EnvironmentLacks) -> Path:
+    """Nvcc's path; `lack` is why NVRTC cannot be used.
 
     Raises:
-        EnvironmentLacks: there is none.
+        EnvironmentLacks: there is no nvcc either.
     """
     if (nvcc := toolchain.find_nvcc()) is None:
-        raise EnvironmentLacks("compiling a CUDA kernel needs NVRTC or nvcc, and neither is here", _HINT)
+        what = f"compiling a CUDA kernel needs NVRTC or nvcc, and neither is here: {lack.message}"
+        raise EnvironmentLacks(what, _HINT)
     return nvcc
 
 
 def compile_by_nvcc(
-    text: str, expression: str, *, architecture: str, fma: bool, headers: Iterable[str], name: str
+    nvcc: Path, text: str, expression: str, *, architecture: str, fma: bool, headers: Iterable[str], name: str
 ) -> Cubin:
     """As `compile_cubin`."""
-    nvcc = find_nvcc()
     includes = "".join(f"#include <{header}>\n" for header in sorted({*_STANDARD_HEADERS, *headers}))
     # Taking its address instantiates the kernel.
     instance = f"void* instance = reinterpret_cast<void*>(&{expression});\n"
@@ -48,9 +43,9 @@ def compile_by_nvcc(
         source, cubin = Path(folder, "kernel.cu"), Path(folder, "kernel.cubin")
         source.write_text(f'{includes}#line 1 "{name}"\n{text}\n{instance}', encoding="utf-8")
         flags = ["-cubin", f"-arch={architecture}", "-std=c++17", f"-fmad={'true' if fma else 'false'}"]
-        status, log = _run([str(nvcc), *flags, "-o", str(cubin), str(source)], folder)
-        if status != 0:
-            raise CompileError(log)
+        done = processes.run([str(nvcc), *flags, "-o", str(cubin), str(source)], Path(folder))
+        if done.status != 0:
+            raise CompileError(done.output)
         image = cubin.read_bytes()
     return Cubin(image, symbol_of_kernel(image, expression))
 
@@ -68,23 +63,3 @@ def symbol_of_kernel(image: bytes, expression: str) -> str:
     if found is None:
         raise CompileError(f"nvcc compiled no kernel {expression}, but {', '.join(symbols) or 'nothing'}")
     return found
-
-
-def _run(command: list[str], folder: str) -> tuple[int, str]:
-    """The exit status and output of a command, which is killed with its children when this process is interrupted."""
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=os.environ | {"LC_ALL": "C", "TMPDIR": folder},  # messages are parsed; files of a killed nvcc vanish
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    ) as process:
-        try:
-            output, _ = process.communicate()
-        except BaseException:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            raise
-    return process.returncode, output.decode(errors="replace")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import importlib
 import os
 import re
 import signal
@@ -56,8 +57,9 @@ def compile_cubin(
     """
     try:
         nvrtc = _nvrtc()
-    except EnvironmentLacks:
-        return compile_by_nvcc(text, expression, architecture=architecture, fma=fma, headers=headers, name=name)
+    except EnvironmentLacks as lack:
+        nvcc = find_nvcc(lack)
+        return compile_by_nvcc(nvcc, text, expression, architecture=architecture, fma=fma, headers=headers, name=name)
     includes = _cuda_headers(headers)
     lines = "".join(f"#include <{header}>\n" for header in (*includes, _PRELUDE))
     source = f'{lines}#pragma nv_hdrstop\n#line 1 "{name}"\n{text}'
@@ -90,8 +92,8 @@ def compiler_identity() -> str:
     """
     try:
         major, minor = nvrtc_version()
-    except EnvironmentLacks:
-        return f"nvcc {toolchain.tool_fingerprint(find_nvcc())}"
+    except EnvironmentLacks as lack:
+        return f"nvcc {toolchain.tool_fingerprint(find_nvcc(lack))}"
     prelude = hashlib.sha256(_prelude()).hexdigest()[:16]
     return f"NVRTC {major}.{minor} {toolchain.tool_fingerprint(_library())} {prelude}"
 
@@ -205,8 +207,10 @@ def _nvrtc() -> ModuleType:
         _version(nvrtc)
     except ImportError:
         raise EnvironmentLacks("cuda-bindings is not installed", "pip install cuda-bindings") from None
-    except RuntimeError:  # the library is missing
-        raise EnvironmentLacks("there is no NVRTC", "pip install nvidia-cuda-nvrtc") from None
+    except RuntimeError:  # the library is missing, or of another CUDA
+        version = importlib.import_module("cuda.bindings").__version__
+        what = f"cuda-bindings {version} finds no NVRTC of CUDA {version.partition('.')[0]}"
+        raise EnvironmentLacks(what, "install nvidia-cuda-nvrtc and cuda-bindings of one CUDA version") from None
     return nvrtc  # type: ignore[no-any-return, unused-ignore]  # typed where cuda-bindings is installed
 
 

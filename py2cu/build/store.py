@@ -90,7 +90,10 @@ def location() -> Path:
     else:
         import platformdirs
 
-        root = Path(platformdirs.user_cache_dir("py2cu"))
+        try:
+            root = Path(platformdirs.user_cache_dir("py2cu"))
+        except RuntimeError:  # where older ones return "~/.cache"
+            root = Path("~")
     if str(root).startswith("~"):
         raise Untrusted(root, "no home directory is known")
     return root.absolute()

@@ -13,6 +13,7 @@ import hashlib
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -42,14 +43,45 @@ _GENERATIONS: Final = {
 
 def find_cxx() -> Path | None:
     """The C++ compiler: `CXX` if it is set, else the first of c++, g++ and clang++ on PATH."""
-    named = os.environ.get("CXX", "").split()[:1]
-    return _first_on_path(tuple(named) or ("c++", "g++", "clang++"), os.environ.get("PATH", ""))
+    return _first_on_path(tuple(_cxx_words()[:1]) or ("c++", "g++", "clang++"), os.environ.get("PATH", ""))
 
 
 def cxx_command() -> list[str]:
     """The C++ compiler with the words behind it in `CXX`, such as `ccache g++` or flags; empty if there is none."""
     found = find_cxx()
-    return [str(found), *os.environ.get("CXX", "").split()[1:]] if found else []
+    return [str(found), *_cxx_words()[1:]] if found else []
+
+
+def cxx_identity() -> str | None:
+    """A hash of the C++ compiler, and of the flags or the compiler behind it in `CXX`; None if there is none."""
+    found, rest = find_cxx(), _cxx_words()[1:]
+    if not rest:
+        return tool_fingerprint(found)
+    wrapped = filter(None, (_first_on_path((word,), os.environ.get("PATH", "")) for word in rest))
+    fingerprint = tool_fingerprint(found, *wrapped)
+    return fingerprint and hashlib.sha256(repr((fingerprint, rest)).encode()).hexdigest()[:16]
+
+
+def require_cxx() -> Path:
+    """The C++ compiler.
+
+    Raises:
+        EnvironmentLacks: there is none, or not the one that `CXX` names.
+    """
+    if (found := find_cxx()) is not None:
+        return found
+    named = _cxx_words()
+    where = f": CXX names {named[0]}, which is not here" if named else ""
+    raise EnvironmentLacks(f"no C++ compiler was found{where}", CXX_HINT)
+
+
+def _cxx_words() -> list[str]:
+    """The words of `CXX`, quoted as in a shell."""
+    text = os.environ.get("CXX", "")
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quote without an end
+        return text.split()
 
 
 def find_ninja() -> Path | None:

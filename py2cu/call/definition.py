@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
@@ -38,6 +37,7 @@ from py2cu.ir.abi.launch import REFUSED
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID, SchemaStyle, schemas
 from py2cu.ir.abi.signature import Signature
+from py2cu.locks import ForkSafeLock
 from py2cu.translation import TargetName
 
 NAMESPACE: Final = "py2cu"
@@ -73,7 +73,7 @@ def _forget(name: str) -> None:
 
 _operators: Final[weakref.WeakValueDictionary[str, Operator]] = weakref.WeakValueDictionary()
 _definitions: Final[weakref.WeakValueDictionary[str, Any]] = weakref.WeakValueDictionary()
-_DEFINING: Final = threading.RLock()
+_DEFINING: Final = ForkSafeLock()
 
 
 def operator_of(op: str, digest: str, backwards: Sequence[BackwardCall], define: Callable[[str], Any]) -> Operator:

@@ -8,7 +8,6 @@ Texts that their user edited are built as files, and their operators run in plac
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +22,7 @@ from py2cu.ir.abi.launch import REFUSED, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ArrayType, is_complex
+from py2cu.locks import ForkSafeLock
 from py2cu.options import Values, extents_of
 from py2cu.source import SourceFile
 from py2cu.translation import Artifacts, TargetName, Translation
@@ -44,7 +44,7 @@ class Native:
         self._translate = translate
         self._launchers: dict[tuple[str, Order], LaunchFunction] = {}
         self._translations: dict[tuple[int, ...], Translation] = {}
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
         self.recorder: Callable[[str, Order], LaunchFunction | None] | None = None  # of calls that autograd records
 
     def run(self, device: str, values: Mapping[str, Any], launch: Launch = ()) -> Any:

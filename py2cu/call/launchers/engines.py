@@ -10,7 +10,6 @@ import ctypes
 import math
 import os
 import struct
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
@@ -19,6 +18,7 @@ import torch
 from py2cu.build import driver
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.launch import DEFAULT_SHARED_LIMIT, INT32_MAX, LaunchProgram
+from py2cu.locks import ForkSafeLock
 
 _MESSAGE_BYTES: Final = 1024
 ASSERTION: Final = ": assertion failed at "
@@ -158,7 +158,7 @@ class CudaEngine:
         self._load = load
         self._kernels: dict[tuple[Any, ...], Any] = {}
         self._allowed: dict[tuple[Any, ...], int] = {}
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
         cuda = driver.load_driver()

@@ -7,7 +7,6 @@ there, a call runs the Python, whose kernels are compiled as ever.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FunctionType
@@ -18,6 +17,7 @@ from py2cu.call.dependencies import Dependencies
 from py2cu.call.traced import Traced, add_backward, traced_as, traced_op
 from py2cu.function_text import remember_cell
 from py2cu.hosts.live.marked import Marked
+from py2cu.locks import ForkSafeLock
 
 if TYPE_CHECKING:
     from py2cu.hosts.live.check import HostReport
@@ -61,7 +61,7 @@ class Host(Marked, Traced):
         remember_texts(function)
         Traced.__init__(self)
         super().__init__(function, backwards)
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
         self._state: tuple[Dependencies | None, HostTranslation | None] = None, None
         self._library: Library | None = None
         self._call: HostCall | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -185,6 +187,29 @@ def test_without_any_compiler_the_error_says_what_to_install(monkeypatch: pytest
             ask()
 
 
+@pytest.mark.parametrize("error", ["libnvrtc.so.12 is missing", "Function nvrtcVersion not found"])
+def test_an_nvrtc_of_another_cuda_is_an_error_with_the_version(error: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cuda-bindings of CUDA 12 load no NVRTC of CUDA 13; without nvcc, nothing else compiles."""
+
+    def missing() -> None:
+        raise RuntimeError(error)
+
+    library = ModuleType("cuda.bindings.nvrtc")  # a module can be a key
+    library.__dict__["nvrtcVersion"] = missing
+    bindings = SimpleNamespace(nvrtc=library, __version__="12.9.1")
+    monkeypatch.setitem(sys.modules, "cuda", SimpleNamespace(bindings=bindings))
+    monkeypatch.setitem(sys.modules, "cuda.bindings", bindings)
+    monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
+    nvrtc._nvrtc.cache_clear()
+    for ask in (
+        lambda: compile_cubin(AXPY, "axpy_kernel<float, int>", architecture="sm_90"),
+        nvrtc.compiler_identity,
+        nvrtc.nvrtc_version,
+    ):
+        with pytest.raises(EnvironmentLacks, match=r"cuda-bindings 12\.9\.1 finds no NVRTC of CUDA 12"):
+            ask()
+
+
 @needs_nvrtc
 def test_threads_compile_at_the_same_time() -> None:
     results: list[Cubin] = []
@@ -250,12 +275,15 @@ def test_an_interrupt_ends_nvcc_and_removes_its_files(tmp_path: Path, monkeypatc
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(work))
-    monkeypatch.setattr(toolchain, "find_nvcc", lambda: script)
+    options = {"architecture": "sm_90", "fma": True, "headers": (), "name": "a.cu"}
     with pytest.raises(KeyboardInterrupt):
-        nvcc.compile_by_nvcc(AXPY, "axpy_kernel<float, int>", architecture="sm_90", fma=True, headers=(), name="a.cu")
+        nvcc.compile_by_nvcc(script, AXPY, "axpy_kernel<float, int>", **options)  # type: ignore[arg-type]
     assert not list(work.iterdir())
     child = Path("/proc", (tmp_path / "child").read_text().strip(), "stat")
-    assert not child.exists() or child.read_text().split()[2] == "Z"  # killed, and not reaped yet
+    end = time.monotonic() + 5
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        while child.read_text().split()[2] != "Z":  # killed, and not reaped yet
+            assert time.monotonic() < end
 
 
 @pytest.mark.parametrize(

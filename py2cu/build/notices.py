@@ -1,0 +1,41 @@
+"""Say what a user waits for, if a step takes more than a second.
+
+In: what is done, "compiling silu for the CPU". Out: one line on stderr, on a terminal or in a notebook only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Final
+
+_SECONDS: Final = 1.0
+
+
+@contextlib.contextmanager
+def announced(step: str) -> Iterator[None]:
+    """Print `step` once the block has run for a second, unless nobody watches."""
+    if not _is_watched():
+        yield
+        return
+    timer = threading.Timer(_SECONDS, _print, [step])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _print(step: str) -> None:
+    print(f"py2cu: {step} …", file=sys.stderr, flush=True)
+
+
+def _is_watched() -> bool:
+    """Whether stderr is a terminal or the output of a notebook's cell."""
+    if sys.stderr is None:  # a process without a console
+        return False
+    shell = sys.modules.get("IPython")
+    return sys.stderr.isatty() or (shell is not None and shell.get_ipython() is not None)
