@@ -18,7 +18,6 @@ from py2cu.collector import collector_paused
 from py2cu.function_text import remember_cell
 from py2cu.ir.abi.launch import REFUSED
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, is_constexpr_value
-from py2cu.locks import ForkSafeLock
 from py2cu.options import (
     NO_VALUES,
     Extent,
@@ -30,6 +29,7 @@ from py2cu.options import (
     launch_shape,
 )
 from py2cu.side_by_side import html_side_by_side, side_by_side
+from py2cu.threads import ForkSafeLock
 
 if TYPE_CHECKING:
     from py2cu.call.plan import KernelCall

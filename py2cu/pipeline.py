@@ -17,7 +17,6 @@ from typing import Final
 from py2cu import ir
 from py2cu.analysis.signatures import signature_of
 from py2cu.collector import collector_paused
-from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.backwards import check_backwards
 from py2cu.frontend.kernel_reader import read_kernel
@@ -84,6 +83,7 @@ from py2cu.targets.cuda.hide_negation import hide_negation
 from py2cu.targets.cxx.naming import rename
 from py2cu.targets.cxx.uniquify_symbols import uniquify_symbols
 from py2cu.targets.render import render
+from py2cu.threads import with_deep_stack
 from py2cu.translation import Artifacts, TargetName, Translation
 
 

@@ -30,7 +30,7 @@ from py2cu.build import toolchain
 from py2cu.build.messages import DISK_FULL
 from py2cu.build.processes import run_ninja
 from py2cu.diagnostics import EnvironmentLacks
-from py2cu.locks import ForkSafeLock
+from py2cu.threads import ForkSafeLock
 from py2cu.translation import Text
 
 

@@ -25,8 +25,8 @@ from py2cu.build.library import cpu_flags
 from py2cu.build.messages import DISK_FULL, call_error
 from py2cu.build.notices import announced
 from py2cu.diagnostics import EnvironmentLacks
-from py2cu.locks import ForkSafeLock
 from py2cu.source import SourceFile
+from py2cu.threads import ForkSafeLock
 from py2cu.translation import Artifacts
 
 Entry = Callable[..., int]

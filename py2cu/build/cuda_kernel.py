@@ -17,8 +17,8 @@ from py2cu.build.cubin import CompileError, Cubin
 from py2cu.build.messages import call_error
 from py2cu.build.notices import announced
 from py2cu.ir.abi.launch import LaunchProgram
-from py2cu.locks import ForkSafeLock
 from py2cu.source import SourceFile
+from py2cu.threads import ForkSafeLock
 from py2cu.translation import Artifacts
 
 

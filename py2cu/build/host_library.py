@@ -17,8 +17,8 @@ from typing import Final
 from py2cu.build import cache, toolchain
 from py2cu.build.library import cxx_standard, load_path
 from py2cu.build.store import FORMAT
-from py2cu.locks import ForkSafeLock
 from py2cu.source import SourceFile
+from py2cu.threads import ForkSafeLock
 from py2cu.translation import Text
 
 _FLAGS: Final = ("-fvisibility=hidden", "-O1")

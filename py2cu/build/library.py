@@ -24,8 +24,8 @@ from py2cu.build import cache, toolchain
 from py2cu.build.notices import announced
 from py2cu.build.store import FORMAT
 from py2cu.diagnostics import EnvironmentLacks
-from py2cu.locks import ForkSafeLock
 from py2cu.source import SourceFile
+from py2cu.threads import ForkSafeLock
 from py2cu.translation import Artifacts, TargetName
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from py2cu.ir.abi.launch import REFUSED
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID, SchemaStyle, schemas
 from py2cu.ir.abi.signature import Signature
-from py2cu.locks import ForkSafeLock
+from py2cu.threads import ForkSafeLock
 from py2cu.translation import TargetName
 
 NAMESPACE: Final = "py2cu"

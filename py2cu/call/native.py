@@ -22,9 +22,9 @@ from py2cu.ir.abi.launch import REFUSED, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ArrayType, is_complex
-from py2cu.locks import ForkSafeLock
 from py2cu.options import Values, extents_of
 from py2cu.source import SourceFile
+from py2cu.threads import ForkSafeLock
 from py2cu.translation import Artifacts, TargetName, Translation
 
 Launch = tuple[list[int], list[int]] | tuple[()]

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.printer import print_kernel
 from py2cu.ir.types import ArrayType
 from py2cu.passes.manager import Step
 from py2cu.pipeline import SEARCHES, SPLITTING, STEPS, YIELDS
+from py2cu.threads import with_deep_stack
 
 LAST: Final = ""
 DIFF: Final = "diff"

@@ -16,7 +16,6 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from py2cu.cli.console import InputError, collecting, described, marked
-from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.numba.signatures import signature_for
 from py2cu.hosts.live.handle import Host
@@ -27,6 +26,7 @@ from py2cu.numba.stand_in import imported_as_numba
 from py2cu.options import NO_VALUES, Values
 from py2cu.source import SourceFile
 from py2cu.suggestions import did_you_mean
+from py2cu.threads import with_deep_stack
 
 ShadowedModules = dict[tuple[str, ...], dict[str, ModuleType]]
 """For each pair of folders, the modules that were imported from them and share a name with modules from elsewhere."""

@@ -28,7 +28,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "side_by_side": set(),
     "suggestions": set(),
     "collector": set(),
-    "deep_stack": set(),
+    "threads": set(),
     "live": set(),
     "source": {"records"},
     "function_text": {"source"},
@@ -39,7 +39,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "builtins": ABI,
     "ir": ABI,
     "analysis": ABI | {"ir", "builtins"},
-    "frontend.source": IR | {"deep_stack", "frontend.names", "function_text", "live"},
+    "frontend.source": IR | {"threads", "frontend.names", "function_text", "live"},
     "frontend.names": ABI | {"builtins", "ir", "live"},
     "frontend.declarations": IR | {"frontend.hints", "frontend.names", "frontend.source"},
     "frontend.numba": IR | {"frontend.declarations", "frontend.names", "frontend.source"},
@@ -68,7 +68,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "hosts": IR
     | {"frontend.bodies", "frontend.declarations", "frontend.names", "frontend.source", "hosts.model", "hosts.reading"}
     | {"hosts.text", "targets.cxx", "translation"},
-    "pipeline": IR | {"collector", "deep_stack", "hosts", "frontend", "frontend.names", "frontend.numba"}
+    "pipeline": IR | {"collector", "threads", "hosts", "frontend", "frontend.names", "frontend.numba"}
     | {"frontend.source"}
     | {"translation"}
     | {"passes", "passes.canonical", "passes.checks", "passes.guards", "passes.lowering", "passes.typing"}
@@ -82,14 +82,15 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "simulator": ABI
     | {*SIMULATED, "builtins", "collector", "live", "simulator.memory", "simulator.schedule", "simulator.values"},
     "devices": {"translation"},
-    "build": ABI | {"devices", "translation"},
-    "call.launchers": ABI | {"build"},
+    "build": ABI | {"devices", "threads", "translation"},
+    "call.launchers": ABI | {"build", "threads"},
     "call": ABI
-    | {"call.launchers", "devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "translation"},
+    | {"call.launchers", "devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "threads"}
+    | {"translation"},
     "check": ABI | {"devices", "ir", "build", "call", "simulator", "simulator.values"},
-    "kernels": ABI | {"call", "check", "collector", "function_text", "side_by_side", "translation"},
+    "kernels": ABI | {"call", "check", "collector", "function_text", "side_by_side", "threads", "translation"},
     "hosts.live": ABI
-    | {"build", "call", "deep_stack", "devices", "frontend.source", "function_text", "hosts", "hosts.model"}
+    | {"build", "call", "threads", "devices", "frontend.source", "function_text", "hosts", "hosts.model"}
     | {"hosts.text", "ir", "kernels", "live", "translation"},
     "numba": ABI | {"builtins", "call", "function_text", "kernels", "live"},
     "decorator": {"hosts.live", "kernels", "numba", "options"},

@@ -18,7 +18,7 @@ import torch
 from py2cu.build import driver
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.launch import DEFAULT_SHARED_LIMIT, INT32_MAX, LaunchProgram
-from py2cu.locks import ForkSafeLock
+from py2cu.threads import ForkSafeLock
 
 _MESSAGE_BYTES: Final = 1024
 ASSERTION: Final = ": assertion failed at "

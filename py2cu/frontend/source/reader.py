@@ -18,7 +18,7 @@ from types import FunctionType
 
 import libcst as cst
 
-from py2cu import deep_stack
+from py2cu import threads
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.redefinitions import redefined
@@ -171,8 +171,8 @@ def _parse(text: str, wanted: str | None) -> _Parsed:
                     line, column = nested.node.lineno, nested.node.col_offset
                     column = len(SourceFile("", text).line(line).encode()[:column].decode())
                     raise _NoPython("P102", nested.reason, Span(line, column, line, column + 1), nested.hint)
-                if not deep_stack.is_deep():  # LibCST's parser would end the process
-                    raise deep_stack.StackWanted
+                if not threads.is_deep():  # LibCST's parser would end the process
+                    raise threads.StackWanted
             compile(remaining, "<kernels>", "exec", dont_inherit=True)  # finds a stray `break` and a doubled parameter
             tree = cst.parse_module(part.text)
     except SyntaxError as error:
@@ -185,7 +185,7 @@ def _parse(text: str, wanted: str | None) -> _Parsed:
         place = Span(line, column, line, column + 1)
         raise _NoPython("P101", f"not valid Python: {error.message}", place, _BROKEN) from None
     except (RecursionError, MemoryError) as error:
-        if isinstance(error, RecursionError) and not deep_stack.is_deep():
+        if isinstance(error, RecursionError) and not threads.is_deep():
             raise
         raise _NoPython("P102", "the source is nested too deeply to parse", Span(1, 0, 1, 1), _DEEP) from None
     positions = Positions(tree)

@@ -17,7 +17,7 @@ from py2cu.call.dependencies import Dependencies
 from py2cu.call.traced import Traced, add_backward, traced_as, traced_op
 from py2cu.function_text import remember_cell
 from py2cu.hosts.live.marked import Marked
-from py2cu.locks import ForkSafeLock
+from py2cu.threads import ForkSafeLock
 
 if TYPE_CHECKING:
     from py2cu.hosts.live.check import HostReport

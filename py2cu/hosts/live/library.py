@@ -23,7 +23,7 @@ from py2cu.function_text import source_file
 from py2cu.hosts.live.arguments import check_arguments, explain
 from py2cu.hosts.live.translate import HostTranslation
 from py2cu.hosts.model.values import Kind
-from py2cu.locks import ForkSafeLock
+from py2cu.threads import ForkSafeLock
 
 _owners: Final[weakref.WeakValueDictionary[str, Library]] = weakref.WeakValueDictionary()
 _OWNING: Final = ForkSafeLock()

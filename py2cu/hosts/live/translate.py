@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from py2cu.deep_stack import with_deep_stack
 from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.source.reader import Module, read_module
 from py2cu.function_text import source_file
@@ -22,6 +21,7 @@ from py2cu.hosts.model.values import Value, identifier
 from py2cu.hosts.text.render import HostFunction, render_host
 from py2cu.live import defaults_of, live_attribute, visible_objects
 from py2cu.source import Span
+from py2cu.threads import with_deep_stack
 from py2cu.translation import Text
 
 if TYPE_CHECKING:

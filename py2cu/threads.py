@@ -1,20 +1,61 @@
-"""Call a function again on a deep stack if the caller's stack is too small.
+"""Locks that a forked child finds free, and calls on a thread with a deep stack.
+
+A forked child has the forking thread alone: it would wait forever for a lock that another thread held. What the locks
+of this package guard is whole at any moment, since results are stored last.
 
 Long chains of operators are deep trees, and every walk over a tree takes a few frames for each level. In: a function
-that raises `RecursionError`, or `StackWanted` before code in C would overflow the stack. Out: the result of the second
-call. Ordinary calls cost nothing extra.
+that raises `RecursionError`, or `StackWanted` before code in C would overflow the stack. Out: the result of a second
+call, on a deep stack. Ordinary calls cost nothing extra.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import threading
+import weakref
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Final, ParamSpec, TypeVar
 
-from py2cu.locks import ForkSafeLock
+# --- locks ---
+
+
+class ForkSafeLock:
+    """A re-entrant lock for `with`; a forked child has a new one, unless the forking thread holds it."""
+
+    __slots__ = ("__weakref__", "_lock")
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        _locks.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def renew(self) -> None:
+        """Forget a holder that does not exist in this process."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock = threading.RLock()
+
+
+_locks: Final[weakref.WeakSet[ForkSafeLock]] = weakref.WeakSet()
+
+
+def _renew_all() -> None:
+    for lock in [*_locks]:
+        lock.renew()
+
+
+os.register_at_fork(after_in_child=_renew_all)
+
+
+# --- a deep stack ---
 
 _BYTES: Final = 256 * 2**20  # of address space: the system backs only the pages that are used
 _FRAMES: Final = 60_000
@@ -51,6 +92,8 @@ def with_deep_stack(function: Callable[Arguments, Result]) -> Callable[Arguments
 
 def _run(function: Callable[[], Result]) -> Result:
     """The result of `function`, called on a thread with a deep stack."""
+    from concurrent.futures import Future  # takes milliseconds
+
     outcome: Future[Result] = Future()
 
     def run() -> None:

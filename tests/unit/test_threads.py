@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from py2cu import locks
-from py2cu.locks import ForkSafeLock
+from py2cu import threads
+from py2cu.threads import ForkSafeLock
 
 
 def is_free_in_child(lock: ForkSafeLock) -> bool:
@@ -54,7 +54,7 @@ def test_a_forked_child(holder: str) -> None:
 
 def test_every_lock_of_the_package_is_one() -> None:
     """But for the lock of simulations, which renews itself."""
-    package = Path(locks.__file__).parent
+    package = Path(threads.__file__).parent
     plain = re.compile(r"threading\.R?Lock\(")
     found = {str(path.relative_to(package)) for path in package.rglob("*.py") if plain.search(path.read_text())}
-    assert found == {"locks.py", "simulator/state.py"}
+    assert found == {"threads.py", "simulator/state.py"}
