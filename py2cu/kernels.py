@@ -16,7 +16,7 @@ from py2cu.call import Simulator, Translator, python_text, remember_texts
 from py2cu.call.traced import Traced, add_backward, traced_as, traced_call, traced_launch, traced_op
 from py2cu.collector import collector_paused
 from py2cu.function_text import remember_cell
-from py2cu.ir.abi.launch import REFUSED
+from py2cu.ir.abi.launch import REFUSED, has_launched
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, is_constexpr_value
 from py2cu.options import (
     NO_VALUES,
@@ -96,12 +96,12 @@ class Kernel(Traced):
         if self._unchanged():
             # rule: plan-by-types
             types = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
-            launcher = self._launchers.get(types)
-            if launcher is not None:
+            if (launcher := self._launchers.get(types)) is not None:
                 try:
                     return launcher(*args, *kwargs.values()) if kwargs else launcher(*args)
-                except REFUSED:
-                    pass  # nothing was launched: the checks below raise an error that names the argument
+                except REFUSED as error:
+                    if has_launched(error):
+                        raise  # if not, the checks below raise an error that names the argument
         return self._prepare().bind_and_run(args, kwargs, ())
 
     def __get__(self, instance: object, owner: type | None = None) -> Kernel:

@@ -320,7 +320,7 @@ def _check_memory(signature: Signature, tensors: Tensors, on_grid: bool) -> None
         if overlaps_itself(tensors[name]):  # rule: strides-overlap
             raise _Misfit(f"`{name}` is written, and its elements overlap in memory; pass a tensor of its own")
     for name, tensor in tensors.items():
-        if tensor.data_ptr() == 0 and tensor.numel():  # rule: tensor-memory
+        if tensor.data_ptr() == 0 and tensor.numel() and not tensor.is_meta:  # rule: tensor-memory
             raise _Misfit(f"`{name}` has no memory: its storage was freed")
     widths = dict(signature.vector_widths)
     for name in (p.name for p in ordered if p.name in signature.aligned):
@@ -378,7 +378,7 @@ def _check_launch(
             raise _Misfit(f"blocks of {shape} threads; there may be 1 to {most}")
         for parameter in (p for p in signature.outputs if p.name not in values):
             for axis, dim in enumerate(signature.array_type(parameter.name).dims):
-                if (size := evaluate(dim, numbers)) < 0:
+                if not 0 <= (size := evaluate(dim, numbers)) <= I64.high:
                     raise _Misfit(f"dimension {axis} of `{parameter.name}` is `{print_expr(dim)}` = {size}")
         grid = [-(-evaluate(each, numbers) // by) for each, by in zip(program.size, block, strict=False)]
     if any(bound.value(numbers) > MOST_THREADS for bound in program.overflows):

@@ -129,6 +129,7 @@ class Definition:
     def __init__(self, name: str, native: Native, backwards: Sequence[BackwardCall]) -> None:
         self.name = name
         self.native = native
+        self.compiled: dict[tuple[str, str, bool], Any] = {}  # launchers by overload, device and `of_call`
         self.gradients = Gradients(native.signature, backwards)
         library: Any = torch.library.Library(NAMESPACE, "FRAGMENT")  # type: ignore[no-untyped-call]
         self.library = library
@@ -179,7 +180,7 @@ class _Overload:
             and spellings == [(name, name) for name in self.names]
             and all(p.is_array and not p.may_be_none for p in self.signature.parameters)
         )
-        self._compiled: dict[tuple[str, bool], Any] = {}
+        self._name = op._overloadname
         self._first = next(place for place, name in enumerate(self.names) if name in self.arrays)
         self._returns = bool(op._schema.returns)
 
@@ -222,11 +223,12 @@ class _Overload:
 
     def compiled(self, device: str, *, of_call: bool = False) -> Any:
         """What launches with the same arguments, compiled if it is not; None if there is none."""
-        key = device, of_call
-        if key not in self._compiled:
+        definition, key = self._definition(), (self._name, device, of_call)
+        if key not in definition.compiled:
             is_known = device in _DEVICES
-            self._compiled[key] = self.native.same_overload(device, self.op(), of_call=of_call) if is_known else None
-        return self._compiled[key]
+            launcher = definition.native.same_overload(device, self.op(), of_call=of_call) if is_known else None
+            definition.compiled[key] = launcher
+        return definition.compiled[key]
 
     def fake(self, *args: Any, **kwargs: Any) -> Any:
         """The outputs without their elements; checks all arguments but their memory."""

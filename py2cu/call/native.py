@@ -58,10 +58,11 @@ class Native:
         function = self.overload(device, allocates=allocates, on_grid=bool(launch))
         try:
             return function(*(values.get(p.name) for p in parameters), *launch)
-        except REFUSED:
-            check_arguments(self.signature, values, on_grid=bool(launch))  # names the argument where the code does not
-            check_launch(self.signature, self._program(device, values), values, launch, device)
-            raise
+        except REFUSED as error:
+            refusal = error.with_traceback(None)  # keeps no argument alive
+        check_arguments(self.signature, values, on_grid=bool(launch))  # names the argument where the code does not
+        check_launch(self.signature, self._program(device, values), values, launch, device)
+        raise refusal
 
     def overload(self, device: str, *, allocates: bool, on_grid: bool, of_call: bool = False) -> Callable[..., Any]:
         """What allocates the outputs, what takes every array, or what takes every array, a grid and a block.

@@ -9,16 +9,17 @@ mode, a tracer or a transform is active, the call goes through the op `py2cu::â€
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from py2cu.call.bind import BoundArguments
-from py2cu.call.launchers.launcher import LaunchFunction, Order, has_device
+from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, has_device
 from py2cu.call.native import Launch, Native
 from py2cu.call.outputs import allocate_outputs
-from py2cu.call.torch_state import are_plain_types, has_legacy_batch, increment_versions, is_plain, require_writable
-from py2cu.ir.abi.launch import REFUSED
+from py2cu.call.torch_state import are_plain_types, increment_versions, is_plain, is_watched, require_writable
+from py2cu.ir.abi.launch import REFUSED, has_launched, mark_launched
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID
 from py2cu.ir.abi.signature import Signature
 from py2cu.options import extents_of
@@ -53,7 +54,8 @@ class KernelCall:
         self.launchers: dict[Types, LaunchFunction] = {}
         self.grid_launchers: dict[Types, LaunchFunction] = {}
         self._op_calls: dict[Types, OpCall] = {}
-        native.recorder = self._recorder
+        recorder = weakref.WeakMethod(self._recorder)  # an op lives as long as its kernel: no cycle holds it
+        native.recorder = lambda device, order: made(device, order) if (made := recorder()) is not None else None
 
     @property
     def operator(self) -> Operator:
@@ -78,8 +80,9 @@ class KernelCall:
         if launcher is not None:
             try:
                 return launcher(*args, *kwargs.values())
-            except REFUSED:
-                pass  # nothing was launched: the checks below raise an error that names the argument
+            except REFUSED as error:
+                if has_launched(error):
+                    raise  # if not, the checks below raise an error that names the argument
         return self.bind_and_run(args, kwargs, ())
 
     def launch(
@@ -95,7 +98,7 @@ class KernelCall:
             try:
                 launcher(*extents, *args, *kwargs.values())
             except REFUSED:
-                pass  # as above
+                pass  # nothing was launched, as above
             else:
                 return
         self.bind_and_run(args, kwargs, launch)
@@ -131,7 +134,7 @@ class KernelCall:
         values = bound.values
         missing = [p.name for p in self.signature.outputs if p.name not in values]
         self.binder.require_launch(missing, on_grid=bool(launch))
-        if not (are_plain_types(types) and is_plain(values.values())) or has_legacy_batch(values.values()):
+        if not (are_plain_types(types) and is_plain(values.values())) or is_watched(values.values()):
             return self._through_op(bound, args, kwargs, launch)
         device = self.binder.accept(values, on_grid=bool(launch))
         self._keep(device, types, order or (*bound.positional, *kwargs), launch)
@@ -176,7 +179,11 @@ class KernelCall:
         may_write = [p.name for p in signature.written if p.name in names]
         is_optional = any(p.may_be_none or signature.is_optional(p) for p in signature.parameters if p.name in names)
 
+        this = weakref.ref(self)
+
         def record(*values: Any) -> Any:
+            if (call := this()) is None:
+                raise Misfit  # another thread has redefined the kernel
             passed = dict(zip(names, values, strict=True))
             if is_optional:
                 passed = {name: value for name, value in passed.items() if value is not None}
@@ -187,8 +194,21 @@ class KernelCall:
                 from py2cu.call.definition import check_written
 
                 check_written(signature, passed, written)
-            made = self.operator.definition.gradients.record(lambda: launch(*values), passed, written)
-            return self.result(passed) if given else made
+            is_launched = False
+
+            def run() -> Any:
+                nonlocal is_launched
+                made = launch(*values)
+                is_launched = True
+                return made
+
+            try:
+                made = call.operator.definition.gradients.record(run, passed, written)
+            except REFUSED as error:
+                if is_launched:
+                    mark_launched(error)
+                raise
+            return call.result(passed) if given else made
 
         return record
 
@@ -234,7 +254,9 @@ def _either(one: LaunchFunction, other: LaunchFunction) -> LaunchFunction:
     def run(*values: Any) -> Any:
         try:
             return one(*values)
-        except REFUSED:
+        except REFUSED as error:
+            if has_launched(error):
+                raise
             return other(*values)
 
     return run

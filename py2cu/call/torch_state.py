@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import torch
 from torch import is_grad_enabled, is_inference_mode_enabled
-from torch.autograd import forward_ad
+from torch.autograd import forward_ad, profiler
 
 _PLAIN_TENSORS: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 
@@ -22,6 +22,8 @@ _function_modes = torch._C._len_torch_function_stack
 _transforms = torch._C._functorch.peek_interpreter_stack  # `vmap`, `grad`, `functionalize`
 _tracer = torch._C._get_tracing_state  # `torch.jit.trace`
 _is_legacy_batch = torch._C._functorch.is_legacy_batchedtensor
+_is_of_functorch = torch._C._functorch.is_functorch_wrapped_tensor
+_is_functional: Any = torch._is_functional_tensor
 _any_requires_grad = torch._C._any_requires_grad
 _increment_version = torch._C._increment_version
 
@@ -35,9 +37,16 @@ def is_plain(values: Iterable[Any]) -> bool:
     return not (_any_requires_grad(*values) and is_grad_enabled())  # rule: plan-plain
 
 
-def has_legacy_batch(values: Iterable[Any]) -> bool:
-    """Whether `torch.autograd.grad(is_grads_batched=True)` batches an argument: such a tensor has no memory."""
-    return any(isinstance(value, torch.Tensor) and _is_legacy_batch(value) for value in values)
+def is_watched(values: Iterable[Any]) -> bool:
+    """Whether a profiler, or a tensor around another one, has the dispatcher see a plain call.
+
+    Tensors around others have no memory: those of `torch.autograd.grad(is_grads_batched=True)`, functional tensors, and
+    those that outlived their transform.
+    """
+    if profiler._is_profiler_enabled:
+        return True
+    tensors = (value for value in values if isinstance(value, torch.Tensor))
+    return any(_is_legacy_batch(each) or _is_functional(each) or _is_of_functorch(each) for each in tensors)
 
 
 def has_python_mode() -> bool:

@@ -20,11 +20,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch.autograd import forward_ad, profiler
 
+from py2cu.call.bind import NUMBERS, kind_of
 from py2cu.call.launchers.engines import Engine, Frame, LaunchLines, half_bits, to_float32
 from py2cu.call.launchers.extents import ExtentLines
 from py2cu.call.launchers.memory import MemoryLines, if_given, meet, overlaps_itself
@@ -43,6 +44,8 @@ from py2cu.ir.types import Constant, ElementType, Name, PythonType
 from py2cu.options import MAX_THREADS
 
 LaunchFunction = Callable[..., Any]
+
+_PLAIN: Final = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float", Kind.COMPLEX: "complex"}
 
 
 class Misfit(RuntimeError):
@@ -108,9 +111,9 @@ class _Writer:
 
     def lines(self) -> Iterator[str]:
         self.names |= {
-            "misfit": Misfit(), "prod": math.prod, "overlaps_itself": overlaps_itself, "meet": meet,
+            "misfit": Misfit, "prod": math.prod, "overlaps_itself": overlaps_itself, "meet": meet,
             "require_memory": _require_memory, "empty": torch.empty, "empty_like": torch.empty_like,
-            "to_float32": to_float32, "half_bits": half_bits,
+            "dense": torch.contiguous_format, "to_float32": to_float32, "half_bits": half_bits,
         }  # fmt: skip
         shape = ["gx", "gy", "gz", "bx", "by", "bz"] if self.order.on_grid else []
         taken = [*shape, *(f"v_{name}" for name in self.order.names)]
@@ -153,6 +156,13 @@ class _Writer:
         for name, numbers in self.signature.tuples:
             if name in self.order.names:
                 yield f"{' '.join(f'v_{number},' for number in numbers)} = v_{name}"
+                for parameter in map(self.signature.parameter, numbers):  # the form says that this is a tuple, no more
+                    kind, number = kind_of(parameter), f"v_{parameter.name}"
+                    self.names[f"accepted_{kind.name}"] = NUMBERS[kind][1]
+                    test = (
+                        f"{number}.__class__ is not {_PLAIN[kind]} and not isinstance({number}, accepted_{kind.name})"
+                    )
+                    yield f"if {test}: raise misfit"
 
     def _modes(self, arrays: Sequence[Parameter], taken: Sequence[str]) -> Iterator[str]:
         """Leaves a call to the dispatcher if something there has to see it, or to autograd."""
@@ -270,7 +280,7 @@ class _Writer:
                 if not isinstance(dim, Name | Constant):
                     yield f"if s_{name}_{axis} < 0: raise misfit"
             if (like := self._alike(parameter, arrays)) is not None:
-                yield f"v_{name} = empty_like(v_{like})"
+                yield f"v_{name} = empty_like(v_{like}, memory_format=dense)"
             else:
                 sizes = [f"s_{name}_{axis}" for axis in range(len(type_.dims))]
                 if (source := signature.leading_source(type_)) is not None:
@@ -364,7 +374,7 @@ class _Writer:
         if (
             parameter := next((p for p in self.signature.parameters if p.name == name), None)
         ) and parameter.may_be_none:
-            value = f"({value} or 0)"
+            value = f"(0 if {value} is None else {value})"
         if dtype is None:
             return [value]
         if dtype.kind is Kind.COMPLEX:

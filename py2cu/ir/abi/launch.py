@@ -34,7 +34,17 @@ MOST_BLOCKS_OF_CPU: Final = 1024
 """The most blocks that can wait for each other on the CPU."""
 
 REFUSED: Final = (RuntimeError, OverflowError, ValueError, TypeError, AttributeError, ZeroDivisionError, struct.error)
-"""What a launcher of calls raises before it has launched anything."""
+"""What a launcher of calls raises before it has launched anything; after a launch, see `has_launched`."""
+
+
+def mark_launched(error: Exception) -> None:
+    """Note on an error of `REFUSED` that the kernel has run: what called it must not be tried again."""
+    error._py2cu_has_launched = True  # type: ignore[attr-defined]
+
+
+def has_launched(error: Exception) -> bool:
+    """Whether the kernel had run before this error, which a hook of autograd may raise."""
+    return hasattr(error, "_py2cu_has_launched")
 
 
 class Source(enum.Enum):
