@@ -383,7 +383,7 @@ def _check_launch(
         grid = [-(-evaluate(each, numbers) // by) for each, by in zip(program.size, block, strict=False)]
     if any(bound.value(numbers) > MOST_THREADS for bound in program.overflows):
         raise _Misfit(_FAILED if is_cuda else "a launch of more threads than 64 bits can count")
-    if is_cuda and any(blocks > INT32_MAX for blocks in grid):
+    if is_cuda and min(grid) > 0 and max(grid) > INT32_MAX:
         raise _Misfit(_FAILED)
     if program.cooperative and not is_cuda and (blocks := math.prod(grid)) > MOST_BLOCKS_OF_CPU:
         raise _Misfit(f"{blocks} blocks wait for each other, and at most {MOST_BLOCKS_OF_CPU} run at once on the CPU")

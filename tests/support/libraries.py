@@ -295,7 +295,7 @@ def _compiler(setting: Setting) -> list[str]:
     return [str(toolchain.find_cxx()), *torch_headers(), *flags, *setting.checks]
 
 
-def _dimensions(signature: Signature) -> tuple[str, ...]:
+def dimensions(signature: Signature) -> tuple[str, ...]:
     """Every dimension in the order in which a launcher takes them."""
     extents = [index.extent for index in signature.indices]
     extents += [dim for p in signature.arrays if isinstance(p.type, ArrayType) for dim in p.type.dims]
@@ -318,7 +318,7 @@ def _runner(signature: Signature, functions: Mapping[Launcher, Any], library: ct
     taken = [name for name in names if name not in signature.constexprs]
     strided = [name for name in names if name in signature.strided]
     found = {dim.name for dim in signature.dims}
-    taken += [name for name in _dimensions(signature) if name in found and name not in names]
+    taken += [name for name in dimensions(signature) if name in found and name not in names]
 
     def run(arguments: Mapping[str, Any]) -> None:
         left_out = dict.fromkeys(p.name for p in signature.parameters if p.may_be_none)

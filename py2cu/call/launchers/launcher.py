@@ -323,10 +323,12 @@ class _Writer:
                 yield from self._overflows()
             return
         yield from self._overflows()
-        for axis, extent in zip("xyz", self.program.size, strict=False):
-            yield f"threads = {self.extents.text(extent)}"
-            yield f"if threads <= 0: return {self._result}"
-            yield f"g{axis} = (threads + b{axis} - 1) // b{axis}"
+        sizes = [*zip("xyz", self.program.size, strict=False)]
+        for axis, extent in sizes:  # an empty launch may be too large on another axis
+            yield f"n{axis} = {self.extents.text(extent)}"
+            yield f"if n{axis} <= 0: return {self._result}"
+        for axis, _ in sizes:
+            yield f"g{axis} = (n{axis} + b{axis} - 1) // b{axis}"
             if self.engine.is_cuda:
                 yield f"if g{axis} > {INT32_MAX}: raise misfit"
         yield from (f"g{axis} = 1" for axis in "xyz"[len(self.program.size) :])
@@ -371,10 +373,8 @@ class _Writer:
             case Source.STRIDE:
                 return [f"t_{name}"]
         value = self.extents.symbol(name)
-        if (
-            parameter := next((p for p in self.signature.parameters if p.name == name), None)
-        ) and parameter.may_be_none:
-            value = f"(0 if {value} is None else {value})"
+        if any(p.name == name and p.may_be_none for p in self.signature.parameters):
+            value = f"(0 if {value} is None else {value})"  # `or` would lose the sign of -0.0
         if dtype is None:
             return [value]
         if dtype.kind is Kind.COMPLEX:
