@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ if not torch.cuda.is_available():
 from py2cu.build import driver, nvcc  # noqa: E402
 from py2cu.build.cubin import Cubin  # noqa: E402
 from py2cu.build.nvrtc import compile_cubin  # noqa: E402
+from tests.support import compilers  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 AXPY = """\
@@ -82,9 +84,8 @@ def test_a_kernel_runs(expression: str, dtype: torch.dtype, headers: tuple[str, 
     if compiler == "nvrtc":
         cubin = compile_cubin(text, expression, architecture=architecture, headers=headers)
     else:
-        cubin = nvcc.compile_by_nvcc(
-            text, expression, architecture=architecture, fma=True, headers=headers, name="axpy.cu"
-        )
+        options = {"architecture": architecture, "fma": True, "headers": headers, "name": "axpy.cu"}
+        cubin = nvcc.compile_by_nvcc(Path(compilers.nvcc()), text, expression, **options)  # type: ignore[arg-type]
     x = torch.randint(-8, 8, (1000,), device="cuda").to(dtype)
     out = torch.ones(1000, device="cuda", dtype=dtype)
     assert launch(driver.load_kernel(cubin), 4, 256, 0, x, out, 1000) == 0
