@@ -25,27 +25,19 @@ import numbers
 import operator
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from types import NoneType
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
 from py2cu.call.argument_checks import check_arguments
-from py2cu.dtypes import DType, Kind
+from py2cu.call.launchers.numbers import NUMBERS, SYMBOLS, kind_of
+from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, Parameter, Role, TupleParameter, is_constexpr_value
 from py2cu.ir.abi.signature import Dim, Signature
 from py2cu.ir.abi.tuples import flatten, tuple_of
-from py2cu.ir.types import ElementType, PythonType
 
 Values = dict[str, Any]
 Reading = tuple[Parameter, ...]
-
-_SYMBOLS: Final = (torch.SymInt, torch.SymFloat)  # numbers while a call is traced
-NUMBERS: Final[Mapping[Kind, tuple[str, tuple[type, ...]]]] = {
-    Kind.BOOL: ("a bool", (bool, torch.SymBool)),
-    Kind.INT: ("a whole number", (numbers.Integral, torch.SymInt)),
-    Kind.FLOAT: ("a number", (numbers.Real, *_SYMBOLS)),
-    Kind.COMPLEX: ("a complex number", (numbers.Complex, *_SYMBOLS)),
-}
 
 
 class BoundArguments(NamedTuple):
@@ -296,7 +288,7 @@ def _type_name(kind: type) -> str:
 def _kinds_of(parameter: Parameter) -> tuple[type, ...]:
     if isinstance(parameter, TupleParameter):
         return (tuple, list)  # rule: tuple-or-list
-    return (torch.Tensor,) if parameter.is_array else (numbers.Number, *_SYMBOLS, torch.SymBool)
+    return (torch.Tensor,) if parameter.is_array else (numbers.Number, *SYMBOLS, torch.SymBool)
 
 
 def _types_of(parameter: Parameter) -> tuple[type, ...]:
@@ -309,11 +301,3 @@ def _described(parameter: Parameter) -> str:
     if isinstance(parameter, TupleParameter):
         return tuple_of(len(parameter.numbers))
     return "a tensor" if parameter.is_array else NUMBERS[kind_of(parameter)][0]
-
-
-def kind_of(parameter: Parameter) -> Kind:
-    match parameter.type:
-        case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
-            return kind
-        case _:
-            raise AssertionError(parameter)

@@ -25,10 +25,10 @@ from typing import Any, Final
 import torch
 from torch.autograd import forward_ad, profiler
 
-from py2cu.call.bind import NUMBERS, kind_of
 from py2cu.call.launchers.engines import Engine, Frame, LaunchLines, half_bits, to_float32
 from py2cu.call.launchers.extents import ExtentLines
 from py2cu.call.launchers.memory import MemoryLines, if_given, meet, overlaps_itself
+from py2cu.call.launchers.numbers import NUMBERS, kind_of
 from py2cu.dtypes import BY_NAME, I64, DType, Kind
 from py2cu.ir.abi.launch import (
     INT32_MAX,
