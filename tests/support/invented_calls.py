@@ -40,7 +40,7 @@ GRIDS: Final = (1, 1, 2, 3, 7, 64, 1000, 65535, 65536, 2**20, 2**24, 2**31 - 1)
 BLOCKS: Final = (1, 1, 1, 2, 3, 4, 8, 16, 32, 33, 64, 65, 128, 256, 512, 1024, 1025)
 _MOST_BYTES: Final = 2**63 - 2**12  # of the elements of an array, as torch counts them
 _MEMORY: Final = 2**39
-"""More bytes than a GPU has. Emitted launchers rely on that; an expanded array has more elements."""
+"""More bytes than a GPU has, on which emitted launchers rely."""
 
 _MOST_OF_EMPTY: Final = 2**50
 """The product of the other extents of an empty array: emitted launchers multiply them by a block's threads."""
@@ -305,9 +305,9 @@ class Inventor:
 
 
 def _bytes_of(arguments: Mapping[str, Any]) -> int:
-    """The bytes of all arrays, with 1 for an extent of 0: emitted launchers count on that many for their grid."""
+    """The bytes of all arrays as if none were expanded or empty: emitted launchers rely on that for their grid."""
     arrays = [value for value in arguments.values() if isinstance(value, Array)]
-    return sum(array.span or array.itemsize * math.prod(max(e, 1) for e in array.shape) for array in arrays)
+    return sum(max(array.span, array.itemsize * math.prod(max(e, 1) for e in array.shape)) for array in arrays)
 
 
 def strides_of(array: Array | None, rank: int) -> Iterator[int]:
