@@ -40,7 +40,7 @@ Values = dict[str, Any]
 Reading = tuple[Parameter, ...]
 
 _SYMBOLS: Final = (torch.SymInt, torch.SymFloat)  # numbers while a call is traced
-NUMBERS: Final[Mapping[Kind, tuple[str, tuple[type, ...]]]] = {
+_NUMBERS: Final[Mapping[Kind, tuple[str, tuple[type, ...]]]] = {
     Kind.BOOL: ("a bool", (bool, torch.SymBool)),
     Kind.INT: ("a whole number", (numbers.Integral, torch.SymInt)),
     Kind.FLOAT: ("a number", (numbers.Real, *_SYMBOLS)),
@@ -232,7 +232,7 @@ class ArgumentBinder:
             if name in complete and name in self.signature.constexpr_ints:
                 complete[name] = self._number(name, complete[name])
             is_symbol = isinstance(complete.get(name), torch.SymInt)
-            if name in complete and not parameter.is_array and kind_of(parameter) is Kind.INT and not is_symbol:
+            if name in complete and not parameter.is_array and _kind(parameter) is Kind.INT and not is_symbol:
                 complete[name] = int(complete[name])  # NumPy's integers become Python's
         return complete
 
@@ -302,16 +302,16 @@ def _kinds_of(parameter: Parameter) -> tuple[type, ...]:
 def _types_of(parameter: Parameter) -> tuple[type, ...]:
     if isinstance(parameter, TupleParameter) or parameter.is_array:
         return _kinds_of(parameter)
-    return NUMBERS[kind_of(parameter)][1]
+    return _NUMBERS[_kind(parameter)][1]
 
 
 def _described(parameter: Parameter) -> str:
     if isinstance(parameter, TupleParameter):
         return tuple_of(len(parameter.numbers))
-    return "a tensor" if parameter.is_array else NUMBERS[kind_of(parameter)][0]
+    return "a tensor" if parameter.is_array else _NUMBERS[_kind(parameter)][0]
 
 
-def kind_of(parameter: Parameter) -> Kind:
+def _kind(parameter: Parameter) -> Kind:
     match parameter.type:
         case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
             return kind
