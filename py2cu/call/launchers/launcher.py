@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch.autograd import forward_ad, profiler
@@ -28,7 +28,7 @@ from torch.autograd import forward_ad, profiler
 from py2cu.call.launchers.engines import Engine, Frame, LaunchLines, half_bits, to_float32
 from py2cu.call.launchers.extents import ExtentLines
 from py2cu.call.launchers.memory import MemoryLines, if_given, meet, overlaps_itself
-from py2cu.call.launchers.numbers import NUMBERS, kind_of
+from py2cu.call.launchers.tuples import unpacked
 from py2cu.dtypes import BY_NAME, I64, DType, Kind
 from py2cu.ir.abi.launch import (
     INT32_MAX,
@@ -44,8 +44,6 @@ from py2cu.ir.types import Constant, ElementType, Name, PythonType
 from py2cu.options import MAX_THREADS
 
 LaunchFunction = Callable[..., Any]
-
-_PLAIN: Final = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float", Kind.COMPLEX: "complex"}
 
 
 class Misfit(RuntimeError):
@@ -122,7 +120,7 @@ class _Writer:
         arrays = [p for p in given if p.is_array]
         body = chain(
             self._modes(arrays, taken) if self.order.of_call else (),
-            self._unpacked(),
+            unpacked(self.signature, self.order.names, self.names),
             self._left_out(given),
             self._numbers(),
             *(self._array(p, arrays) for p in arrays),
@@ -151,18 +149,6 @@ class _Writer:
         return MemoryLines(self.signature, self.program, self.extents, self.order.on_grid)
 
     # --- what the call passes and leaves out ---
-
-    def _unpacked(self) -> Iterator[str]:
-        for name, numbers in self.signature.tuples:
-            if name in self.order.names:
-                yield f"{' '.join(f'v_{number},' for number in numbers)} = v_{name}"
-                for parameter in map(self.signature.parameter, numbers):  # the form says that this is a tuple, no more
-                    kind, number = kind_of(parameter), f"v_{parameter.name}"
-                    self.names[f"accepted_{kind.name}"] = NUMBERS[kind][1]
-                    test = (
-                        f"{number}.__class__ is not {_PLAIN[kind]} and not isinstance({number}, accepted_{kind.name})"
-                    )
-                    yield f"if {test}: raise misfit"
 
     def _modes(self, arrays: Sequence[Parameter], taken: Sequence[str]) -> Iterator[str]:
         """Leaves a call to the dispatcher if something there has to see it, or to autograd."""

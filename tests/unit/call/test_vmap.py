@@ -123,7 +123,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return run(self, *args, **kwargs)
 
     monkeypatch.setattr(Native, "run", counted)
-    monkeypatch.setattr("py2cu.call.definition._Overload.compiled", lambda *_: None)  # which would be called instead
+    monkeypatch.setattr(
+        "py2cu.call.definition._Overload.compiled", lambda *_, **__: None
+    )  # which would be called instead
     return names
 
 
