@@ -228,7 +228,7 @@ def _provide(launcher: LaunchFunction, outputs: Sequence[Array]) -> None:
         return array
 
     space = launcher.__globals__
-    space["empty"], space["empty_like"] = empty, lambda like: empty(like.shape, like.dtype)
+    space["empty"], space["empty_like"] = empty, lambda like, **_: empty(like.shape, like.dtype)
 
 
 def _translated(path: Path) -> Translation:

@@ -190,8 +190,12 @@ def compiled_together(kernels: Sequence[Kernel]) -> Iterator[None]:
     runs = {translation.digest: next(iter(by_op.values())) for translation, by_op in pairs}
     original = Native.overload
 
-    def overload(self: Native, _: str, *, allocates: bool, on_grid: bool) -> Callable[..., Any]:
+    def overload(
+        self: Native, _: str, *, allocates: bool, on_grid: bool, of_call: bool = False
+    ) -> Callable[..., Any] | None:
         assert not on_grid
+        if of_call:
+            return None
         parameters = self.signature.inputs if allocates else self.signature.parameters
 
         def op(*values: Any) -> Any:

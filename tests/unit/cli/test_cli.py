@@ -298,12 +298,10 @@ def test_check_one_kernel(write) -> None:
 @pytest.mark.builds
 def test_check_and_build_without_contraction(write, monkeypatch: pytest.MonkeyPatch) -> None:
     from py2cu.build import library
-    from py2cu.call import native
 
     asked = []
-    monkeypatch.setattr(
-        native, "load", lambda *args, fma, **more: (asked.append(fma), library.load(*args, fma=fma, **more))[1]
-    )
+    planned = library._plan
+    monkeypatch.setattr(library, "_plan", lambda artifacts, fma: (asked.append(fma), planned(artifacts, fma))[1])
     name = write("k.py", TWICE)
     for options, fma in (([], True), (["--no-fma"], False)):
         assert run("check", name, "--device", "cpu", "--built", *options).exit_code == 0
