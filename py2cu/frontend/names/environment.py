@@ -87,8 +87,12 @@ class Environment:
 
     @property
     def imports_numba(self) -> bool:
-        """Whether the file imports a name from Numba, or from `py2cu.numba` in its place."""
-        return any(name.partition(".")[0] == "numba" for name in self.imports.values())
+        """Whether the file imports a name from Numba, or from `py2cu.numba` in its place.
+
+        Of a live kernel, the value of a name decides that the source leaves open.
+        """
+        live = (of_numba(live_name(self.live[name]) or "") for name in self.ambiguous if name in self.live)
+        return any(name.partition(".")[0] == "numba" for name in (*self.imports.values(), *live))
 
     def read(self, body: Iterable[Statement], parameters: Collection[str] = ()) -> None:
         """Enter the bindings of one scope whose value at the time of a launch the source determines.
