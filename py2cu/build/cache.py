@@ -62,6 +62,16 @@ def get_cubin(key: str) -> bytes | None:
     return _read(Kind.CUBIN, key)
 
 
+@contextlib.contextmanager
+def building_cubin(key: str) -> Iterator[None]:
+    """Hold the lock of a cubin, if the cache can be written: other processes wait until it is stored."""
+    folder = None
+    with _tolerated():
+        folder = _folder(store.shared_root(), Kind.CUBIN, create=True)
+    with _lock(folder / f"{key}.lock") if folder is not None else contextlib.nullcontext():
+        yield
+
+
 def put_cubin(key: str, cubin: bytes, name: str = "") -> None:
     """Store machine code, if the cache can be written; `py2cu cache list` shows `name`."""
     _write(Kind.CUBIN, key, name, cubin)

@@ -93,11 +93,13 @@ def compiled(instance: CudaInstance, architecture: str, source: Callable[[], Sou
         EnvironmentLacks: a compiler or a header is missing.
     """
     key = instance.key(architecture)
-    cubin = _cached(key)
-    if cubin is None:
-        with announced(f"compiling {instance.program.symbol} for {architecture}"):
-            cubin = instance.compile(architecture, source)
-        cache.put_cubin(key, b"\0".join([cubin.symbol.encode(), cubin.image]), instance.program.symbol)
+    if (cubin := _cached(key)) is not None:
+        return cubin
+    with cache.building_cubin(key):
+        if (cubin := _cached(key)) is None:
+            with announced(f"compiling {instance.program.symbol} for {architecture}"):
+                cubin = instance.compile(architecture, source)
+            cache.put_cubin(key, b"\0".join([cubin.symbol.encode(), cubin.image]), instance.program.symbol)
     return cubin
 
 

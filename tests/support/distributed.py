@@ -18,7 +18,7 @@ from jaxtyping import Float, Float32
 from torch import Tensor, nn
 
 from py2cu import Index, atomic, kernel, threadIdx
-from py2cu.build import compiler
+from py2cu.build import cpu_entry, cuda_kernel
 
 PROCESSES = 2
 
@@ -223,13 +223,14 @@ def trained(device: str) -> None:
 
 def first_call(device: str) -> None:
     """All processes call a kernel that is not in the cache: one of them compiles it."""
-    compile_library, compiled = compiler.compile_library, []
+    owner, name = (cuda_kernel.CudaInstance, "compile") if device == "cuda" else (cpu_entry, "_compile")
+    compile_instance, compiled = getattr(owner, name), []
 
-    def count(*arguments: Any) -> Path:
+    def count(*arguments: Any) -> Any:
         compiled.append(arguments)
-        return compile_library(*arguments)
+        return compile_instance(*arguments)
 
-    compiler.compile_library = count
+    setattr(owner, name, count)
     x = torch.linspace(-2, 2, 9, device=device)
     dist.barrier()
     result = silu(x)
