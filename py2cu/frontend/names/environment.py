@@ -87,10 +87,7 @@ class Environment:
 
     @property
     def imports_numba(self) -> bool:
-        """Whether the file imports a name from Numba, or from `py2cu.numba` in its place.
-
-        Of a live kernel, the value of a name decides that the source leaves open.
-        """
+        """Whether the file, or the live module where that leaves it open, has a name from Numba or `py2cu.numba`."""
         live = (of_numba(live_name(self.live[name]) or "") for name in self.ambiguous if name in self.live)
         return any(name.partition(".")[0] == "numba" for name in (*self.imports.values(), *live))
 
