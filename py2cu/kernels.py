@@ -391,7 +391,7 @@ def _unpickled(
 
 
 def _never() -> bool:
-    """For `_unchanged` of a kernel that is not translated yet."""
+    """The initial `_unchanged`: the kernel is not translated yet."""
     return False
 
 

@@ -1,4 +1,4 @@
-"""Locks that a forked child finds free, and calls on a thread with a deep stack.
+"""Locks that are released in a forked child, and calls on a thread with a deep stack.
 
 A forked child has the forking thread alone: it would wait forever for a lock that another thread held. What the locks
 of this package guard is whole at any moment, since results are stored last.

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from py2cu.build import BuildError, cache, compiler, library, toolchain  # noqa:
 from py2cu.diagnostics import EnvironmentLacks  # noqa: E402
 from py2cu.source import SourceFile, Span  # noqa: E402
 from py2cu.translation import Artifacts, TargetName, Text  # noqa: E402
+from tests.support.processes import processes_in, wait_for  # noqa: E402
 
 pytestmark = [
     pytest.mark.builds,
@@ -207,36 +207,16 @@ def test_after_a_build_that_was_ended_the_next_one_works(empty_cache: Path, numb
         except KeyboardInterrupt: pass
     """
     process = start(code, empty_cache)
-    _wait_for(lambda: _processes_in(empty_cache))
+    wait_for(lambda: processes_in(empty_cache))
     process.send_signal(number)
     process.communicate(timeout=30)
     assert list(empty_cache.glob("v2/libraries/*.so")) == []
     if number == signal.SIGINT:
         assert left_behind(empty_cache) == []
-        assert _processes_in(empty_cache) == []
-    _wait_for(lambda: not _processes_in(empty_cache))  # a killed build leaves its compiler, which writes until it ends
+        assert processes_in(empty_cache) == []
+    wait_for(lambda: not processes_in(empty_cache))  # a killed build leaves its compiler, which writes until it ends
     assert library.build_library(CPU).is_file()
     assert left_behind(empty_cache) == []
-
-
-def _wait_for(condition: object, limit: float = 60) -> None:
-    assert callable(condition)
-    end = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def _processes_in(directory: Path) -> list[str]:
-    """Command lines of processes that work under `directory`."""
-    found = []
-    for link in Path("/proc").glob("[0-9]*/cwd"):
-        try:
-            if str(directory) in os.readlink(link):
-                found.append((link.parent / "cmdline").read_text())
-        except OSError:
-            continue
-    return found
 
 
 def test_without_a_usable_cache_it_builds_for_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from py2cu.build import cache, cpu_entry, store, toolchain  # noqa: E402
 from py2cu.diagnostics import EnvironmentLacks  # noqa: E402
 from py2cu.kernels import Kernel  # noqa: E402
 from tests.support.kernels_that_fork import scaled  # noqa: E402
+from tests.support.processes import processes_in, wait_for  # noqa: E402
 
 pytestmark = [
     pytest.mark.builds,
@@ -61,26 +61,6 @@ def call() -> None:
 def files(root: Path) -> list[str]:
     """The suffixes of what is in the cache of libraries, without locks."""
     return sorted(path.suffix for path in root.glob("v2/libraries/*") if path.suffix != ".lock")
-
-
-def processes_in(directory: Path) -> list[str]:
-    """Command lines of processes that work under `directory`."""
-    found = []
-    for link in Path("/proc").glob("[0-9]*/cwd"):
-        try:
-            if str(directory) in os.readlink(link):
-                found.append((link.parent / "cmdline").read_text())
-        except OSError:
-            continue
-    return found
-
-
-def wait_for(condition: object, limit: float = 60) -> None:
-    assert callable(condition)
-    end = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 # --- compilers ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ both targets, without one the CPU target alone; without Triton, edits on the GPU
 | `edits.py` | an edited kernel to its result; an edited forward and backward to the first gradient |
 | `first_result.py` | the first result in a new process, with a cached kernel |
 | `calls.py`, `operators.py` | a call in each of its forms; the operator; a call that autograd records |
-| `beside.py` | the same calls by another checkout of py2cu, in a process of its own, with `--beside TREE` |
+| `beside.py` | with `--beside TREE`: the same calls in another checkout of py2cu, which runs in a second process |
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def read_options(options: Namespace, parser: ArgumentParser) -> Options:
-    """Only `latency` has these options; `parser` reports those that do not fit."""
+    """The options of `latency`; `parser` reports an error if another part was given them."""
     given = {name: value for name in ("only", "rounds", "beside") if (value := getattr(options, name)) is not None}
     if given and options.part != "latency":
         parser.error(f"--{next(iter(given))} is an option of latency: python -m benchmarks latency")

@@ -1,6 +1,6 @@
-"""The same calls by another checkout of py2cu, measured in a process of its own between those of this process.
+"""Measures the same calls in another checkout of py2cu, which runs in a second process.
 
-The process imports py2cu from that checkout and these benchmarks from this one. It measures what a line of JSON on its
+That process imports py2cu from that checkout and these benchmarks from this one. It measures what a line of JSON on its
 standard input names, and answers with the seconds, so that the two checkouts take turns within each round. On the CPU
 target both processes run on one core, since other programs may slow one core down more than another.
 """

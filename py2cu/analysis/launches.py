@@ -54,16 +54,14 @@ def launch_program(
 
 
 def launcher_arguments(kernel: ir.Kernel) -> tuple[Argument, ...]:
-    """The arguments of a launcher: the user's parameters in order, without template arguments, then the dimensions that
-    are no parameters.
-    """
+    """The arguments of a launcher: the parameters in order, without template arguments, then the other dimensions."""
     declared = tuple((p.name, p.type, p) for p in kernel.parameters if p.constexpr is None)
     rest = tuple((name, ir.PythonType(Kind.INT), None) for name in kernel.dims if kernel.parameter(name) is None)
     return (*declared, *rest)
 
 
 def used_arguments(kernel: ir.Kernel) -> tuple[Argument, ...]:
-    """Those that the body uses, or whose presence it tests."""
+    """The launcher's arguments that the body reads or compares with None."""
     used = used_names(kernel) | used_arrays(kernel) | tested_numbers(kernel)
     return tuple(argument for argument in launcher_arguments(kernel) if argument[0] in used)
 
@@ -130,7 +128,7 @@ def _kernel_type(kernel: ir.Kernel, name: str, type_: ir.Type, parameter: Parame
 
 
 def overflows(kernel: ir.Kernel) -> tuple[Bound, ...]:
-    """The numbers of threads that 64 bits may not hold; a product no greater than some array's size is none of them."""
+    """The thread counts that may overflow int64. One that is at most the size of some array cannot."""
     bounds = (bound_of(bound, kernel) for bound in kernel.size_bounds)
     return tuple(bound for bound in bounds if not bound.fits_int64)  # rule: grid-threads
 

@@ -1,10 +1,10 @@
-"""Build and load what is compiled of translations, with a cache on disk.
+"""Compile and load translations, with a cache on disk.
 
-`fill_cache` compiles what calls run, `build_library` the written files unless they are cached; `load` also loads these
-as operators of torch. `doctor` examines the tools, `cache` stores what was compiled and translated. Errors:
-`BuildError`, and `EnvironmentLacks` for a missing tool.
+`fill_cache` compiles the instances that calls run, `build_library` the written files unless they are cached; `load`
+also registers the operators of the files with torch. `doctor` examines the tools, `cache` stores translations and
+binaries. Errors: `BuildError`, and `EnvironmentLacks` for a missing tool.
 
-The files are loaded when a name is first asked for: a cached kernel needs few of them.
+Modules are imported lazily: the call of a cached kernel needs few of them.
 """
 
 from typing import TYPE_CHECKING, Any

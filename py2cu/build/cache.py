@@ -1,4 +1,4 @@
-"""Cache on disk: translations, cubins, libraries and precompiled headers, by their content and their tool.
+"""Cache on disk: translations, cubins and libraries, by their content and their tool.
 
     ROOT/v2/libraries/KEY.COMPILER.so    a library; if no compiler is found, a build of KEY by any compiler is used
     ROOT/v2/libraries/KEY.build-*/       a build in progress, or a killed build; the next build of KEY removes it
@@ -135,16 +135,6 @@ def put_library(key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
         Any error of `build`; the cache is then unchanged.
     """
     return _put_file(Kind.LIBRARY, key, compiler, build)
-
-
-def get_header(key: str, compiler: str) -> Path | None:
-    """The precompiled header of `key`; None if there is none."""
-    return _find(Kind.HEADER, key, compiler)
-
-
-def put_header(key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
-    """Build and store a precompiled header, as `put_library` does."""
-    return _put_file(Kind.HEADER, key, compiler, build)
 
 
 def discard(library: Path) -> None:

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import torch
+
 from py2cu.build import cache, processes, store, toolchain
 from py2cu.build.library import cpu_flags
 from py2cu.build.messages import DISK_FULL, call_error
@@ -30,18 +32,11 @@ from py2cu.threads import ForkSafeLock
 from py2cu.translation import Artifacts
 
 Entry = Callable[..., int]
-"""Takes three arrays of ctypes: the addresses of the arguments, launch and message; returns 1 with an error in that."""
+"""`entry(arguments, launch, message)`, arrays of ctypes: 0, or 1 with the error in `message`."""
 
 _SECONDS: Final = 60.0
 _OTHER_HINT: Final = "name another compiler in CXX"
 _FLAGS: Final = ("-std=c++17", "-fvisibility=hidden", "-shared", "-fPIC", "-w")
-_ENTRY: Final = """
-extern "C" __attribute__((visibility("default"))) int {symbol}_entry(
-    void* const* arguments, const int64_t* launch, char* message)
-{{
-    return {symbol}_enter{template}(arguments, launch, message);
-}}
-"""
 _entries: dict[str, Entry] = {}
 _LOADING: Final = ForkSafeLock()
 
@@ -53,12 +48,6 @@ class CpuInstance:
     artifacts: Artifacts
     symbol: str
     template: str
-
-    @property
-    def text(self) -> str:
-        """The text without headers."""
-        assert self.artifacts.of_calls is not None
-        return self.artifacts.of_calls.text.text + _ENTRY.format(symbol=self.symbol, template=self.template)
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -73,18 +62,26 @@ class CpuInstance:
     def source(self, *, lean: bool) -> str:
         """The text behind its headers; `lean`: the prelude in place of <cmath>."""
         assert self.artifacts.of_calls is not None
+        text = self.artifacts.of_calls.text
         prelude = _math_prelude() if lean else ""
         includes = "".join(f"#include <{name}>\n" for name in self.headers if not (lean and name == "cmath"))
-        return f'{includes}{prelude}#line 1 "{self.artifacts.of_calls.text.name}"\n{self.text}'
+        return f'{includes}{prelude}#line 1 "{text.name}"\n{text.text}'
 
     @property
     def flags(self) -> list[str]:
         """The flags of a build, but for the place of torch's headers."""
-        return [*" ".join(cpu_flags()).split(), *_FLAGS]
+        return [*" ".join(cpu_flags()).split(), *_FLAGS, f"-DINSTANCE_OF_{self.symbol}={self.template}"]
+
+    @property
+    def needs_torch(self) -> bool:
+        """Whether the text includes torch's half types."""
+        return any(name.startswith("torch/") for name in self.headers)
 
     @property
     def key(self) -> str:
-        content = [store.FORMAT, self.text, self.headers, self.flags, toolchain.cpu_identity()]
+        source = self.source(lean=self.can_do_without_math)
+        version = torch.__version__ if self.needs_torch else ""
+        content = [store.FORMAT, source, self.flags, version, toolchain.cpu_identity()]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -137,7 +134,7 @@ def compiled(instance: CpuInstance, source: Callable[[], SourceFile] | None = No
 
 def _compile(instance: CpuInstance, directory: Path, source: Callable[[], SourceFile] | None) -> Path:
     text, library = directory / "kernel.cpp", directory / f"{instance.symbol}.so"
-    headers = _torch_headers() if any(name.startswith("torch/") for name in instance.headers) else []
+    headers = ["-I", str(Path(torch.__file__).parent / "include")] if instance.needs_torch else []
     line = [*toolchain.cxx_command(), *instance.flags, *headers, text.name, "-o", library.name]
     for lean in (True, False) if instance.can_do_without_math else (False,):
         text.write_text(instance.source(lean=lean), encoding="utf-8")
@@ -171,10 +168,3 @@ def _compiler_name() -> str:
 @functools.cache
 def _math_prelude() -> str:
     return Path(__file__).with_name("math_prelude.h").read_text(encoding="utf-8").replace("#pragma once\n", "")
-
-
-def _torch_headers() -> list[str]:
-    """The headers of torch's half types, which need none of its libraries."""
-    import torch
-
-    return ["-I", str(Path(torch.__file__).parent / "include")]

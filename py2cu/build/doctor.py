@@ -100,7 +100,7 @@ def _tool(component: str, path: Path | None, hint: str) -> Finding:
 
 
 def _cuda_bindings(torch: ModuleType | str) -> Finding:
-    """What launches kernels on a GPU; it also needs a driver of CUDA 12."""
+    """cuda-bindings, which launches kernels on a GPU, and a driver of CUDA 12 or later."""
     try:
         version = importlib.metadata.version("cuda-bindings")
         if _has_gpu(torch):
@@ -113,7 +113,7 @@ def _cuda_bindings(torch: ModuleType | str) -> Finding:
 
 
 def _nvrtc(torch: ModuleType | str) -> Finding:
-    """What compiles calls on a GPU; nvcc stands in for it."""
+    """NVRTC, which compiles the kernels of calls on a GPU; without it, nvcc does."""
     try:
         return Finding("NVRTC", State.OK, _dotted(nvrtc.nvrtc_version()))
     except EnvironmentLacks as lack:

@@ -47,7 +47,7 @@ def architecture(device: int) -> str:
 
 
 def allow_shared_bytes(kernel: int, shared_bytes: int, device: int) -> None:
-    """Let a kernel use that much dynamic shared memory on a device; more than 48 KB needs this."""
+    """Raise a kernel's limit of dynamic shared memory on a device, 48 KB by default."""
     driver = load_driver()
     attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
     _check(driver.cuKernelSetAttribute(attribute, shared_bytes, driver.CUkernel(kernel), _device(device)))

@@ -1,4 +1,4 @@
-"""Compile everything that calls of a translated kernel may run into the cache: every instance, for every architecture.
+"""Fill the cache: compile every instance that calls of a translated kernel can run, for every architecture.
 
 In: a `Translation`. Out: the number of instances. The first call of a kernel then needs no compiler.
 """

@@ -77,7 +77,7 @@ def build_error(log: str, artifacts: Artifacts, source: SourceFile | None = None
 
 
 def call_error(log: str, artifacts: Artifacts, source: SourceFile | None) -> BuildError:
-    """The same for what calls compile."""
+    """As `build_error`, for the text that calls compile."""
     assert artifacts.of_calls is not None
     return build_error(log, replace(artifacts, kernel=artifacts.of_calls.text), source)
 

@@ -1,6 +1,6 @@
-"""Say what a user waits for, if a step takes more than a second.
+"""Print the name of a build step that takes more than a second.
 
-In: what is done, "compiling silu for the CPU". Out: one line on stderr, on a terminal or in a notebook only.
+In: the step, "compiling silu for the CPU". Out: one line on stderr, if that is a terminal or a notebook.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SECONDS: Final = 1.0
 
 @contextlib.contextmanager
 def announced(step: str) -> Iterator[None]:
-    """Print `step` once the block has run for a second, unless nobody watches."""
+    """Print `step` once the block has run for a second, if stderr is a terminal or a notebook."""
     if not _is_watched():
         yield
         return

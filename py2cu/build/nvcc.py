@@ -35,7 +35,7 @@ def find_nvcc(lack: EnvironmentLacks) -> Path:
 def compile_by_nvcc(
     nvcc: Path, text: str, expression: str, *, architecture: str, fma: bool, headers: Iterable[str], name: str
 ) -> Cubin:
-    """As `compile_cubin`."""
+    """Compile an instance by nvcc; arguments and result as of `nvrtc.compile_cubin`."""
     includes = "".join(f"#include <{header}>\n" for header in sorted({*_STANDARD_HEADERS, *headers}))
     # Taking its address instantiates the kernel.
     instance = f"void* instance = reinterpret_cast<void*>(&{expression});\n"

@@ -145,7 +145,7 @@ def _check(nvrtc: ModuleType, answer: tuple[Any, ...]) -> Any:
 
 
 _precompiled: Final[dict[tuple[str, ...], int]] = {}
-"""Open files with precompiled headers, by options and headers. Their names are gone, so nothing can outlive us."""
+"""Descriptors of precompiled headers, by options and headers. The files are unlinked: none outlives the process."""
 
 
 def _compile_with_precompiled_header(

@@ -43,11 +43,10 @@ class Kind(enum.StrEnum):
     TRANSLATION = "translations"
     CUBIN = "cubins"
     LIBRARY = "libraries"
-    HEADER = "headers"
 
     @property
     def suffix(self) -> str:
-        return {Kind.TRANSLATION: ".json", Kind.CUBIN: ".cubin", Kind.LIBRARY: ".so", Kind.HEADER: ".pch"}[self]
+        return {Kind.TRANSLATION: ".json", Kind.CUBIN: ".cubin", Kind.LIBRARY: ".so"}[self]
 
 
 class Untrusted(PermissionError):
@@ -151,7 +150,7 @@ def require_loadable(folder: Path) -> None:
 
 
 def reason(error: OSError) -> str:
-    """What is wrong with which file, for a message."""
+    """The file and the reason of an error, for a message."""
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
 
 

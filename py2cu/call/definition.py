@@ -222,7 +222,7 @@ class _Overload:
         return run
 
     def compiled(self, device: str, *, of_call: bool = False) -> Any:
-        """What launches with the same arguments, compiled if it is not; None if there is none."""
+        """The launcher with the same arguments, compiled if necessary; None if there is none."""
         definition, key = self._definition(), (self._name, device, of_call)
         if key not in definition.compiled:
             is_known = device in _DEVICES

@@ -20,6 +20,7 @@ from py2cu.call.launchers.engines import ASSERTION, CpuEngine, CudaEngine, Engin
 from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, has_device, write_launcher
 from py2cu.ir.abi.launch import REFUSED, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter, Role
+from py2cu.ir.abi.schemas import ON_GRID
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ArrayType, is_complex
 from py2cu.options import Values, extents_of
@@ -65,16 +66,16 @@ class Native:
         raise refusal
 
     def overload(self, device: str, *, allocates: bool, on_grid: bool, of_call: bool = False) -> Callable[..., Any]:
-        """What allocates the outputs, what takes every array, or what takes every array, a grid and a block.
+        """A launcher that allocates the outputs, one that takes every array, or one that also takes grid and block.
 
-        As a function of one positional argument for each input or, unless it allocates, for each parameter.
+        Its arguments are positional: the inputs or, unless it allocates, all parameters.
         """
         parameters = self.signature.inputs if allocates else self.signature.parameters
         function = self.launcher(device, Order(tuple(p.name for p in parameters), on_grid=on_grid, of_call=of_call))
         return _of_lists(function) if on_grid else function
 
     def launcher(self, device: str, order: Order) -> LaunchFunction:
-        """What runs calls with these arguments, by position."""
+        """The launcher of calls with these arguments, by position."""
         key = device, order
         if key not in self._launchers:
             with self._lock:
@@ -83,16 +84,16 @@ class Native:
         return self._launchers[key]
 
     def same_overload(self, device: str, op: Any, *, of_call: bool = False) -> Any:
-        """What takes the arguments of `op` as they are; None where the dispatcher gives them in another way.
+        """The launcher that takes the arguments of `op` unchanged; None if the dispatcher passes them in another form.
 
-        `of_call`: as for a call, also where modes, transforms and autograd have to be asked.
+        `of_call`: the launcher serves a call, so it also checks for modes, transforms and autograd.
         """
         arguments = op._schema.arguments
         if any(each.kwarg_only or each.has_default_value() for each in arguments) or any(
             is_complex(p.type) for p in self.signature.parameters
         ):
             return None
-        on_grid = op._overloadname == "grid"
+        on_grid = op._overloadname == ON_GRID
         parameters = len(arguments) - 2 * on_grid
         allocates = bool(self.signature.outputs) and parameters == len(self.signature.inputs)
         if of_call and (self.is_built or not has_device(self.signature, [p.name for p in self.signature.inputs])):

@@ -40,9 +40,8 @@ def argument_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Types:
 class KernelCall:
     """Calls of one translated kernel.
 
-    `backwards` are the kernels and host functions attached as backwards. A launcher
-    takes the arguments of its form of call by position, keywords last; that of an explicit launch takes the extents of
-    grid and block before them.
+    `backwards` are the kernels and host functions attached as backwards. A launcher takes the arguments of its form of
+    call by position, keywords last; that of an explicit launch takes the extents of grid and block before them.
     """
 
     def __init__(self, native: Native, backwards: Sequence[Differentiated] = ()) -> None:
@@ -53,6 +52,7 @@ class KernelCall:
         self.binder = native.binder
         self.launchers: dict[Types, LaunchFunction] = {}
         self.grid_launchers: dict[Types, LaunchFunction] = {}
+        self._by_device: dict[Types, dict[str, LaunchFunction]] = {}  # the same launchers
         self._op_calls: dict[Types, OpCall] = {}
         recorder = weakref.WeakMethod(self._recorder)  # an op lives as long as its kernel: no cycle holds it
         native.recorder = lambda device, order: made(device, order) if (made := recorder()) is not None else None
@@ -159,14 +159,12 @@ class KernelCall:
             return
         launchers = self.grid_launchers if launch else self.launchers
         order = Order(names, on_grid=bool(launch), of_call=True, records=True)
-        launcher = self.native.launcher(device, order)
-        known = launchers.get(types)
-        if known is not None and known is not launcher:  # also called on the other device
-            launcher = _either(known, launcher)
-        launchers[types] = launcher
+        by_device = self._by_device.setdefault((bool(launch), *types), {})
+        by_device[device] = self.native.launcher(device, order)
+        launchers[types] = by_device[device] if len(by_device) == 1 else _either(*by_device.values())
 
     def _recorder(self, device: str, order: Order) -> LaunchFunction | None:
-        """What runs calls with these arguments that autograd records; None for forms that the op takes apart."""
+        """The launcher of calls that autograd records; None for forms whose arguments the operator unpacks."""
         signature, names = self.signature, order.names
         given = [p for p in signature.outputs if p.name in names]
         if order.on_grid or not {*names} <= {p.name for p in signature.parameters}:

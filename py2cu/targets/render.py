@@ -31,8 +31,8 @@ from py2cu.targets.cxx.wrap_lines import wrap_line
 from py2cu.targets.torch_binding import view as binding
 from py2cu.translation import Artifacts, CallText, TargetName, Text
 
-_IN_FILE: Final[dict[str, object]] = {"is_live": False}
-_IN_CALLS: Final[dict[str, object]] = {"is_live": True}
+_IN_FILE: Final[dict[str, object]] = {"for_calls": False}
+_IN_CALLS: Final[dict[str, object]] = {"for_calls": True}
 _ORIGIN: Final = "\x1f"  # separates a line from its number; no printable line contains it
 
 

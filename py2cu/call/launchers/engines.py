@@ -1,4 +1,4 @@
-"""What runs compiled code for a launcher: blocks of parameters, and on each device the call of a compiled instance.
+"""Engines: the part of a launcher that packs parameters and runs a compiled instance, on the CPU or a GPU.
 
 In: a `LaunchProgram` and compiled instances. Out: for `launcher.py`, the lines of Python that launch, and the names in
 them. Promises: a block serves one call at a time, also on an error; an instance is compiled once, outside any block.
@@ -39,7 +39,7 @@ class LaunchFailure(RuntimeError):
 class Block:
     """The parameters of one launch: their values, the addresses of these, and a message from the CPU.
 
-    On the CPU the launch itself stands before the values: grid, block, shared bytes, instance, OS threads.
+    On the CPU the launch itself stands before the values: grid, block, number of OS threads.
     """
 
     __slots__ = ("address", "addresses", "memory", "message")
@@ -53,7 +53,7 @@ class Block:
 
 
 class Frame:
-    """The layout of a block: so many integers of the launch, and for each argument a dtype, or None for an address."""
+    """The layout of a block: `launch` integers, then a value for each argument: its dtype, or None for an address."""
 
     def __init__(self, launch: int, types: Sequence[DType | None]) -> None:
         formats, self.offsets, size = [f"{launch}q"], [], launch * _SLOT
@@ -103,7 +103,7 @@ _TAKE: Final = ("try: block = free.pop()", "except IndexError: block = new()")
 
 
 class Engine(Protocol):
-    """What runs the instances of one kernel, for one set of dtypes and template arguments."""
+    """Runs the instances of one kernel, for one set of dtypes and template arguments."""
 
     is_cuda: ClassVar[bool]
     integers_of_launch: ClassVar[int]  # before the values in a block
@@ -113,7 +113,7 @@ class Engine(Protocol):
 
 
 class LaunchLines(NamedTuple):
-    """What an engine writes its lines for: expressions for the presence of optional arrays and for packed values."""
+    """The input of an engine: the launch program, and expressions for presence of optional arrays and packed values."""
 
     program: LaunchProgram
     given: Sequence[str]
@@ -127,7 +127,7 @@ class CpuEngine:
     """Launches by a C function in a library of the instance."""
 
     is_cuda: ClassVar = False
-    integers_of_launch: ClassVar = 9
+    integers_of_launch: ClassVar = 7
 
     def __init__(self, entry: Callable[..., int]) -> None:
         self._entry = entry
@@ -136,7 +136,7 @@ class CpuEngine:
         names |= {"entry": self._entry, "os_threads": _OS_THREADS, "failed": _failed_on_cpu}
         yield from _TAKE
         yield "try:"
-        yield launch.pack("gx", "gy", "gz", "bx", "by", "bz", "shared", "0", "os_threads[0]")
+        yield launch.pack("gx", "gy", "gz", "bx", "by", "bz", "os_threads[0]")
         yield "    if entry(block.addresses, block.memory, block.message): raise failed(block)"
         yield "finally:"
         yield "    free.append(block)"
@@ -148,7 +148,7 @@ def _failed_on_cpu(block: Block) -> Exception:
 
 
 class CudaEngine:
-    """Launches by the driver: `load` compiles an instance for a device's architecture, and gives its kernel."""
+    """Launches by the driver: `load` compiles an instance for the architecture of a device and returns its kernel."""
 
     is_cuda: ClassVar = True
     integers_of_launch: ClassVar = 0

@@ -151,7 +151,7 @@ class _Writer:
     # --- what the call passes and leaves out ---
 
     def _modes(self, arrays: Sequence[Parameter], taken: Sequence[str]) -> Iterator[str]:
-        """Leaves a call to the dispatcher if something there has to see it, or to autograd."""
+        """Leaves a call to the dispatcher if a mode, transform or tracer is active, to autograd if it records."""
         self.names |= {
             "dual": forward_ad, "profiler": profiler, "dispatch_modes": torch._C._len_torch_dispatch_stack,
             "function_modes": torch._C._len_torch_function_stack, "tracer": torch._C._get_tracing_state,
@@ -182,9 +182,9 @@ class _Writer:
             name = f"v_{parameter.name}"
             if parameter.is_array or parameter.name in self.constexprs:
                 continue
-            is_default = parameter.default is not None and not parameter.may_be_none
-            if is_default and not self._is_measured(parameter):
-                self.names[f"default_{parameter.name}"] = parameter.default and parameter.default.value
+            default = None if parameter.may_be_none or self._is_measured(parameter) else parameter.default
+            if default is not None:
+                self.names[f"default_{parameter.name}"] = default.value
                 yield f"if {name} is None: {name} = default_{parameter.name}"
             match parameter.type:
                 case ElementType(dtype=DType(kind=Kind.INT) as dtype):
@@ -294,6 +294,8 @@ class _Writer:
         """Tells autograd that arrays change; inference tensors have no version, and are written in that mode alone."""
         self.names |= {"increment_version": torch._C._increment_version, "inference": torch.is_inference_mode_enabled}
         written = [p for p in arrays if p.role is not Role.INPUT]
+        if any(p.role is Role.OUTPUT for p in written):  # outputs beside given ones count as written, too
+            written += self._allocated
         for parameter in written:
             test = f"v_{parameter.name}.is_inference() and not inference()"
             yield from if_given(parameter, [f"if {test}: raise misfit"])
@@ -336,10 +338,11 @@ class _Writer:
         yield from self._grid()
         if program.cooperative and not self.engine.is_cuda:
             yield f"if gx * gy * gz > {MOST_BLOCKS_OF_CPU}: raise misfit"
-        arrays = [f"{self.extents.text(each.count)} * {each.itemsize}" for each in program.shared]
-        yield f"shared = {' + '.join(arrays) or '0'}"
-        fits = [f"{bound_in_python(bound, self.extents.symbol)} <= {INT32_MAX}" for bound in program.fits]
-        yield f"narrow = {' and '.join(fits) if program.has_index_type and fits else True}"
+        if self.engine.is_cuda:
+            arrays = [f"{self.extents.text(each.count)} * {each.itemsize}" for each in program.shared]
+            yield f"shared = {' + '.join(arrays) or '0'}"
+            fits = [f"{bound_in_python(bound, self.extents.symbol)} <= {INT32_MAX}" for bound in program.fits]
+            yield f"narrow = {' and '.join(fits) if program.has_index_type and fits else True}"
         types = [None if p.source is Source.ARRAY else BY_NAME.get(p.type, I64) for p in program.passed]
         frame = Frame(self.engine.integers_of_launch, types)
         self.names |= {"free": frame.free, "new": frame.new, "pack": frame.pack}

@@ -24,10 +24,10 @@ INDEX: Final = "index_t"
 
 INT32_MAX: Final = 2**31 - 1
 MOST_THREADS: Final = 1e18
-"""So far below 2**63 that rounding to a double hides no larger number."""
+"""Compared with a double; the distance to 2**63 covers its rounding."""
 
 DEFAULT_SHARED_LIMIT: Final = 48 * 1024
-"""The dynamic shared memory, in bytes, that a block gets without asking."""
+"""Bytes of dynamic shared memory that a block may use without `allow_shared_bytes`."""
 
 
 MOST_BLOCKS_OF_CPU: Final = 1024

@@ -16,14 +16,7 @@ from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import Artifacts, TargetName, Text, Translation
 
 EMPTY = Text("k", "", ())
-
-
-@pytest.fixture(autouse=True)
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PY2CU_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(cache, "_private_roots", [])
-    monkeypatch.setattr(cache, "_warned", [])
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("root")
 
 
 def make(directory: Path) -> Path:
@@ -160,17 +153,12 @@ def test_translations_come_back_and_damaged_ones_do_not(root: Path) -> None:
         assert cache.get_translation("key") == translation("k")
 
 
-def test_cubins_and_headers_come_back(root: Path) -> None:
+def test_cubins_come_back(root: Path) -> None:
     assert cache.get_cubin("key") is None
     for code in (b"", b"\n", bytes(range(256)) * 100):
         cache.put_cubin("key", code, "add")
         assert cache.get_cubin("key") == code
-    assert cache.get_header("key", "nvrtc") is None
-    assert cache.put_header("key", "nvrtc", make) == cache.get_header("key", "nvrtc")
-    assert sorted((entry.kind.value, entry.name) for entry in upkeep.entries()) == [
-        ("cubins", "add"),
-        ("headers", "made"),
-    ]
+    assert [(entry.kind.value, entry.name) for entry in upkeep.entries()] == [("cubins", "add")]
 
 
 def test_a_long_name_is_cut() -> None:

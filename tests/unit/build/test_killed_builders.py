@@ -30,13 +30,7 @@ def make(directory):
 """
 KEYS = ("key", "gcc")
 
-
-@pytest.fixture(autouse=True)
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PY2CU_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(cache, "_private_roots", [])
-    monkeypatch.setattr(cache, "_warned", [])
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("root")
 
 
 def start(program: str) -> subprocess.Popen[str]:

@@ -17,14 +17,7 @@ from py2cu.translation import Translation
 
 TRANSLATION = Translation(name="k", python_file="k.py", signatures=(), notes=(), texts={})
 NOBODY = 12345
-
-
-@pytest.fixture(autouse=True)
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PY2CU_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(cache, "_private_roots", [])
-    monkeypatch.setattr(cache, "_warned", [])
-    return tmp_path / "cache"
+pytestmark = pytest.mark.usefixtures("root")
 
 
 def make(directory: Path) -> Path:
