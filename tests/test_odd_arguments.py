@@ -60,6 +60,7 @@ TENSORS: dict[str, Callable[[], object]] = {
     "sparse": lambda: plain().to_sparse(),
     "compressed sparse": lambda: torch.eye(4).to_sparse_csr(),
     "nested": lambda: torch.nested.nested_tensor([plain()]),
+    "mkldnn": lambda: plain().to_mkldnn(),  # type: ignore[operator, no-untyped-call]
     "quantized": lambda: torch.quantize_per_tensor(plain(), 0.1, 0, torch.quint8),
     "without memory": lambda: freed(),
     "meta": lambda: plain().to("meta"),
@@ -135,8 +136,8 @@ def agreed(k: Kernel, call: Callable[[Callable[..., Any]], Any], warmed: Callabl
 
 REFUSED = {
     "without memory",
-    "sparse", "compressed sparse", "nested", "quantized", "meta", "strided", "expanded", "double", "half", "complex",
-    "two dimensions", "no dimension", "None", "list", "array", "number",
+    "sparse", "compressed sparse", "nested", "mkldnn", "quantized", "meta", "strided", "expanded", "double", "half",
+    "complex", "two dimensions", "no dimension", "None", "list", "array", "number",
 }  # fmt: skip
 
 

@@ -1,16 +1,17 @@
 """Compile and load one instance of a kernel for calls on a GPU.
 
-In: the text of calls, the instance, a device. Out: the kernel as `cuLaunchKernel` takes it. Promises: an instance is
+In: the text of calls, the instance, a device. Out: the kernel as `cuLaunchKernelEx` takes it. Promises: an instance is
 compiled once for each architecture, and kept on disk.
 """
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from py2cu.build import cache, driver, nvrtc
 from py2cu.build.cubin import CompileError, Cubin
@@ -69,7 +70,7 @@ _kernels: Final[dict[str, int]] = {}
 _LOCK: Final = ForkSafeLock()
 
 
-def load_kernel(instance: CudaInstance, device: int, source: Callable[[], SourceFile]) -> Any:
+def load_kernel(instance: CudaInstance, device: int, source: Callable[[], SourceFile]) -> ctypes.c_void_p:
     """The kernel of an instance, for `device` and all others of its architecture.
 
     Raises:
@@ -82,7 +83,7 @@ def load_kernel(instance: CudaInstance, device: int, source: Callable[[], Source
     with _LOCK:
         if key not in _kernels:
             _kernels[key] = driver.load_kernel(compiled(instance, architecture, source))
-    return driver.load_driver().CUfunction(_kernels[key])
+    return ctypes.c_void_p(_kernels[key])
 
 
 def compiled(instance: CudaInstance, architecture: str, source: Callable[[], SourceFile]) -> Cubin:

@@ -39,7 +39,8 @@ class LaunchFailure(RuntimeError):
 class Block:
     """The parameters of one launch: their values, the addresses of these, and a message from the CPU.
 
-    On the CPU the launch itself stands before the values: grid, block, number of OS threads.
+    The launch itself stands before the values: on the CPU grid, block and number of OS threads, on a GPU a
+    `CUlaunchConfig`.
     """
 
     __slots__ = ("address", "addresses", "memory", "message")
@@ -53,10 +54,10 @@ class Block:
 
 
 class Frame:
-    """The layout of a block: `launch` integers, then a value for each argument: its dtype, or None for an address."""
+    """The layout of a block: the launch, as `struct` spells it, and a value of each dtype, None for an address."""
 
-    def __init__(self, launch: int, types: Sequence[DType | None]) -> None:
-        formats, self.offsets, size = [f"{launch}q"], [], launch * _SLOT
+    def __init__(self, launch: str, types: Sequence[DType | None]) -> None:
+        formats, self.offsets, size = [launch], [], struct.calcsize(f"<{launch}")
         for type_ in types:
             code, width = _format(type_)
             slots = -(-width // _SLOT)
@@ -106,7 +107,7 @@ class Engine(Protocol):
     """Runs the instances of one kernel, for one set of dtypes and template arguments."""
 
     is_cuda: ClassVar[bool]
-    integers_of_launch: ClassVar[int]  # before the values in a block
+    launch: ClassVar[str]  # what stands before the values in a block, as `struct` spells it
 
     def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
         """The lines that launch, and, in `names`, what they refer to."""
@@ -127,7 +128,7 @@ class CpuEngine:
     """Launches by a C function in a library of the instance."""
 
     is_cuda: ClassVar = False
-    integers_of_launch: ClassVar = 7
+    launch: ClassVar = "7q"
 
     def __init__(self, entry: Callable[..., int]) -> None:
         self._entry = entry
@@ -151,7 +152,7 @@ class CudaEngine:
     """Launches by the driver: `load` compiles an instance for the architecture of a device and returns its kernel."""
 
     is_cuda: ClassVar = True
-    integers_of_launch: ClassVar = 0
+    launch: ClassVar = driver.LAUNCH_CONFIG
 
     def __init__(self, name: str, load: Callable[..., Any]) -> None:
         self._name = name
@@ -161,12 +162,12 @@ class CudaEngine:
         self._lock = ForkSafeLock()
 
     def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
-        cuda = driver.load_driver()
         program = launch.program
+        attributes = driver.COOPERATIVE if program.cooperative else None
         names |= {
             "kernels": self._kernels, "load": self._loaded, "failed": self._failed, "allow": self._allow,
             "allowed": self._allowed, "stream_of": torch._C._cuda_getCurrentRawStream,
-            "launch": self._cooperative if program.cooperative else cuda.cuLaunchKernel,
+            "launch": driver.launch_function(),
         }  # fmt: skip
         yield f"key = {', '.join(['device', 'narrow', *launch.given])}"
         yield "kernel = kernels.get(key)"
@@ -174,13 +175,12 @@ class CudaEngine:
         if program.shared:
             limit = -1 if program.has_static_shared else DEFAULT_SHARED_LIMIT
             yield f"if shared > allowed.get(key, {limit}): allow(key, kernel, shared)"
-        yield "stream = stream_of(device)"
         yield from _TAKE
         yield "try:"
-        yield launch.pack()
-        arguments = "kernel, gx, gy, gz, bx, by, bz, shared, stream, block.address, 0"
-        yield f"    error = launch({arguments})[0]"
-        yield f"    if error: failed(device, launch, error, {arguments})"
+        attribute = "0, 0" if attributes is None else f"{ctypes.addressof(attributes)}, 1"
+        yield launch.pack("gx", "gy", "gz", "bx", "by", "bz", "shared", "stream_of(device)", attribute)
+        yield "    error = launch(block.memory, kernel, block.addresses, None)"
+        yield "    if error: failed(device, block, kernel, error)"
         yield "finally:"
         yield "    free.append(block)"
 
@@ -191,10 +191,10 @@ class CudaEngine:
                 self._kernels[key] = self._load(device, tuple(given), is_wide=not narrow)
             return self._kernels[key]
 
-    def _allow(self, key: tuple[Any, ...], kernel: Any, shared: int) -> None:
+    def _allow(self, key: tuple[Any, ...], kernel: ctypes.c_void_p, shared: int) -> None:
         """Let a block have more dynamic shared memory than the default."""
         try:
-            driver.allow_shared_bytes(int(kernel), min(shared, INT32_MAX), key[0])
+            driver.allow_shared_bytes(_handle(kernel), min(shared, INT32_MAX), key[0])
         except RuntimeError as error:
             message = f"{self._name}: the launch failed: {str(error).partition(': ')[2]}"
         else:
@@ -202,25 +202,24 @@ class CudaEngine:
             return
         raise LaunchFailure(message)
 
-    @staticmethod
-    def _cooperative(*arguments: Any) -> Any:
-        return driver.load_driver().cuLaunchCooperativeKernel(*arguments[:-1])
-
-    def _failed(self, device: int, launch: Callable[..., Any], error: Any, *arguments: Any) -> None:
+    def _failed(self, device: int, block: Block, kernel: ctypes.c_void_p, error: int) -> None:
         """Launch once more where the thread had no context; raise an error for everything else."""
         results = driver.load_driver().CUresult
         if error == results.CUDA_ERROR_INVALID_CONTEXT:
             torch.cuda.set_device(device)
-            error = launch(*arguments)[0]
+            error = driver.launch_function()(block.memory, kernel, block.addresses, None)
         if not error:
             return
-        kernel, *shape, shared, _, _, _ = arguments
-        grid, block = math.prod(shape[:3]), math.prod(shape[3:])
+        *shape, shared = struct.unpack_from("<7I", block.memory)
         if error == results.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
-            most = driver.resident_blocks(int(kernel), block, shared, device)
-            what = f"{grid} blocks wait for each other, and at most {most} run at once on this device"
+            most = driver.resident_blocks(_handle(kernel), math.prod(shape[3:]), shared, device)
+            what = f"{math.prod(shape[:3])} blocks wait for each other, and at most {most} run at once on this device"
         elif error == results.CUDA_ERROR_INVALID_VALUE:
             what = "the launch failed: invalid configuration argument"
         else:
             what = f"the launch failed: {driver.error_text(error).partition(': ')[2]}"
         raise LaunchFailure(f"{self._name}: {what}")
+
+
+def _handle(kernel: ctypes.c_void_p) -> int:
+    return kernel.value or 0

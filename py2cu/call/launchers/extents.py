@@ -27,6 +27,11 @@ class ExtentLines:
     same: dict[str, str] = field(default_factory=dict)  # for an array, another one with the same extents
     _known: set[str] = field(default_factory=set)  # the dimensions that have a value
 
+    def shapes(self, arrays: Sequence[Parameter]) -> Iterator[str]:
+        """`shape_x` of the arrays that a call gives, which those have that torch keeps as one block of memory."""
+        for parameter in arrays:
+            yield from if_given(parameter, [f"shape_{parameter.name} = v_{parameter.name}.shape"])
+
     def lines(self, arrays: Sequence[Parameter]) -> Iterator[str]:
         """For the arrays that a call gives."""
         yield from self._shapes(arrays)
@@ -59,7 +64,7 @@ class ExtentLines:
         return f"t_{name}" if any(stride.name == name for stride in self.program.strides) else f"v_{name}"
 
     def _shapes(self, arrays: Sequence[Parameter]) -> Iterator[str]:
-        """`s_x_0, s_x_1, = v_x.shape`; the product of leading extents is the first.
+        """`s_x_0, s_x_1, = shape_x`; the product of leading extents is the first.
 
         The extents of an array that is declared like an earlier one are those of that.
         """
@@ -68,20 +73,20 @@ class ExtentLines:
             type_, name = self.signature.array_type(parameter.name), parameter.name
             axes = self.of(name)
             if type_.leading:
-                lines = [f"shape_{name} = v_{name}.shape", f"cut_{name} = len(shape_{name}) - {type_.trailing}"]
+                lines = [f"cut_{name} = len(shape_{name}) - {type_.trailing}"]
                 lines.append(f"if cut_{name} < 0: raise misfit")
                 lines.append(f"leading_{name} = shape_{name}[:cut_{name}]")
                 lines.append(f"{axes[0]} = prod(leading_{name})")
                 lines += [f"{axis} = shape_{name}[cut_{name} + {at}]" for at, axis in enumerate(axes[1:])]
             elif not axes:
-                lines = [f"if v_{name}.dim(): raise misfit"]
+                lines = [f"if shape_{name}: raise misfit"]
             elif (other := by_dims.get(type_.dims)) is not None:
                 self.same[name] = other
-                lines = [f"if v_{name}.shape != shape_{other}: raise misfit"]
+                lines = [f"if shape_{name} != shape_{other}: raise misfit"]
             else:
                 if not parameter.may_be_none:
                     by_dims[type_.dims] = name
-                lines = [f"shape_{name} = v_{name}.shape", f"{' '.join(f'{axis},' for axis in axes)} = shape_{name}"]
+                lines = [f"{' '.join(f'{axis},' for axis in axes)} = shape_{name}"]
             yield from if_given(parameter, lines)
 
     def _extents(self, arrays: Sequence[Parameter]) -> Iterator[str]:

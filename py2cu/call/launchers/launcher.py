@@ -27,6 +27,7 @@ from torch.autograd import forward_ad, profiler
 
 from py2cu.call.launchers.engines import Engine, Frame, LaunchLines, half_bits, to_float32
 from py2cu.call.launchers.extents import ExtentLines
+from py2cu.call.launchers.likeness import LikenessLines
 from py2cu.call.launchers.memory import MemoryLines, if_given, meet, overlaps_itself
 from py2cu.call.launchers.tuples import unpacked
 from py2cu.dtypes import BY_NAME, I64, DType, Kind
@@ -119,11 +120,13 @@ class _Writer:
         given = self._given()
         arrays = [p for p in given if p.is_array]
         body = chain(
-            self._modes(arrays, taken) if self.order.of_call else (),
+            self._watched() if self.order.of_call else (),
+            self.extents.shapes(arrays),
+            self._likeness(arrays, taken),
+            *(self._contiguous(p) for p in arrays),
             unpacked(self.signature, self.order.names, self.names),
             self._left_out(given),
             self._numbers(),
-            *(self._array(p, arrays) for p in arrays),
             self._device_guard(taken),
             self.extents.lines(arrays),
             self._block(),
@@ -150,20 +153,20 @@ class _Writer:
 
     # --- what the call passes and leaves out ---
 
-    def _modes(self, arrays: Sequence[Parameter], taken: Sequence[str]) -> Iterator[str]:
-        """Leaves a call to the dispatcher if a mode, transform or tracer is active, to autograd if it records."""
+    def _watched(self) -> Iterator[str]:
+        """Leaves a call to the dispatcher if a mode, a tangent or a profiler may have to see it."""
         self.names |= {
             "dual": forward_ad, "profiler": profiler, "dispatch_modes": torch._C._len_torch_dispatch_stack,
-            "function_modes": torch._C._len_torch_function_stack, "tracer": torch._C._get_tracing_state,
-            "transforms": torch._C._functorch.peek_interpreter_stack, "records": torch.is_grad_enabled,
+            "function_modes": torch._C._len_torch_function_stack,
         }  # fmt: skip
-        yield "if dispatch_modes() or function_modes() or transforms() is not None: raise misfit"
-        yield "if tracer() is not None or dual._current_level >= 0 or profiler._is_profiler_enabled: raise misfit"
-        always = [f"v_{p.name}.requires_grad" for p in arrays if not p.may_be_none]
-        optional = [f"v_{p.name} is not None and v_{p.name}.requires_grad" for p in arrays if p.may_be_none]
+        yield "if dispatch_modes() or function_modes(): raise misfit"
+        yield "if dual._current_level >= 0 or profiler._is_profiler_enabled: raise misfit"
+
+    def _likeness(self, arrays: Sequence[Parameter], taken: Sequence[str]) -> Iterator[str]:
         self.names["record"] = self.record
         leave = "raise misfit" if self.record is None else f"return record({', '.join(taken)})"
-        yield f"if ({' or '.join([*always, *optional])}) and records(): {leave}"  # rule: launcher-grad
+        names, is_cuda = self.names, self.engine.is_cuda
+        return LikenessLines(self.signature, is_cuda, leave if self.order.of_call else None, names).lines(arrays)
 
     def _left_out(self, given: Sequence[Parameter]) -> Iterator[str]:
         allocated = self._allocated
@@ -205,25 +208,9 @@ class _Writer:
 
     # --- arrays ---
 
-    def _array(self, parameter: Parameter, arrays: Sequence[Parameter]) -> Iterator[str]:
-        """Dtype, device and layout of one array."""
-        name, array = parameter.name, f"v_{parameter.name}"
-        dtype = self.signature.dtype(name)
-        tests = [f"{array}.dtype is not {self._dtype(dtype)}"]  # rule: launcher-dtype
-        if not self.engine.is_cuda:
-            tests.append(f"not {array}.is_cpu")
-        elif parameter is self._first(arrays):
-            yield f"device = {array}.get_device()"
-            tests.append("device < 0")
-        else:
-            tests.append(f"{array}.get_device() != device")
-        lines = [f"if {' or '.join(tests)}: raise misfit"]
-        is_lazy = f"{array}.is_neg()" + (f" or {array}.is_conj()" if dtype.kind is Kind.COMPLEX else "")
-        resolve = f"{array} = {array}.resolve_conj().resolve_neg()" if parameter.role is Role.INPUT else "raise misfit"
-        lines.append(f"if {is_lazy}: {resolve}")
-        if name not in self.signature.strided:
-            lines.append(f"if not {array}.is_contiguous(): raise misfit")
-        yield from if_given(parameter, lines)
+    def _contiguous(self, parameter: Parameter) -> Iterator[str]:
+        if parameter.name not in self.signature.strided:
+            yield from if_given(parameter, [f"if not v_{parameter.name}.is_contiguous(): raise misfit"])
 
     def _device_guard(self, taken: Sequence[str]) -> Iterator[str]:
         if self.engine.is_cuda:
@@ -234,10 +221,6 @@ class _Writer:
         """The array whose device is the call's: the first that is always given."""
         ordered = sorted(arrays, key=lambda p: p.may_be_none or p.role is Role.OUTPUT)
         return next(p for p in ordered if not p.may_be_none)
-
-    def _dtype(self, dtype: DType) -> str:
-        self.names[dtype.name] = getattr(torch, dtype.name)
-        return dtype.name
 
     # --- launch ---
 
@@ -272,7 +255,7 @@ class _Writer:
                 if (source := signature.leading_source(type_)) is not None:
                     sizes[:1] = [f"*leading_{source}"]
                 shape, device = "".join(f"{size}, " for size in sizes), f"v_{self._first(arrays).name}.device"
-                yield f"v_{name} = empty(({shape}), dtype={self._dtype(type_.dtype)}, device={device})"
+                yield f"v_{name} = empty(({shape}), dtype=torch.{type_.dtype.name}, device={device})"
             if name in inits:
                 self.names[f"init_{name}"] = inits[name]
                 yield f"v_{name}.fill_(init_{name})"
@@ -291,14 +274,11 @@ class _Writer:
         return None
 
     def _versions(self, arrays: Sequence[Parameter]) -> Iterator[str]:
-        """Tells autograd that arrays change; inference tensors have no version, and are written in that mode alone."""
-        self.names |= {"increment_version": torch._C._increment_version, "inference": torch.is_inference_mode_enabled}
+        """Tells autograd that arrays change."""
+        self.names["increment_version"] = torch._C._increment_version
         written = [p for p in arrays if p.role is not Role.INPUT]
         if any(p.role is Role.OUTPUT for p in written):  # outputs beside given ones count as written, too
             written += self._allocated
-        for parameter in written:
-            test = f"v_{parameter.name}.is_inference() and not inference()"
-            yield from if_given(parameter, [f"if {test}: raise misfit"])
         if always := [f"v_{p.name}" for p in written if not p.may_be_none]:
             yield f"increment_version(({', '.join(always)},))"  # rule: version-counts
         for parameter in (p for p in written if p.may_be_none):
@@ -344,7 +324,7 @@ class _Writer:
             fits = [f"{bound_in_python(bound, self.extents.symbol)} <= {INT32_MAX}" for bound in program.fits]
             yield f"narrow = {' and '.join(fits) if program.has_index_type and fits else True}"
         types = [None if p.source is Source.ARRAY else BY_NAME.get(p.type, I64) for p in program.passed]
-        frame = Frame(self.engine.integers_of_launch, types)
+        frame = Frame(self.engine.launch, types)
         self.names |= {"free": frame.free, "new": frame.new, "pack": frame.pack}
         given = [f"v_{name} is not None" for name in program.optional]
         values = [*chain.from_iterable(self._passed(p.name, p.source, BY_NAME.get(p.type)) for p in program.passed)]
@@ -370,7 +350,7 @@ class _Writer:
             parts = [f"complex({value}).real", f"complex({value}).imag"]
             return parts if dtype.bits == 128 else [f"to_float32({part})" for part in parts]
         if dtype.is_half:
-            return [f"half_bits({value}, {self._dtype(dtype)})"]
+            return [f"half_bits({value}, torch.{dtype.name})"]
         return [f"to_float32({value})" if dtype.name == "float32" else value]
 
 

@@ -1,0 +1,110 @@
+"""The lines of a launcher about what extents and strides do not change: how torch's dispatcher sees the arrays.
+
+In: arrays of a call. Out: lines of Python that refuse what `argument_checks.py` refuses, hand over to autograd what it
+records, and leave to the dispatcher what a transform or the tracer has to see.
+
+Arrays that are like those of an earlier call need no tests of their own: torch compares all of them at once, by type,
+dtype, device, number of axes, `requires_grad` and the dispatch keys in effect. Bits of conjugation and negation,
+inference tensors and wrappers of transforms have keys of their own, and so have what is active in the thread:
+transforms, the tracer, autocast, inference mode, modes of dispatch but for torch's own (fake tensors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final
+
+import torch
+
+from py2cu.call.launchers.memory import if_given
+from py2cu.dtypes import Kind
+from py2cu.ir.abi.parameters import Parameter, Role
+from py2cu.ir.abi.signature import Signature
+
+try:
+    from torch._C._dynamo.guards import TensorGuards as Guards
+except ImportError:  # a torch without them: all tests, one by one
+    Guards: Any = None  # type: ignore[no-redef]
+
+_MOST_LESSONS: Final = 16
+"""So many arrays are learned; a launcher that meets two kinds in turn tests one of them array by array."""
+
+
+class Likeness:
+    """The arrays of the latest call that was learned."""
+
+    __slots__ = ("_lessons", "latest")
+
+    def __init__(self) -> None:
+        # Whether arrays are like these; the device by its number; whether one of them requires grad.
+        self.latest: tuple[Callable[..., bool], int, bool] = (_never, -1, False)
+        self._lessons = 0
+
+    def learn(self, *arrays: torch.Tensor) -> None:
+        """Remember arrays that passed all tests. One that is passed twice is like no other, not even itself."""
+        is_distinct = len({*map(id, arrays)}) == len(arrays)
+        if Guards is None or not is_distinct or self._lessons == _MOST_LESSONS:
+            return
+        self._lessons += 1
+        of_any: Any = [[None] * array.dim() for array in arrays]
+        guards = Guards(*arrays, dynamic_dims_sizes=of_any, dynamic_dims_strides=of_any)
+        has_grad = any(array.requires_grad for array in arrays)
+        self.latest = (guards.check, arrays[0].get_device(), has_grad)
+
+
+def _never(*_: torch.Tensor) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class LikenessLines:
+    """Writes the lines; `leave` is the one that hands a call over to autograd, None below the dispatcher."""
+
+    signature: Signature
+    is_cuda: bool
+    leave: str | None
+    names: dict[str, Any]
+
+    def lines(self, arrays: Sequence[Parameter]) -> Iterator[str]:
+        """They define `device`, its number, and resolve inputs that torch conjugates or negates as it reads them."""
+        likeness = Likeness()
+        self.names.update({
+            "likeness": likeness, "learn": likeness.learn, "torch": torch, "tracer": torch._C._get_tracing_state,
+            "transforms": torch._C._functorch.peek_interpreter_stack, "records": torch.is_grad_enabled,
+            "inference": torch.is_inference_mode_enabled,
+        })  # fmt: skip
+        always = [p for p in arrays if not p.may_be_none]
+        optional = [p for p in arrays if p.may_be_none]
+        if optional and self.leave:
+            grads = " or ".join(f"v_{p.name} is not None and v_{p.name}.requires_grad" for p in optional)
+            yield f"if ({grads}) and records(): {self.leave}"
+        if always:
+            passed = ", ".join(f"v_{p.name}" for p in always)
+            yield "is_alike, device, has_grad = likeness.latest"
+            yield f"if not is_alike({passed}){' or has_grad and records()' if self.leave else ''}:"
+            yield from (f"    {line}" for line in [*self._one_by_one(always), f"learn({passed})"])
+        for parameter in optional:
+            yield from if_given(parameter, [*self._of_one(parameter)])
+
+    def _one_by_one(self, always: Sequence[Parameter]) -> Iterator[str]:
+        if self.leave:
+            yield "if transforms() is not None or tracer() is not None: raise misfit"
+            grads = " or ".join(f"v_{p.name}.requires_grad" for p in always)
+            yield f"if ({grads}) and records(): {self.leave}"  # rule: launcher-grad
+        yield f"device = v_{always[0].name}.get_device()"
+        if self.is_cuda:
+            yield "if device < 0: raise misfit"
+        yield from chain.from_iterable(map(self._of_one, always))
+
+    def _of_one(self, parameter: Parameter) -> Iterator[str]:
+        dtype, array = self.signature.dtype(parameter.name), f"v_{parameter.name}"
+        tests = [f"{array}.dtype is not torch.{dtype.name}"]  # rule: launcher-dtype
+        tests.append(f"{array}.get_device() != device" if self.is_cuda else f"not {array}.is_cpu")
+        yield f"if {' or '.join(tests)}: raise misfit"
+        is_lazy = f"{array}.is_neg()" + (f" or {array}.is_conj()" if dtype.kind is Kind.COMPLEX else "")
+        resolve = f"{array} = {array}.resolve_conj().resolve_neg()" if parameter.role is Role.INPUT else "raise misfit"
+        yield f"if {is_lazy}: {resolve}"
+        if self.leave and parameter.role is not Role.INPUT:  # inference tensors have no version
+            yield f"if {array}.is_inference() and not inference(): raise misfit"
