@@ -94,7 +94,6 @@ class Kernel(Traced):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on the tensors' device and return the outputs, a tuple if there are several; see the class."""
         if self._unchanged():
-            # rule: plan-by-types
             types = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
             if (launcher := self._launchers.get(types)) is not None:
                 try:

@@ -106,21 +106,24 @@ class OperatorSource:
     def __init__(self, native: Native, backwards: Sequence[Differentiated] = ()) -> None:
         self._native = native
         self._backwards = backwards
-        self._operators: tuple[Any, ...] = ()
+        self._operators: list[Any] = []  # of the backwards
         self._operator: Operator | None = None
 
     def __call__(self) -> Operator:
         """The op; it lives until another one replaces it here."""
-        if self._operator is not None and not self._backwards:
+        # rule: operator-renewed
+        if self._operator is not None and [*map(_operator_of, self._backwards)] == self._operators:
             return self._operator
         calls = [each._as_backward() for each in self._backwards]
-        operators = tuple(call.operator for call in calls)
-        if self._operator is None or operators != self._operators:  # rule: operator-renewed
-            native = self._native
-            define = functools.partial(Definition, native=native, backwards=calls)
-            self._operator = operator_of(native.signature.op, native.digest, calls, define)
-            self._operators = operators
+        native = self._native
+        define = functools.partial(Definition, native=native, backwards=calls)
+        self._operator = operator_of(native.signature.op, native.digest, calls, define)
+        self._operators = [call.operator for call in calls]
         return self._operator
+
+
+def _operator_of(backward: Differentiated) -> Any:
+    return backward._as_backward().operator
 
 
 class Definition:

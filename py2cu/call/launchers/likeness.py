@@ -44,13 +44,13 @@ class Likeness:
 
     def learn(self, *arrays: torch.Tensor) -> None:
         """Remember arrays that passed all tests. One that is passed twice is like no other, not even itself."""
-        is_distinct = len({*map(id, arrays)}) == len(arrays)
+        is_distinct = len({*map(id, arrays)}) == len(arrays)  # rule: likeness-twice
         if Guards is None or not is_distinct or self._lessons == _MOST_LESSONS:
             return
         self._lessons += 1
         of_any: Any = [[None] * array.dim() for array in arrays]
         guards = Guards(*arrays, dynamic_dims_sizes=of_any, dynamic_dims_strides=of_any)
-        has_grad = any(array.requires_grad for array in arrays)
+        has_grad = any(array.requires_grad for array in arrays)  # rule: likeness-grad
         self.latest = (guards.check, arrays[0].get_device(), has_grad)
 
 
@@ -77,22 +77,21 @@ class LikenessLines:
         })  # fmt: skip
         always = [p for p in arrays if not p.may_be_none]
         optional = [p for p in arrays if p.may_be_none]
-        if optional and self.leave:
-            grads = " or ".join(f"v_{p.name} is not None and v_{p.name}.requires_grad" for p in optional)
-            yield f"if ({grads}) and records(): {self.leave}"
+        yield "is_alike, device, has_grad = likeness.latest"
         if always:
             passed = ", ".join(f"v_{p.name}" for p in always)
-            yield "is_alike, device, has_grad = likeness.latest"
-            yield f"if not is_alike({passed}){' or has_grad and records()' if self.leave else ''}:"
+            yield f"if not is_alike({passed}):"
             yield from (f"    {line}" for line in [*self._one_by_one(always), f"learn({passed})"])
         for parameter in optional:
             yield from if_given(parameter, [*self._of_one(parameter)])
+        if self.leave:
+            grads = ["has_grad", *(f"v_{p.name} is not None and v_{p.name}.requires_grad" for p in optional)]
+            yield f"if ({' or '.join(grads)}) and records(): {self.leave}"  # rule: launcher-grad
 
     def _one_by_one(self, always: Sequence[Parameter]) -> Iterator[str]:
         if self.leave:
             yield "if transforms() is not None or tracer() is not None: raise misfit"
-            grads = " or ".join(f"v_{p.name}.requires_grad" for p in always)
-            yield f"if ({grads}) and records(): {self.leave}"  # rule: launcher-grad
+            yield f"has_grad = {' or '.join(f'v_{p.name}.requires_grad' for p in always)}"
         yield f"device = v_{always[0].name}.get_device()"
         if self.is_cuda:
             yield "if device < 0: raise misfit"

@@ -1,0 +1,105 @@
+"""Arrays that are like those of an earlier call need no tests of their own; all others are tested one by one."""
+
+from collections.abc import Callable
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from jaxtyping import Float32  # noqa: E402
+from torch import Tensor  # noqa: E402
+
+from py2cu import Index, kernel  # noqa: E402
+from py2cu.call.launchers import likeness  # noqa: E402
+from py2cu.call.launchers.likeness import Likeness  # noqa: E402
+
+pytestmark = pytest.mark.builds
+
+
+def learned(*arrays: Tensor) -> Callable[..., bool]:
+    made = Likeness()
+    made.learn(*arrays)
+    return made.latest[0]
+
+
+def test_extents_and_strides_do_not_matter() -> None:
+    is_alike = learned(torch.zeros(2, 3), torch.zeros(()))
+    assert is_alike(torch.zeros(8, 12)[::2, 1:].t(), torch.ones(()))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        torch.zeros(4, 1),
+        torch.zeros(4).double(),
+        torch.zeros(4, device="meta"),
+        torch.zeros(4, requires_grad=True),
+        torch.nn.Parameter(torch.zeros(4), requires_grad=False),
+        torch._neg_view(torch.zeros(4)),
+        torch.zeros(4).to_sparse(),
+        torch._efficientzerotensor((4,)),
+    ],
+    ids=["rank", "dtype", "device", "requires grad", "type", "negation", "layout", "zeros"],
+)
+def test_another_kind_of_array_is_not_alike(other: Tensor) -> None:
+    is_alike = learned(torch.zeros(4), torch.zeros(4))
+    assert not is_alike(torch.zeros(4), other)
+    assert is_alike(torch.zeros(4), torch.ones(4))
+
+
+def test_what_is_active_is_not_alike() -> None:
+    x = torch.zeros(4)
+    is_alike = learned(x)
+    found = []
+    with torch.inference_mode():
+        found += [is_alike(x), is_alike(torch.zeros(4))]
+    with torch.autocast("cpu"):
+        found.append(is_alike(x))
+
+    def add(each: Tensor) -> Tensor:
+        found.append(is_alike(x))
+        return each + 1
+
+    torch.vmap(add)(torch.zeros(2))
+    torch.func.grad(lambda each: add(each).sum())(torch.zeros(2))
+    torch.jit.trace(add, torch.zeros(2), check_trace=False)
+    assert found == [False] * 6
+    assert is_alike(x)
+
+
+def test_an_array_that_is_passed_twice_is_not_learned() -> None:
+    x = torch.zeros(4)
+    assert not learned(x, x)(x, torch.zeros(4))
+
+
+def test_only_so_many_are_learned() -> None:
+    made = Likeness()
+    for rank in range(40):
+        made.learn(torch.zeros([1] * (rank % 2)))
+    assert not made.latest[0](torch.zeros(()))
+    assert made.latest[0](torch.zeros(3))
+
+
+@kernel
+def twice(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    out[i] = x[i] + x[i]
+
+
+@twice.backward
+def twice_gradient(i: Index["n"], grad_out: Float32[Tensor, "n"], grad_x: Float32[Tensor, "n"]):
+    grad_x[i] = 2 * grad_out[i]
+
+
+@pytest.mark.parametrize("guards", [likeness.Guards, None], ids=["at once", "one by one"])
+def test_gradients_are_recorded_after_calls_without(guards: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(likeness, "Guards", guards)
+    x = torch.arange(4.0, requires_grad=True)
+    with torch.no_grad():
+        for _ in range(3):
+            assert not twice(x).requires_grad
+    for _ in range(3):
+        assert twice(x).requires_grad
+        assert not twice(x.detach()).requires_grad
+    twice(x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2.0] * 4
