@@ -21,7 +21,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import aliasing, blocks, cpu, gpu, latency, lltm, numba_cuda, simulator, startup
+from benchmarks import aliasing, bandwidth, blocks, cpu, gpu, latency, lltm, numba_cuda, simulator, startup
 from benchmarks.table import Row, render
 from py2cu.build import toolchain
 
@@ -74,7 +74,14 @@ def parts(*, lecture: bool, latency_options: latency.Options) -> dict[str, Calla
         "latency": functools.partial(latency.rows, latency_options),
     }
     return (
-        {**everywhere, "gpu": gpu.rows, "blocks": blocks.rows, "aliasing": aliasing.rows, "numba": numba_cuda.rows}
+        {
+            **everywhere,
+            "gpu": gpu.rows,
+            "bandwidth": bandwidth.rows,
+            "blocks": blocks.rows,
+            "aliasing": aliasing.rows,
+            "numba": numba_cuda.rows,
+        }
         if on_gpu
         else everywhere
     )

@@ -47,6 +47,7 @@ from py2cu.passes.checks.narrow_integers import warn_narrow_integers
 from py2cu.passes.checks.negative_indices import note_negative_indices
 from py2cu.passes.checks.operator_limits import check_operator_limits
 from py2cu.passes.checks.optional_parameters import check_optional_parameters
+from py2cu.passes.checks.packs import note_packs
 from py2cu.passes.checks.performance import note_performance
 from py2cu.passes.checks.powers import check_powers
 from py2cu.passes.checks.row_width import check_row_widths
@@ -80,6 +81,7 @@ from py2cu.targets.cpu.inline_collectives import CannotSplit, runs_in_blocks
 from py2cu.targets.cpu.insert_yields import insert_yields
 from py2cu.targets.cpu.split_at_barriers import split_at_barriers
 from py2cu.targets.cuda.hide_negation import hide_negation
+from py2cu.targets.cuda.pack_elements import pack_elements
 from py2cu.targets.cxx.naming import rename
 from py2cu.targets.cxx.uniquify_symbols import uniquify_symbols
 from py2cu.targets.render import render
@@ -155,6 +157,8 @@ LOWERINGS: Final = (
     ),
     *passes(Stage.LOWERED, everywhere(lower_semantics), narrow_floats, hide_negation, flatten_indices),
 )
+# For CUDA: a thread computes neighbouring elements, of which notes on performance tell.
+PACK_NOTES, PACKING = passes(Stage.LOWERED, note_packs), passes(Stage.LOWERED, pack_elements)
 # For the CPU. The threads of a block run one after the other there: spin loops yield, and kernels split at barriers.
 SEARCHES: Final = passes(Stage.LOWERED, everywhere(hide_counters))
 YIELDS: Final = passes(Stage.LOWERED, insert_yields)
@@ -163,8 +167,8 @@ SPLITTING: Final = passes(Stage.LOWERED, split_at_barriers)
 FINISHES: Final = passes(Stage.FINISHED, everywhere(place_declarations), everywhere(make_structured_bindings), rename)
 UNIQUIFY: Final = Step("uniquify_symbols", Stage.FINISHED)
 STEPS: Final = (
-    READ, *NAMES, *TYPES, *RECOVERY, *EFFECTS, *WRAPPING, *NOTES, *LOWERINGS, *SEARCHES, *YIELDS, *SPLITTING,
-    *FINISHES, UNIQUIFY,
+    READ, *NAMES, *TYPES, *RECOVERY, *EFFECTS, *WRAPPING, *NOTES, *LOWERINGS, *PACK_NOTES, *PACKING, *SEARCHES, *YIELDS,
+    *SPLITTING, *FINISHES, UNIQUIFY,
 )  # fmt: skip
 
 
@@ -255,8 +259,8 @@ def _translate(
     obstacles: dict[TargetName, str] = {}
     for target in targets:
         try:
-            kernels = finished if target is TargetName.CUDA else _for_cpu(families, finished, reporter)
-            texts[target] = render(name, source_name, kernels, unbound, target)
+            of_target = functools.partial(_for_cuda, notes) if target is TargetName.CUDA else _for_cpu
+            texts[target] = render(name, source_name, of_target(families, finished, reporter), unbound, target)
         except CannotSplit as obstacle:
             obstacles[target] = str(obstacle)
     return Translation(
@@ -283,6 +287,15 @@ def _signature_in(
 def _printable(name: str) -> str:
     """A file's name as one line of a comment, with non-printing characters escaped."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
+
+
+def _for_cuda(
+    notes: bool, families: tuple[ir.Instances, ...], finished: tuple[ir.Instances, ...], reporter: Reporter
+) -> tuple[ir.Instances, ...]:
+    """The kernels as the CUDA target emits them."""
+    wanted = (*(PACK_NOTES if notes else ()), *PACKING)
+    packed = tuple(tuple(run_passes(wanted, kernel, reporter) for kernel in family) for family in families)
+    return finished if packed == families else _finish(packed, reporter)
 
 
 def _for_cpu(

@@ -78,11 +78,20 @@ class Recorder:
         yield "block = new()"
         yield "if True:"
         yield launch.pack()
-        yield f"record(({given}), narrow, (gx, gy, gz, bx, by, bz), shared, block)"
+        packs = "width, count" if launch.program.packs else ""
+        yield f"record(({given}), ({packs}), narrow, (gx, gy, gz, bx, by, bz), shared, block)"
 
-    def record(self, given: tuple[bool, ...], narrow: bool, shape: tuple[int, ...], shared: int, block: Block) -> None:
+    def record(
+        self,
+        given: tuple[bool, ...],
+        packs: tuple[int, ...],
+        narrow: bool,
+        shape: tuple[int, ...],
+        shared: int,
+        block: Block,
+    ) -> None:
         assert self.block is None
-        self.kernel = kernel_name(self.program, self.constexprs, given, is_wide=not narrow)
+        self.kernel = kernel_name(self.program, self.constexprs, given, packs, is_wide=not narrow)
         self.shape, self.shared, self.block = shape, shared, block
 
     def taken(self, sizes: Sequence[int]) -> Launch | None:

@@ -214,8 +214,8 @@ class Native:
             return CpuEngine(load_entry(CpuInstance(artifacts, program.symbol, template), self.source))
         from py2cu.build.cuda_kernel import CudaInstance, load_kernel
 
-        def load_for(device: int, given: tuple[bool, ...], *, is_wide: bool) -> Any:
-            template = program.template_arguments(tuple(numbers), given, is_wide=is_wide)
+        def load_for(device: int, given: tuple[bool, ...], packs: tuple[int, ...], *, is_wide: bool) -> Any:
+            template = program.template_arguments(tuple(numbers), given, packs, is_wide=is_wide)
             instance = CudaInstance(artifacts, program, template, self.fma)
             return load_kernel(instance, device, self.source)
 

@@ -116,6 +116,7 @@ class _KernelReader:
             parameters=tuple(parameters.arguments),
             size=size,
             block=self._block(options, rank, parameters, annotations),
+            coarsen=options.coarsen,
             launch_bounds=options.bounds,
             inits=tuple(_inits(options, parameters)),
             strided=self._strided(options, parameters),

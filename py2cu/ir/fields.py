@@ -30,6 +30,7 @@ OPERANDS: Final[Mapping[type, tuple[str, ...]]] = {
     statements.If: ("test",),
     statements.For: ("start", "stop", "step"),
     statements.While: ("test",),
+    statements.EachPack: ("extent", "*loads", "element", "*stores"),
     statements.Return: ("value",),
     statements.ExprStmt: ("call",),
     statements.Sync: ("*args",),

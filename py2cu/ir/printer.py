@@ -115,6 +115,12 @@ def _print_statement(stmt: ir.Stmt) -> Iterator[str]:
         case ir.EachThread(body=body, turns=turns):
             yield f"each thread{'' if turns is ir.ThreadOrder.ANY else f', {turns.name.lower()}'}:"
             yield from _print_branches(body, ())
+        case ir.EachPack(index=index, loads=loads, values=values, element=element, stores=stores):
+            yield f"each pack of {index} < {print_expr(stmt.extent)}{', in whole rows' if stmt.is_whole else ''}:"
+            yield from (
+                f"  {value} = {print_expr(load, typed=True)}" for value, load in zip(values, loads, strict=True)
+            )
+            yield f"  {_print_all(stores, typed=False)} = {print_expr(element, typed=True)}"
         case ir.Break() | ir.Continue() | ir.Return():
             yield type(stmt).__name__.lower()
         case ir.Delete(name=name):

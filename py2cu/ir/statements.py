@@ -5,15 +5,15 @@ from __future__ import annotations
 import enum
 from dataclasses import field
 
-from py2cu.ir.expressions import Atomic, DeviceCall, Expr
+from py2cu.ir.expressions import Atomic, DeviceCall, Expr, Load
 from py2cu.ir.types import PY_INT, ScalarType, ValueType, span_field
 from py2cu.records import record
 from py2cu.source import Span
 
 __all__ = [
     "BARE", "Alloc", "Assert", "Assign", "Block", "Break", "Comment", "Continue", "DeclareLocal", "Delete",
-    "EachThread", "ExprStmt", "Field", "For", "If", "Print", "Return", "Stmt", "Store", "StructuredBinding", "Sync",
-    "ThreadOrder", "Trivia", "While",
+    "EachPack", "EachThread", "ExprStmt", "Field", "For", "If", "PackNames", "Print", "Return", "Stmt", "Store",
+    "StructuredBinding", "Sync", "ThreadOrder", "Trivia", "While",
 ]  # fmt: skip
 
 
@@ -192,6 +192,43 @@ class EachThread:
 
 
 @record(frozen=True, slots=True)
+class PackNames:
+    """What a kernel that computes packs calls its template arguments and locals; none is a name of the user's."""
+
+    width: str = "N"
+    count: str = "PACKS"
+    first: str = "first"
+    step: str = "step"
+    pack: str = "pack"
+    place: str = "k"
+    last: str = "last"
+    result: str = "result"
+
+
+@record(frozen=True, slots=True)
+class EachPack:
+    """The elements of one thread of an index kernel, side by side on its fastest axis; made by `pack_elements`.
+
+    `element` computes the results of one element, of the `values` that `loads` read at `index`, and they go to the
+    places `stores`. Two template arguments say how many elements are neighbours, and how many packs of them a thread
+    has, a block apart.
+    """
+
+    index: str
+    extent: Expr
+    loads: tuple[Load, ...]
+    values: tuple[str, ...]
+    element: DeviceCall
+    stores: tuple[Load, ...]
+    results: tuple[str, ...]  # the fields of the element's struct; one result has none
+    packs: tuple[str, ...]  # the locals that hold the packs of `loads`, and then of `stores`
+    is_whole: bool  # rows are multiples of a pack: nothing is left over
+    names: PackNames
+    span: Span = span_field()
+    trivia: Trivia = _trivia()
+
+
+@record(frozen=True, slots=True)
 class Delete:
     """`del name`: nothing in C++, where `check_definite_assignment` has found that nothing reads it any more."""
 
@@ -263,6 +300,7 @@ Stmt = (
     | Return
     | ExprStmt
     | Sync
+    | EachPack
     | EachThread
     | Delete
     | Print

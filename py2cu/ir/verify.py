@@ -89,6 +89,8 @@ def _knows_locals(function: ir.Kernel, kernel: ir.Kernel) -> Broken:
     for stmt in statements(function.body):
         if isinstance(stmt, ir.For):
             known.add(stmt.var)
+        if isinstance(stmt, ir.EachPack):
+            known.update(stmt.values)
         if isinstance(stmt, ir.Assign) and stmt.name not in assigned:
             yield f"`{stmt.name}` has no type", stmt.span
     for node in all_expressions(function.body):
@@ -134,7 +136,7 @@ def _lacks_width(node: ir.Expr) -> bool:
 def _is_portable(function: ir.Kernel, _: ir.Kernel) -> Broken:
     """No node that only the passes of a target create."""
     for stmt in statements(function.body):
-        if isinstance(stmt, ir.DeclareLocal | ir.StructuredBinding | ir.EachThread):
+        if isinstance(stmt, ir.DeclareLocal | ir.StructuredBinding | ir.EachPack | ir.EachThread):
             yield f"{type(stmt).__name__} stands before the passes of a target", stmt.span
         if isinstance(stmt, ir.Assign) and stmt.declares is not None:
             yield f"`{stmt.name}` is declared before the passes of a target", stmt.span

@@ -4,8 +4,29 @@
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <initializer_list>
 #include <type_traits>
 #include <cuda_runtime.h>
+
+// N neighbours, which take as few loads or stores as 16 bytes at a time allow.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
+    T elements[N];
+    __device__ inline T& operator[](int k) { return elements[k]; }
+    __device__ inline T operator[](int k) const { return elements[k]; }
+};
+
+template <int N, typename T>
+__device__ inline aligned_vector<T, N> load_vector(const T* from)
+{
+    return *reinterpret_cast<const aligned_vector<T, N>*>(from);
+}
+
+template <typename T, int N>
+__device__ inline void store_vector(T* to, const aligned_vector<T, N>& vector)
+{
+    *reinterpret_cast<aligned_vector<T, N>*>(to) = vector;
+}
 
 // Converts half types to float before a math function; other types are unchanged.
 template <typename T>
@@ -28,23 +49,85 @@ __device__ inline T python_max(T a, T b)
     return b > a ? b : a;
 }
 
+template <typename T>
+struct swiglu_backward_result {
+    T grad_x;
+    T grad_gate;
+};
+
 // X times the probability that a normal variable is smaller.
-// T is float, double, __half or __nv_bfloat16.
-template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void gelu_kernel(const T* x, T* out, index_t elements)
+template <typename T>
+__device__ T gelu(T x)
 {
-    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (i >= elements) return;
-    out[i] = T(0.5) * x[i] * (T(1) + static_cast<T>(erf(to_compute_type(x[i] / round_to<T>(sqrt(2.0))))));
+    return T(0.5) * x * (T(1) + static_cast<T>(erf(to_compute_type(x / round_to<T>(sqrt(2.0))))));
+}
+
+template <typename T>
+__device__ T gelu_backward(T x, T grad_out)
+{
+    T probability = T(0.5) * (T(1) + static_cast<T>(erf(to_compute_type(x / round_to<T>(sqrt(2.0))))));
+    T density = static_cast<T>(exp(to_compute_type(T(-0.5) * x * x))) / round_to<T>(sqrt(2 * 3.141592653589793));
+    return grad_out * (probability + x * density);
+}
+
+// X times the SiLU of the gate.
+template <typename T>
+__device__ T swiglu(T x, T gate)
+{
+    return x * gate / (T(1) + static_cast<T>(exp(to_compute_type(-gate))));
+}
+
+template <typename T>
+__device__ swiglu_backward_result<T> swiglu_backward(T gate, T grad_out, T x)
+{
+    T s = T(1) / (T(1) + static_cast<T>(exp(to_compute_type(-gate))));
+    T grad_x = grad_out * gate * s;
+    T grad_gate = grad_out * x * s * (T(1) + gate * (T(1) - s));
+    return {grad_x, grad_gate};
+}
+
+// Whether every array begins at a multiple of 16 bytes.
+static bool are_aligned(std::initializer_list<const void*> arrays)
+{
+    for (const void* array : arrays)
+        if (reinterpret_cast<uintptr_t>(array) % 16 != 0) return false;
+    return true;
+}
+
+// A thread computes PACKS times N neighbours, a block apart.
+// T is float, double, __half or __nv_bfloat16.
+template <int N, int PACKS, typename T>
+__global__ void gelu_kernel(const T* x, T* out, int64_t elements)
+{
+    const int64_t step = int64_t(blockDim.x) * N;
+    const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
+    aligned_vector<T, N> xs[PACKS];
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements)
+            xs[pack] = load_vector<N>(&x[i]);
+    }
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements) {
+            aligned_vector<T, N> outs;
+            #pragma unroll
+            for (int k = 0; k < N; ++k)
+                outs[k] = gelu(xs[pack][k]);
+            store_vector(&out[i], outs);
+        } else {
+            for (int64_t last = i; last < elements; ++last)  // fewer than N
+                out[last] = gelu(x[last]);
+        }
+    }
 }
 
 template <typename T>
 cudaError_t gelu_launch(const T* x, T* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(grid.x) * block.x, elements}) <= INT32_MAX)
-        gelu_kernel<T, int><<<grid, block, 0, stream>>>(x, out, elements);
-    else
-        gelu_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, elements);
+    gelu_kernel<1, 1, T><<<grid, block, 0, stream>>>(x, out, elements);
     return cudaGetLastError();
 }
 
@@ -62,8 +145,16 @@ cudaError_t gelu_launch(const T* x, T* out, int64_t elements, cudaStream_t strea
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
-    const dim3 grid((elements + block.x - 1) / block.x);
-    return gelu_launch(x, out, elements, grid, block, stream);
+    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
+    const auto launch = [&](auto kernel, int64_t elements2) {
+        const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
+        kernel<<<grid, block, 0, stream>>>(x, out, elements);
+        return cudaGetLastError();
+    };
+    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    if (are_aligned({x, out}))
+        return launch(gelu_kernel<N, PACKS, T>, N * PACKS);
+    return launch(gelu_kernel<1, 4, T>, 4);
 }
 
 template cudaError_t gelu_launch<float>(const float* x, float* out, int64_t elements, cudaStream_t stream);
@@ -72,25 +163,44 @@ template cudaError_t gelu_launch<__half>(const __half* x, __half* out, int64_t e
 template cudaError_t gelu_launch<__nv_bfloat16>(
     const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream);
 
+// A thread computes PACKS times N neighbours, a block apart.
 // T is float, double, __half or __nv_bfloat16.
-template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void gelu_backward_kernel(const T* x, const T* grad_out, T* grad_x, index_t elements)
+template <int N, int PACKS, typename T>
+__global__ void gelu_backward_kernel(const T* x, const T* grad_out, T* grad_x, int64_t elements)
 {
-    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (i >= elements) return;
-    T probability = T(0.5) * (T(1) + static_cast<T>(erf(to_compute_type(x[i] / round_to<T>(sqrt(2.0))))));
-    T density = static_cast<T>(exp(to_compute_type(T(-0.5) * x[i] * x[i]))) / round_to<T>(sqrt(2 * 3.141592653589793));
-    grad_x[i] = grad_out[i] * (probability + x[i] * density);
+    const int64_t step = int64_t(blockDim.x) * N;
+    const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
+    aligned_vector<T, N> xs[PACKS];
+    aligned_vector<T, N> grad_outs[PACKS];
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements) {
+            xs[pack] = load_vector<N>(&x[i]);
+            grad_outs[pack] = load_vector<N>(&grad_out[i]);
+        }
+    }
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements) {
+            aligned_vector<T, N> grad_xs;
+            #pragma unroll
+            for (int k = 0; k < N; ++k)
+                grad_xs[k] = gelu_backward(xs[pack][k], grad_outs[pack][k]);
+            store_vector(&grad_x[i], grad_xs);
+        } else {
+            for (int64_t last = i; last < elements; ++last)  // fewer than N
+                grad_x[last] = gelu_backward(x[last], grad_out[last]);
+        }
+    }
 }
 
 template <typename T>
 cudaError_t gelu_backward_launch(
     const T* x, const T* grad_out, T* grad_x, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(grid.x) * block.x, elements}) <= INT32_MAX)
-        gelu_backward_kernel<T, int><<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
-    else
-        gelu_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
+    gelu_backward_kernel<1, 1, T><<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
     return cudaGetLastError();
 }
 
@@ -112,8 +222,16 @@ cudaError_t gelu_backward_launch(const T* x, const T* grad_out, T* grad_x, int64
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
-    const dim3 grid((elements + block.x - 1) / block.x);
-    return gelu_backward_launch(x, grad_out, grad_x, elements, grid, block, stream);
+    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
+    const auto launch = [&](auto kernel, int64_t elements2) {
+        const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
+        kernel<<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
+        return cudaGetLastError();
+    };
+    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    if (are_aligned({x, grad_out, grad_x}))
+        return launch(gelu_backward_kernel<N, PACKS, T>, N * PACKS);
+    return launch(gelu_backward_kernel<1, 4, T>, 4);
 }
 
 template cudaError_t gelu_backward_launch<float>(
@@ -126,24 +244,44 @@ template cudaError_t gelu_backward_launch<__nv_bfloat16>(
     const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements,
     cudaStream_t stream);
 
-// X times the SiLU of the gate.
+// A thread computes PACKS times N neighbours, a block apart.
 // T is float, double, __half or __nv_bfloat16.
-template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void swiglu_kernel(const T* gate, const T* x, T* out, index_t elements)
+template <int N, int PACKS, typename T>
+__global__ void swiglu_kernel(const T* gate, const T* x, T* out, int64_t elements)
 {
-    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (i >= elements) return;
-    out[i] = x[i] * gate[i] / (T(1) + static_cast<T>(exp(to_compute_type(-gate[i]))));
+    const int64_t step = int64_t(blockDim.x) * N;
+    const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
+    aligned_vector<T, N> xs[PACKS];
+    aligned_vector<T, N> gates[PACKS];
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements) {
+            xs[pack] = load_vector<N>(&x[i]);
+            gates[pack] = load_vector<N>(&gate[i]);
+        }
+    }
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements) {
+            aligned_vector<T, N> outs;
+            #pragma unroll
+            for (int k = 0; k < N; ++k)
+                outs[k] = swiglu(xs[pack][k], gates[pack][k]);
+            store_vector(&out[i], outs);
+        } else {
+            for (int64_t last = i; last < elements; ++last)  // fewer than N
+                out[last] = swiglu(x[last], gate[last]);
+        }
+    }
 }
 
 template <typename T>
 cudaError_t swiglu_launch(
     const T* gate, const T* x, T* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(grid.x) * block.x, elements}) <= INT32_MAX)
-        swiglu_kernel<T, int><<<grid, block, 0, stream>>>(gate, x, out, elements);
-    else
-        swiglu_kernel<T, int64_t><<<grid, block, 0, stream>>>(gate, x, out, elements);
+    swiglu_kernel<1, 1, T><<<grid, block, 0, stream>>>(gate, x, out, elements);
     return cudaGetLastError();
 }
 
@@ -162,8 +300,16 @@ cudaError_t swiglu_launch(const T* gate, const T* x, T* out, int64_t elements, c
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
-    const dim3 grid((elements + block.x - 1) / block.x);
-    return swiglu_launch(gate, x, out, elements, grid, block, stream);
+    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
+    const auto launch = [&](auto kernel, int64_t elements2) {
+        const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
+        kernel<<<grid, block, 0, stream>>>(gate, x, out, elements);
+        return cudaGetLastError();
+    };
+    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    if (are_aligned({x, gate, out}))
+        return launch(swiglu_kernel<N, PACKS, T>, N * PACKS);
+    return launch(swiglu_kernel<1, 4, T>, 4);
 }
 
 template cudaError_t swiglu_launch<float>(
@@ -175,16 +321,48 @@ template cudaError_t swiglu_launch<__half>(
 template cudaError_t swiglu_launch<__nv_bfloat16>(
     const __nv_bfloat16* gate, const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream);
 
+// A thread computes PACKS times N neighbours, a block apart.
 // T is float, double, __half or __nv_bfloat16.
-template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+template <int N, int PACKS, typename T>
 __global__ void swiglu_backward_kernel(
-    const T* gate, const T* x, const T* grad_out, T* grad_gate, T* __restrict__ grad_x, index_t elements)
+    const T* gate, const T* x, const T* grad_out, T* grad_gate, T* __restrict__ grad_x, int64_t elements)
 {
-    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (i >= elements) return;
-    T s = T(1) / (T(1) + static_cast<T>(exp(to_compute_type(-gate[i]))));
-    grad_x[i] = grad_out[i] * gate[i] * s;
-    grad_gate[i] = grad_out[i] * x[i] * s * (T(1) + gate[i] * (T(1) - s));
+    const int64_t step = int64_t(blockDim.x) * N;
+    const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
+    aligned_vector<T, N> gates[PACKS];
+    aligned_vector<T, N> grad_outs[PACKS];
+    aligned_vector<T, N> xs[PACKS];
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements) {
+            gates[pack] = load_vector<N>(&gate[i]);
+            grad_outs[pack] = load_vector<N>(&grad_out[i]);
+            xs[pack] = load_vector<N>(&x[i]);
+        }
+    }
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements) {
+            aligned_vector<T, N> grad_xs;
+            aligned_vector<T, N> grad_gates;
+            #pragma unroll
+            for (int k = 0; k < N; ++k) {
+                const auto result = swiglu_backward(gates[pack][k], grad_outs[pack][k], xs[pack][k]);
+                grad_xs[k] = result.grad_x;
+                grad_gates[k] = result.grad_gate;
+            }
+            store_vector(&grad_x[i], grad_xs);
+            store_vector(&grad_gate[i], grad_gates);
+        } else {
+            for (int64_t last = i; last < elements; ++last) {  // fewer than N
+                const auto result = swiglu_backward(gate[last], grad_out[last], x[last]);
+                grad_x[last] = result.grad_x;
+                grad_gate[last] = result.grad_gate;
+            }
+        }
+    }
 }
 
 template <typename T>
@@ -192,10 +370,7 @@ cudaError_t swiglu_backward_launch(
     const T* gate, const T* x, const T* grad_out, T* grad_gate, T* grad_x, int64_t elements, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
-    if (std::max({int64_t(grid.x) * block.x, elements}) <= INT32_MAX)
-        swiglu_backward_kernel<T, int><<<grid, block, 0, stream>>>(gate, x, grad_out, grad_gate, grad_x, elements);
-    else
-        swiglu_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(gate, x, grad_out, grad_gate, grad_x, elements);
+    swiglu_backward_kernel<1, 1, T><<<grid, block, 0, stream>>>(gate, x, grad_out, grad_gate, grad_x, elements);
     return cudaGetLastError();
 }
 
@@ -218,8 +393,16 @@ cudaError_t swiglu_backward_launch(
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
-    const dim3 grid((elements + block.x - 1) / block.x);
-    return swiglu_backward_launch(gate, x, grad_out, grad_gate, grad_x, elements, grid, block, stream);
+    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
+    const auto launch = [&](auto kernel, int64_t elements2) {
+        const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
+        kernel<<<grid, block, 0, stream>>>(gate, x, grad_out, grad_gate, grad_x, elements);
+        return cudaGetLastError();
+    };
+    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    if (are_aligned({gate, grad_out, x, grad_x, grad_gate}))
+        return launch(swiglu_backward_kernel<N, PACKS, T>, N * PACKS);
+    return launch(swiglu_backward_kernel<1, 4, T>, 4);
 }
 
 template cudaError_t swiglu_backward_launch<float>(

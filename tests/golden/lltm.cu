@@ -4,8 +4,29 @@
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <initializer_list>
 #include <type_traits>
 #include <cuda_runtime.h>
+
+// N neighbours, which take as few loads or stores as 16 bytes at a time allow.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
+    T elements[N];
+    __device__ inline T& operator[](int k) { return elements[k]; }
+    __device__ inline T operator[](int k) const { return elements[k]; }
+};
+
+template <int N, typename T>
+__device__ inline aligned_vector<T, N> load_vector(const T* from)
+{
+    return *reinterpret_cast<const aligned_vector<T, N>*>(from);
+}
+
+template <typename T, int N>
+__device__ inline void store_vector(T* to, const aligned_vector<T, N>& vector)
+{
+    *reinterpret_cast<aligned_vector<T, N>*>(to) = vector;
+}
 
 // Converts half types to float before a math function; other types are unchanged.
 template <typename T>
@@ -13,6 +34,12 @@ __device__ inline auto to_compute_type(T value)
 {
     return static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(value);
 }
+
+template <typename T>
+struct lltm_gates_result {
+    T new_cell;
+    T new_h;
+};
 
 template <typename T>
 __device__ T elu_of(T v)
@@ -26,6 +53,16 @@ __device__ T sigmoid(T v)
     return T(1) / (T(1) + static_cast<T>(exp(to_compute_type(-v))));
 }
 
+// The new state and the new cell, from the weighted inputs of the three gates.
+template <typename T>
+__device__ lltm_gates_result<T> lltm_gates(T old_cell, T gates0, T gates1, T gates2)
+{
+    T cell = old_cell + elu_of<T>(gates0) * sigmoid<T>(gates1);
+    T new_cell = cell;
+    T new_h = static_cast<T>(tanh(to_compute_type(cell))) * sigmoid<T>(gates2);
+    return {new_cell, new_h};
+}
+
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
 static unsigned covering_blocks(int64_t threads, int64_t block)
 {
@@ -33,18 +70,55 @@ static unsigned covering_blocks(int64_t threads, int64_t block)
     return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
 }
 
-// The new state and the new cell, from the weighted inputs of the three gates.
-// T is float, double, __half or __nv_bfloat16.
-template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void lltm_gates_kernel(
-    const T* __restrict__ gates, const T* old_cell, T* new_h, T* new_cell, index_t b, index_t s)
+// Whether every array begins at a multiple of 16 bytes.
+static bool are_aligned(std::initializer_list<const void*> arrays)
 {
-    index_t r = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
-    index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (r >= b || c >= s) return;
-    T cell = old_cell[r * s + c] + elu_of<T>(gates[r * (3 * s) + (2 * s + c)]) * sigmoid<T>(gates[r * (3 * s) + c]);
-    new_cell[r * s + c] = cell;
-    new_h[r * s + c] = static_cast<T>(tanh(to_compute_type(cell))) * sigmoid<T>(gates[r * (3 * s) + (s + c)]);
+    for (const void* array : arrays)
+        if (reinterpret_cast<uintptr_t>(array) % 16 != 0) return false;
+    return true;
+}
+
+// A thread computes PACKS times N neighbours, a block apart.
+// T is float, double, __half or __nv_bfloat16.
+template <int N, int PACKS, typename T>
+__global__ void lltm_gates_kernel(
+    const T* __restrict__ gates, const T* old_cell, T* new_h, T* new_cell, int64_t b, int64_t s)
+{
+    int64_t r = blockIdx.y * int64_t(blockDim.y) + threadIdx.y;
+    if (r >= b) return;
+    const int64_t step = int64_t(blockDim.x) * N;
+    const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
+    aligned_vector<T, N> old_cells[PACKS];
+    aligned_vector<T, N> gates0s[PACKS];
+    aligned_vector<T, N> gates1s[PACKS];
+    aligned_vector<T, N> gates2s[PACKS];
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t c = first + pack * step;
+        if (c < s) {
+            old_cells[pack] = load_vector<N>(&old_cell[r * s + c]);
+            gates0s[pack] = load_vector<N>(&gates[r * (3 * s) + (2 * s + c)]);
+            gates1s[pack] = load_vector<N>(&gates[r * (3 * s) + c]);
+            gates2s[pack] = load_vector<N>(&gates[r * (3 * s) + (s + c)]);
+        }
+    }
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t c = first + pack * step;
+        if (c < s) {
+            aligned_vector<T, N> new_cells;
+            aligned_vector<T, N> new_hs;
+            #pragma unroll
+            for (int k = 0; k < N; ++k) {
+                const auto result = lltm_gates(old_cells[pack][k], gates0s[pack][k], gates1s[pack][k],
+                                               gates2s[pack][k]);
+                new_cells[k] = result.new_cell;
+                new_hs[k] = result.new_h;
+            }
+            store_vector(&new_cell[r * s + c], new_cells);
+            store_vector(&new_h[r * s + c], new_hs);
+        }
+    }
 }
 
 template <typename T>
@@ -52,10 +126,7 @@ cudaError_t lltm_gates_launch(
     const T* gates, const T* old_cell, T* new_h, T* new_cell, int64_t b, int64_t s, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
-    if (std::max({int64_t(grid.y) * block.y, int64_t(grid.x) * block.x, 3 * b * s}) <= INT32_MAX)
-        lltm_gates_kernel<T, int><<<grid, block, 0, stream>>>(gates, old_cell, new_h, new_cell, b, s);
-    else
-        lltm_gates_kernel<T, int64_t><<<grid, block, 0, stream>>>(gates, old_cell, new_h, new_cell, b, s);
+    lltm_gates_kernel<1, 1, T><<<grid, block, 0, stream>>>(gates, old_cell, new_h, new_cell, b, s);
     return cudaGetLastError();
 }
 
@@ -78,8 +149,16 @@ cudaError_t lltm_gates_launch(
 {
     if (b == 0 || s == 0) return cudaSuccess;
     const dim3 block(16, 16);
-    const dim3 grid(covering_blocks(s, block.x), covering_blocks(b, block.y));
-    return lltm_gates_launch(gates, old_cell, new_h, new_cell, b, s, grid, block, stream);
+    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
+    const auto launch = [&](auto kernel, int64_t elements) {
+        const dim3 grid(covering_blocks(s, block.x * elements), covering_blocks(b, block.y));
+        kernel<<<grid, block, 0, stream>>>(gates, old_cell, new_h, new_cell, b, s);
+        return cudaGetLastError();
+    };
+    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    if (s % N == 0 && are_aligned({old_cell, gates, new_cell, new_h}))
+        return launch(lltm_gates_kernel<N, PACKS, T>, N * PACKS);
+    return launch(lltm_gates_kernel<1, 4, T>, 4);
 }
 
 template cudaError_t lltm_gates_launch<float>(

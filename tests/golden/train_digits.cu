@@ -4,8 +4,29 @@
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <initializer_list>
 #include <type_traits>
 #include <cuda_runtime.h>
+
+// N neighbours, which take as few loads or stores as 16 bytes at a time allow.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
+    T elements[N];
+    __device__ inline T& operator[](int k) { return elements[k]; }
+    __device__ inline T operator[](int k) const { return elements[k]; }
+};
+
+template <int N, typename T>
+__device__ inline aligned_vector<T, N> load_vector(const T* from)
+{
+    return *reinterpret_cast<const aligned_vector<T, N>*>(from);
+}
+
+template <typename T, int N>
+__device__ inline void store_vector(T* to, const aligned_vector<T, N>& vector)
+{
+    *reinterpret_cast<aligned_vector<T, N>*>(to) = vector;
+}
 
 // Converts half types to float before a math function; other types are unchanged.
 template <typename T>
@@ -28,22 +49,61 @@ __device__ inline T python_max(T a, T b)
     return b > a ? b : a;
 }
 
-// T is float, double, __half or __nv_bfloat16.
-template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void silu_kernel(const T* x, T* out, index_t elements)
+template <typename T>
+__device__ T silu(T x)
 {
-    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (i >= elements) return;
-    out[i] = x[i] / (T(1) + static_cast<T>(exp(to_compute_type(-x[i]))));
+    return x / (T(1) + static_cast<T>(exp(to_compute_type(-x))));
+}
+
+template <typename T>
+__device__ T silu_backward(T x, T grad_out)
+{
+    T s = T(1) / (T(1) + static_cast<T>(exp(to_compute_type(-x))));
+    return grad_out * s * (T(1) + x * (T(1) - s));
+}
+
+// Whether every array begins at a multiple of 16 bytes.
+static bool are_aligned(std::initializer_list<const void*> arrays)
+{
+    for (const void* array : arrays)
+        if (reinterpret_cast<uintptr_t>(array) % 16 != 0) return false;
+    return true;
+}
+
+// A thread computes PACKS times N neighbours, a block apart.
+// T is float, double, __half or __nv_bfloat16.
+template <int N, int PACKS, typename T>
+__global__ void silu_kernel(const T* x, T* out, int64_t elements)
+{
+    const int64_t step = int64_t(blockDim.x) * N;
+    const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
+    aligned_vector<T, N> xs[PACKS];
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements)
+            xs[pack] = load_vector<N>(&x[i]);
+    }
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements) {
+            aligned_vector<T, N> outs;
+            #pragma unroll
+            for (int k = 0; k < N; ++k)
+                outs[k] = silu(xs[pack][k]);
+            store_vector(&out[i], outs);
+        } else {
+            for (int64_t last = i; last < elements; ++last)  // fewer than N
+                out[last] = silu(x[last]);
+        }
+    }
 }
 
 template <typename T>
 cudaError_t silu_launch(const T* x, T* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(grid.x) * block.x, elements}) <= INT32_MAX)
-        silu_kernel<T, int><<<grid, block, 0, stream>>>(x, out, elements);
-    else
-        silu_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, elements);
+    silu_kernel<1, 1, T><<<grid, block, 0, stream>>>(x, out, elements);
     return cudaGetLastError();
 }
 
@@ -61,8 +121,16 @@ cudaError_t silu_launch(const T* x, T* out, int64_t elements, cudaStream_t strea
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
-    const dim3 grid((elements + block.x - 1) / block.x);
-    return silu_launch(x, out, elements, grid, block, stream);
+    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
+    const auto launch = [&](auto kernel, int64_t elements2) {
+        const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
+        kernel<<<grid, block, 0, stream>>>(x, out, elements);
+        return cudaGetLastError();
+    };
+    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    if (are_aligned({x, out}))
+        return launch(silu_kernel<N, PACKS, T>, N * PACKS);
+    return launch(silu_kernel<1, 4, T>, 4);
 }
 
 template cudaError_t silu_launch<float>(const float* x, float* out, int64_t elements, cudaStream_t stream);
@@ -71,24 +139,44 @@ template cudaError_t silu_launch<__half>(const __half* x, __half* out, int64_t e
 template cudaError_t silu_launch<__nv_bfloat16>(
     const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream);
 
+// A thread computes PACKS times N neighbours, a block apart.
 // T is float, double, __half or __nv_bfloat16.
-template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void silu_backward_kernel(const T* x, const T* grad_out, T* grad_x, index_t elements)
+template <int N, int PACKS, typename T>
+__global__ void silu_backward_kernel(const T* x, const T* grad_out, T* grad_x, int64_t elements)
 {
-    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (i >= elements) return;
-    T s = T(1) / (T(1) + static_cast<T>(exp(to_compute_type(-x[i]))));
-    grad_x[i] = grad_out[i] * s * (T(1) + x[i] * (T(1) - s));
+    const int64_t step = int64_t(blockDim.x) * N;
+    const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
+    aligned_vector<T, N> xs[PACKS];
+    aligned_vector<T, N> grad_outs[PACKS];
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements) {
+            xs[pack] = load_vector<N>(&x[i]);
+            grad_outs[pack] = load_vector<N>(&grad_out[i]);
+        }
+    }
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements) {
+            aligned_vector<T, N> grad_xs;
+            #pragma unroll
+            for (int k = 0; k < N; ++k)
+                grad_xs[k] = silu_backward(xs[pack][k], grad_outs[pack][k]);
+            store_vector(&grad_x[i], grad_xs);
+        } else {
+            for (int64_t last = i; last < elements; ++last)  // fewer than N
+                grad_x[last] = silu_backward(x[last], grad_out[last]);
+        }
+    }
 }
 
 template <typename T>
 cudaError_t silu_backward_launch(
     const T* x, const T* grad_out, T* grad_x, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(grid.x) * block.x, elements}) <= INT32_MAX)
-        silu_backward_kernel<T, int><<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
-    else
-        silu_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
+    silu_backward_kernel<1, 1, T><<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
     return cudaGetLastError();
 }
 
@@ -110,8 +198,16 @@ cudaError_t silu_backward_launch(const T* x, const T* grad_out, T* grad_x, int64
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
-    const dim3 grid((elements + block.x - 1) / block.x);
-    return silu_backward_launch(x, grad_out, grad_x, elements, grid, block, stream);
+    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
+    const auto launch = [&](auto kernel, int64_t elements2) {
+        const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
+        kernel<<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
+        return cudaGetLastError();
+    };
+    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    if (are_aligned({x, grad_out, grad_x}))
+        return launch(silu_backward_kernel<N, PACKS, T>, N * PACKS);
+    return launch(silu_backward_kernel<1, 4, T>, 4);
 }
 
 template cudaError_t silu_backward_launch<float>(

@@ -18,7 +18,7 @@ WORDS = """
 #include <functional>
 #define __global__ static
 #define __launch_bounds__(...)
-#define __device__ static
+#define __device__
 #define __host__
 #define __constant__ static
 namespace emulated {
@@ -59,7 +59,7 @@ static unsigned __brev(unsigned v) { return __brevll(v) >> 32; }
 static cudaError_t cudaGetLastError() { cudaError_t error = last_error; last_error = cudaSuccess; return error; }
 """
 LAUNCH = """
-static void launch(dim3 grid, dim3 block, std::function<void()> body)
+static void run_grid(dim3 grid, dim3 block, std::function<void()> body)
 {
     if (!grid.x || !grid.y || !grid.z || grid.y > 65535 || grid.z > 65535 || grid.x > most_blocks || !block.x ||
         !block.y || !block.z || block.z > 64 || int64_t(block.x) * block.y * block.z > 1024) {
@@ -126,7 +126,7 @@ def _artifacts(cuda: str, cpu: Artifacts, words: Words) -> Artifacts:
     body = "\n".join(line for line in lines if not line.startswith("#include"))
     body = re.sub(
         r"(\w+(?:<[\w, <>]+?>)?)<<<(\w+), (\w+), [^>]*>>>\((.*?)\);",
-        r"launch(\2, \3, [&] { \1(\4); });",
+        r"run_grid(\2, \3, [&] { \1(\4); });",
         body,
         flags=re.DOTALL,
     )

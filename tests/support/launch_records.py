@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from py2cu.build import toolchain
 from py2cu.dtypes import C128, Kind
-from py2cu.ir.abi.launch import LaunchProgram
+from py2cu.ir.abi.launch import SCATTERED, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ArrayType, ElementType
@@ -191,9 +191,16 @@ class Emitted:
         return Launch(self._instances[record.kernel], tuple(record.shape), record.shared, values)
 
 
-def kernel_name(program: LaunchProgram, values: tuple[int, ...], given: tuple[bool, ...], *, is_wide: bool) -> str:
+def kernel_name(
+    program: LaunchProgram,
+    values: tuple[int, ...],
+    given: tuple[bool, ...],
+    packs: tuple[int, ...] = (),
+    *,
+    is_wide: bool,
+) -> str:
     """The instance of a kernel in C++."""
-    return f"{program.symbol}_kernel{program.template_arguments(values, given, is_wide=is_wide)}"
+    return f"{program.symbol}_kernel{program.template_arguments(values, given, packs, is_wide=is_wide)}"
 
 
 def names_of_arguments(signature: Signature) -> list[str]:
@@ -244,11 +251,20 @@ def _programs(translation: Translation) -> Iterator[_Program]:
             yield from ((instance, program, values) for values in choices)
 
 
+def _packs(program: LaunchProgram) -> Iterator[tuple[int, ...]]:
+    """The widths and counts of packs that launchers choose from."""
+    if program.packs is None:
+        yield ()
+    else:
+        yield from ((program.packs.width, program.packs.count), (1, SCATTERED), (1, 1))
+
+
 def _instances(each: _Program) -> Iterator[str]:
     _, program, values = each
     for given in itertools.product((True, False), repeat=len(program.optional)):
         for is_wide in (False, True)[: 1 + program.has_index_type]:
-            yield kernel_name(program, values, given, is_wide=is_wide)
+            for packs in _packs(program):
+                yield kernel_name(program, values, given, packs, is_wide=is_wide)
 
 
 # --- the text -------------------------------------------------------------------------------------------------------

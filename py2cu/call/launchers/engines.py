@@ -169,7 +169,8 @@ class CudaEngine:
             "allowed": self._allowed, "stream_of": torch._C._cuda_getCurrentRawStream,
             "launch": driver.launch_function(),
         }  # fmt: skip
-        yield f"key = {', '.join(['device', 'narrow', *launch.given])}"
+        packs = f"({'width, count' if program.packs else ''})"
+        yield f"key = {', '.join(['device', 'narrow', packs, *launch.given])}"
         yield "kernel = kernels.get(key)"
         yield "if kernel is None: kernel = load(key)"
         if program.shared:
@@ -185,10 +186,10 @@ class CudaEngine:
         yield "    free.append(block)"
 
     def _loaded(self, key: tuple[Any, ...]) -> Any:
-        device, narrow, *given = key
+        device, narrow, packs, *given = key
         with self._lock:
             if key not in self._kernels:
-                self._kernels[key] = self._load(device, tuple(given), is_wide=not narrow)
+                self._kernels[key] = self._load(device, tuple(given), packs, is_wide=not narrow)
             return self._kernels[key]
 
     def _allow(self, key: tuple[Any, ...], kernel: ctypes.c_void_p, shared: int) -> None:

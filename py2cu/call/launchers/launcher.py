@@ -32,9 +32,11 @@ from py2cu.call.launchers.memory import MemoryLines, if_given, meet, overlaps_it
 from py2cu.call.launchers.tuples import unpacked
 from py2cu.dtypes import BY_NAME, I64, DType, Kind
 from py2cu.ir.abi.launch import (
+    ALIGNMENT,
     INT32_MAX,
     MOST_BLOCKS_OF_CPU,
     MOST_THREADS,
+    SCATTERED,
     LaunchProgram,
     Source,
     bound_in_python,
@@ -289,14 +291,22 @@ class _Writer:
         if self.order.on_grid:
             if self.program.is_index:
                 yield from self._overflows()
+            if self.program.packs:
+                yield "width = count = 1"
             return
         yield from self._overflows()
+        if (packs := self.program.packs) is not None:
+            rows = [f"{self.extents.text(row)} % {packs.width} == 0" for row in packs.rows]
+            aligned = f"({' | '.join(f'p_{name}' for name in packs.arrays)}) % {ALIGNMENT} == 0"
+            yield f"width, count = {packs.width}, {packs.count}"
+            yield f"if not ({' and '.join([*rows, aligned])}): width, count = 1, {SCATTERED}"
         sizes = [*zip("xyz", self.program.size, strict=False)]
         for axis, extent in sizes:  # an empty launch may be too large on another axis
             yield f"n{axis} = {self.extents.text(extent)}"
             yield f"if n{axis} <= 0: return {self._result}"
         for axis, _ in sizes:
-            yield f"g{axis} = (n{axis} + b{axis} - 1) // b{axis}"
+            threads = f"(b{axis} * width * count)" if axis == "x" and self.program.packs else f"b{axis}"
+            yield f"g{axis} = (n{axis} + {threads} - 1) // {threads}"
             if self.engine.is_cuda:
                 yield f"if g{axis} > {INT32_MAX}: raise misfit"
         yield from (f"g{axis} = 1" for axis in "xyz"[len(self.program.size) :])

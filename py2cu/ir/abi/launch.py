@@ -106,12 +106,30 @@ class SharedArray:
 
 
 @record(frozen=True, slots=True)
+class PackedLaunch:
+    """How many elements a thread of a call has: `count` packs of `width` neighbours on the x axis, a block apart.
+
+    That needs `arrays` at multiples of 16 bytes and `rows` that are multiples of `width`. Otherwise a thread has
+    `SCATTERED` elements, a block apart; and one where the caller gives the grid.
+    """
+
+    width: int
+    count: int
+    arrays: tuple[str, ...]
+    rows: tuple[DimExpr, ...] = ()
+
+
+ALIGNMENT: Final = 16
+SCATTERED: Final = 4
+
+
+@record(frozen=True, slots=True)
 class LaunchProgram:
     """How one kernel is launched, with one set of dtypes.
 
-    The instance is chosen by the template arguments, in this order: the values of `constexprs`, `types` as C++ spells
-    them, the presence of `optional` arrays, and the width of indices if the kernel has `index_t`. Indices are narrow if
-    all of `fits` are at most INT32_MAX.
+    The instance is chosen by the template arguments, in this order: the values of `constexprs`, width and count of
+    `packs`, `types` as C++ spells them, the presence of `optional` arrays, and the width of indices if the kernel has
+    `index_t`. Indices are narrow if all of `fits` are at most INT32_MAX.
     """
 
     symbol: str
@@ -131,14 +149,17 @@ class LaunchProgram:
     checks_shared: tuple[tuple[str, DimExpr], ...] = ()  # extents of shared arrays that a call may make impossible
     cooperative: bool = False
     has_open_block: bool = False  # the block depends on numbers of the call
+    packs: PackedLaunch | None = None
     is_index: bool = False  # threads are elements: also an explicit launch may have too many to count
 
-    def template_arguments(self, values: tuple[int, ...], given: tuple[bool, ...], *, is_wide: bool) -> str:
-        """`<16, float, true, int>`; empty for a plain function."""
-        flags = (*values, *self.types, *given, *((("int64_t" if is_wide else "int"),) if self.has_index_type else ()))
-        return f"<{', '.join(str(each).lower() if isinstance(each, bool) else str(each) for each in flags)}>" * bool(
-            flags
-        )
+    def template_arguments(
+        self, values: tuple[int, ...], given: tuple[bool, ...], packs: tuple[int, ...] = (), *, is_wide: bool
+    ) -> str:
+        """`<16, float, true, int>`; empty for a plain function. `packs`: their width and count."""
+        index = (("int64_t" if is_wide else "int"),) if self.has_index_type else ()
+        flags = (*values, *packs, *self.types, *given, *index)
+        texts = [str(each).lower() if isinstance(each, bool) else str(each) for each in flags]
+        return f"<{', '.join(texts)}>" if texts else ""
 
 
 # --- the program in Python ------------------------------------------------------------------------------------------

@@ -106,7 +106,8 @@ class _Flow:
                 self.gaps[name] = Related(f"`{name}` is deleted here", stmt.span)
                 return bound - {name}
             case (
-                ir.EachThread()
+                ir.EachPack()
+                | ir.EachThread()
                 | ir.DeclareLocal()
                 | ir.StructuredBinding()
                 | ir.ExprStmt()

@@ -34,13 +34,15 @@ def add_index_arithmetic(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel with its indices as statements, and the guard behind them."""
     if not kernel.indices:
         return kernel
-    lead: ir.Block = tuple(_index_assignment(index) for index in kernel.indices)
-    if kernel.guards and not has_barrier(kernel):  # rule: guard-at-barrier
-        lead += rebuild_block((guard_statement(kernel.guards),), _as_c)
+    packed = {stmt.index for stmt in kernel.body if isinstance(stmt, ir.EachPack)}  # it counts by itself
+    lead: ir.Block = tuple(_index_assignment(index) for index in kernel.indices if index.name not in packed)
+    guards = tuple(guard for guard in kernel.guards if guard.index not in packed)
+    if guards and not has_barrier(kernel):  # rule: guard-at-barrier
+        lead += rebuild_block((guard_statement(guards),), as_index)
     return with_fields(kernel, body=lead + kernel.body)
 
 
-def _as_c(expr: ir.Expr) -> ir.Expr:
+def as_index(expr: ir.Expr) -> ir.Expr:
     """Indices and extents are `index_t`; they are not negative, so C divides them as Python does."""
     if isinstance(expr, ir.Binary | ir.Constant | ir.Name):
         expr = replace(expr, type=ir.INDEX)
@@ -79,7 +81,7 @@ def flatten_indices(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     body: list[ir.Stmt] = [*_return_if_negative(kernel.indices)]
     left = ir.Name(flat, type=ir.INDEX)
     for place, index in enumerate(reversed(others)):
-        extent = rebuild(index.extent, _as_c)
+        extent = rebuild(index.extent, as_index)
         quotient = ir.Binary("/", left, extent, index.span, ir.INDEX)
         about = f"The {len(kernel.indices)} indices from the flat one: / and % by one extent compile to one division."
         trivia = ir.Trivia(above=(about,)) if place == 0 else ir.BARE
@@ -100,7 +102,7 @@ def flatten_indices(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 def _return_if_negative(indices: tuple[IndexParameter, ...]) -> Iterator[ir.Stmt]:
     """An early return where extents are negative, whose product may pass the guard; differences may be."""
-    differences = [rebuild(index.extent, _as_c) for index in indices if _is_difference(index.extent)]
+    differences = [rebuild(index.extent, as_index) for index in indices if _is_difference(index.extent)]
     tests: list[ir.Expr] = [ir.Compare("<", extent, ir.Constant(0, type=ir.INDEX)) for extent in differences]
     if len(tests) > 1:  # rule: flat-index-tests
         yield ir.If(functools.reduce(lambda a, b: ir.BoolOp("or", a, b, type=ir.PY_BOOL), tests), (ir.Return(),))

@@ -18,15 +18,20 @@ _MEMORY: Final = 2**39  # bytes: more than a GPU has
 _DIM3: Final = 2**32
 
 
-def grid_texts(kernel: ir.Kernel) -> tuple[tuple[str, ...], bool]:
-    """The number of blocks in x, y and z as C++ text, and whether a text calls `covering_blocks`, which checks it."""
+def grid_texts(kernel: ir.Kernel, elements: str) -> tuple[tuple[str, ...], bool]:
+    """The number of blocks in x, y and z as C++ text, and whether a text calls `covering_blocks`, which checks it.
+
+    `elements`: how many elements each thread has on the x axis, as text; empty for one.
+    """
     texts, checks = [], False
     for axis, extent, block in zip("xyz", kernel.size or (), kernel.block, strict=False):
-        text = extent_text(extent, kernel)
+        text, threads = extent_text(extent, kernel), f"block.{axis}"
+        if axis == "x" and elements:
+            threads = f"(block.{axis} * {elements})"
         if _fits_dim3(kernel, extent, block):  # rule: grid-fits-dim3
-            texts.append(f"({text} + block.{axis} - 1) / block.{axis}")
+            texts.append(f"({text} + {threads.strip('()')} - 1) / {threads}")
         else:
-            texts.append(f"covering_blocks({text}, block.{axis})")
+            texts.append(f"covering_blocks({text}, {threads.strip('()')})")
             checks = True
     return tuple(texts), checks
 

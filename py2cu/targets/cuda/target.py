@@ -13,7 +13,9 @@ from py2cu.analysis.launches import launch_program
 from py2cu.dtypes import C64, C128
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.passes.lowering.index_arithmetic import add_index_arithmetic
+from py2cu.targets.cuda.emit_packs import PackEmitter
 from py2cu.targets.cuda.grids import empty_tests, grid_texts
+from py2cu.targets.cuda.packed_launches import pack_program, packs_of
 from py2cu.targets.cxx.bounds import fits, headers_of_bounds, overflows
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import spell_functions
@@ -39,18 +41,23 @@ DIALECT: Final = Dialect(
 )
 
 
+# A kernel whose threads have packs of elements has indices of 64 bits: they cost it nothing.
+_WIDE: Final = replace(DIALECT, widths={**DIALECT.widths, ir.Width.INDEX: "int64_t"})
+
+
 def view(kernel: ir.Kernel) -> KernelView:
     """`kernel` for the CUDA templates."""
+    packs = packs_of(kernel)
     kernel = add_index_arithmetic(kernel)
     functions, callees = spell_functions(kernel, DIALECT)
-    speller = Emitter(kernel, DIALECT, callees)
-    kernel_args = kernel_arguments(kernel, DIALECT)
+    speller = PackEmitter(kernel, _WIDE, callees) if packs else Emitter(kernel, DIALECT, callees)
+    kernel_args = kernel_arguments(kernel, speller.dialect)
     body = tuple(speller.block(kernel.body))
     types = speller.types.union(argument.base for argument in kernel_args)
     is_template = DIALECT.widths[ir.Width.INDEX] in types
     tables, table_headers = tables_of(kernel, DIALECT)
     launch_args = launch_arguments(kernel, DIALECT)
-    grid, checks_grid = grid_texts(kernel)
+    grid, checks_grid = grid_texts(kernel, packs.elements if packs else "")
     return KernelView(
         name=kernel.symbol,
         doc=doc_lines(kernel.doc),
@@ -74,6 +81,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         shared_bytes=bytes_text(kernel, DIALECT),
         shared_limit_condition=limit_condition(kernel),
         syncs_grid=syncs_grid(kernel),
+        packs=packs,
         grid=grid,
         checks_grid=checks_grid,
         empty_tests=empty_tests(kernel),
@@ -91,4 +99,4 @@ def program(kernel: ir.Kernel, views: tuple[KernelView, ...]) -> LaunchProgram:
     own, types = view_of(kernel, views, DIALECT), types_of(kernel, DIALECT)
     is_template = own.is_template
     made = launch_program(add_index_arithmetic(kernel), own.name, types, has_index_type=is_template, is_whole=False)
-    return replace(made, headers=tuple(sorted(headers_of_types(types))))
+    return replace(made, headers=tuple(sorted(headers_of_types(types))), packs=pack_program(kernel))

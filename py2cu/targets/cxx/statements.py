@@ -110,8 +110,8 @@ class Emitter(CallEmitter):
                 yield Line(f"{pad}{self.function('printf')}({self.format_arguments(stmt.texts, stmt)});")
             case ir.Assert():
                 yield from (Line(f"{pad}{part};") for part in self.assertion(stmt))
-            case ir.EachThread():
-                raise AssertionError(f"only the CPU target emits {stmt}")
+            case ir.EachPack() | ir.EachThread():
+                raise AssertionError(f"only one target emits {stmt}")
             case ir.Delete() | ir.Comment():
                 return
             case _:

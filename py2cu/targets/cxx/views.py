@@ -17,6 +17,7 @@ from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import FunctionView
 from py2cu.targets.cxx.includes import MATH, headers_of_types
 from py2cu.targets.cxx.lines import Line
+from py2cu.targets.cxx.packs import PackView
 from py2cu.targets.cxx.parameters import (
     Argument,
     headers_of_arguments,
@@ -88,6 +89,7 @@ class KernelView:
     types: tuple[str, ...] = ()  # type parameters of a generic kernel: "T"
     optional: tuple[tuple[str, str], ...] = ()  # arrays that may be null, and the template arguments that say whether
     instances: tuple[Instance, ...] = ()
+    packs: PackView | None = None  # on CUDA: its threads have packs of elements
     grid: tuple[str, ...] = ()  # on CUDA: how many blocks cover `threads`
     empty_tests: tuple[str, ...] = ()  # on CUDA: the conditions under which there are no threads
     checks_grid: bool = False  # `covering_blocks` checks the number of blocks
@@ -112,7 +114,8 @@ class KernelView:
     def kernel_template(self) -> str:
         """`template <int tile, typename T, bool has_bias, typename index_t>`; empty for a plain function."""
         index = typenames(("index_t",)) if self.is_template else ()
-        return template_head((*self._template_of_choice, *index))
+        packs = self.packs.parameters if self.packs else ()
+        return template_head((*packs, *self._template_of_choice, *index))
 
     @property
     def choice_template(self) -> str:
@@ -150,9 +153,10 @@ class KernelView:
         count = 2 ** len(self.optional) * max(1, len(self.instances)) * widths
         return f"{names} may be null: the kernel has {count} instances."
 
-    def template_arguments(self, *index: str) -> str:
-        """`<tile, T, int>`."""
-        names = (*(parameter.name for parameter in self._template_of_choice), *index)
+    def template_arguments(self, *index: str, packs: tuple[str, ...] = ("1", "1")) -> str:
+        """`<tile, T, int>`; of a kernel that computes packs, with their width and count, `<4, 1, T>`."""
+        packs = packs if self.packs else ()
+        names = (*packs, *(parameter.name for parameter in self._template_of_choice), *index)
         return f"<{', '.join(names)}>" if names else ""
 
     @property

@@ -18,7 +18,7 @@ def test_rows_are_the_annotated_fields_in_order(node: type[Any]) -> None:
     operands, blocks = [], []
     for field in dataclasses.fields(node):
         words = set(field.type.replace("[", " ").replace(",", " ").split())
-        if words & {"Expr", "Operand_co", "DeviceCall", "Atomic"}:
+        if words & {"Expr", "Operand_co", "DeviceCall", "Atomic", "Load"}:
             operands.append("*" * ("tuple" in words) + field.name)
         if "Block" in words:
             blocks.append(field.name)

@@ -1,0 +1,206 @@
+"""Gives each thread of an index kernel several neighbouring elements: the body becomes a function of one element.
+
+def double(i: Index["n"], x, out):        float twice(float x) { return 2.0f * x; }
+    out[i] = 2 * x[i]                 →
+                                          each pack of i < n:
+                                            x = x[i]
+                                            out[i] = twice(x)
+
+Elements that lie side by side are the function's arguments and results; other arrays, numbers and the index it takes as
+they are. A kernel for which `find_packs` sees an obstacle stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import fields, replace
+from typing import Final, TypeVar
+
+from py2cu import ir
+from py2cu.analysis.call_graph import callees
+from py2cu.analysis.launches import launcher_arguments
+from py2cu.analysis.packs import Obstacle, Packs, Place, find_packs
+from py2cu.diagnostics import Reporter
+from py2cu.ir.abi.parameters import Parameter
+from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.rewrite import map_blocks, rebuild, rebuild_block, with_fields
+from py2cu.ir.visit import all_expressions, statements
+from py2cu.passes.lowering.identifiers import RESERVED, ascii_identifier
+from py2cu.passes.lowering.index_arithmetic import as_index
+
+Typed = TypeVar("Typed", ir.Expr, Parameter, ir.For)
+HELPER: Final = "aligned_vector"
+
+
+def pack_elements(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
+    """`kernel` with one `EachPack`, if it is an index kernel and nothing stands in the way."""
+    if not kernel.indices:
+        return kernel
+    packs = find_packs(kernel)
+    if isinstance(packs, Obstacle):
+        return kernel
+    function, stmt = _element(kernel, packs)
+    return kernel.having(
+        body=(stmt,),
+        locals=(),
+        array_decls=(),
+        functions=(*kernel.functions, function),
+        helpers=(HELPER,),
+        elided=(*kernel.elided, *(ir.Elided(stmt.span, ir.Elision.PACKED) for stmt in _stores(kernel))),
+    )
+
+
+def _element(kernel: ir.Kernel, packs: Packs) -> tuple[ir.Kernel, ir.EachPack]:
+    """The function of one element, and the statement that calls it."""
+    stores = [packs.place(stmt) for stmt in packs.stores]
+    loads = [packs.place(load) for load in packs.loads]
+    names = _names(kernel, packs)
+    results = tuple(ir.Name(names[place], type=_type(kernel, place)) for place in stores)
+    types = tuple(_type(kernel, place) for place in stores)
+    type_ = ir.TupleType(types) if len(types) > 1 else types[0]
+    body = _as_function(kernel.body, packs, names, results, type_)
+    values = [Parameter(names[place], _type(kernel, place)) for place in loads]
+    assigned = {stmt.name for stmt in statements(body) if isinstance(stmt, ir.Assign)}
+    locals_ = dict(kernel.locals) | {names[place]: _type(kernel, place) for place in stores if place not in loads}
+    key, held = f"{kernel.name}: one element", tuple(result.id for result in results) if len(results) > 1 else ()
+    scope = names_in_scope(kernel)
+    function = kernel.having(
+        key=key,
+        symbol=f"{kernel.name}_element" if kernel.name in scope else kernel.name,  # arguments keep their names
+        indices=(), launch=(), size=None, block=(), inits=(), guards=(), in_place=(), independent_dims=(), bounds=(),
+        size_bounds=(), functions=(), launch_bounds=(), variables=(), former_index_extents=(),
+        parameters=(*values, *_others(kernel, body, names.values())),
+        locals=tuple((name, type_) for name, type_ in locals_.items() if name in assigned),
+        body=body,
+        result=type_,
+        struct=ir.Struct(f"{ascii_identifier(kernel.name)}_result", held, key) if held else None,
+    )  # fmt: skip
+    if not callees(body):  # which take indices of the width that they are given
+        function = _in_64_bits(function)
+    return function, _each_pack(kernel, packs, names, function)
+
+
+def _each_pack(kernel: ir.Kernel, packs: Packs, names: Mapping[Place, str], function: ir.Kernel) -> ir.EachPack:
+    taken = names_in_scope(kernel) | RESERVED | {function.symbol}
+
+    def free(name: str) -> str:
+        found = free_name(name, taken)
+        taken.add(found)
+        return found
+
+    stores = [ir.Load(stmt.array, stmt.indices, stmt.span, _type(kernel, packs.place(stmt))) for stmt in packs.stores]
+    places = [packs.place(access) for access in (*packs.loads, *stores)]
+    held = {place: free(f"{names[place]}s") for place in dict.fromkeys(places)}
+    args: list[ir.Expr] = [
+        ir.ArrayName(p.name, type=p.type) if p.is_array else ir.Name(p.name, type=p.type) for p in function.parameters
+    ]
+    return ir.EachPack(
+        index=packs.index.name,
+        extent=rebuild(packs.index.extent, as_index),
+        loads=packs.loads,
+        values=tuple(names[packs.place(load)] for load in packs.loads),
+        element=ir.DeviceCall(function.key, tuple(args), type=function.result or ir.UNKNOWN),
+        stores=tuple(stores),
+        results=function.struct.fields if function.struct else (),
+        packs=tuple(held[place] for place in places),
+        is_whole=packs.is_whole,
+        names=ir.PackNames(**{each.name: free(str(each.default)) for each in fields(ir.PackNames)}),
+        span=packs.index.span,
+    )  # fmt: skip
+
+
+def _stores(kernel: ir.Kernel) -> Iterator[ir.Store]:
+    return (stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.Store))
+
+
+def _type(kernel: ir.Kernel, place: Place) -> ir.ElementType:
+    return ir.ElementType(kernel.array_type(place[0]).dtype)
+
+
+def _others(kernel: ir.Kernel, body: ir.Block, elements: Collection[str]) -> Iterator[Parameter]:
+    """What else the function takes: the indices, arrays, numbers and extents that it reads."""
+    nodes = [*all_expressions(body)]
+    arrays = {node.array for node in nodes if isinstance(node, ir.Load)}
+    numbers = {node.id for node in nodes if isinstance(node, ir.Name)}.difference(elements)
+    yield from (Parameter(index.name, ir.INDEX) for index in kernel.indices if index.name in numbers)
+    for name, type_, parameter in launcher_arguments(kernel):
+        if name in (arrays if isinstance(type_, ir.ArrayType) else numbers):
+            yield Parameter(name, ir.INDEX) if parameter is None else replace(parameter, default=None)
+
+
+def _names(kernel: ir.Kernel, packs: Packs) -> dict[Place, str]:
+    """The names of elements: that of the array, numbered where the function reads other elements of it, too."""
+    taken = names_in_scope(kernel)
+    every: tuple[ir.Load | ir.Store, ...] = (*packs.loads, *packs.stores)
+    accesses = {packs.place(access): access for access in every}
+    read = {(node.array, node.indices) for node in all_expressions(kernel.body) if isinstance(node, ir.Load)}
+    names = {}
+    for place, access in accesses.items():
+        array = place[0]
+        own = [each for each in accesses if each[0] == array]
+        is_only = len(own) == 1 and {indices for name, indices in read if name == array} <= {access.indices}
+        names[place] = array if is_only else free_name(f"{array}{own.index(place)}", taken)
+        taken.add(names[place])
+    return names
+
+
+def _in_64_bits(function: ir.Kernel) -> ir.Kernel:
+    """The function with indices of 64 bits, as the kernel has them."""
+
+    def widen(node: Typed) -> Typed:
+        return replace(node, type=ir.LONG) if node.type == ir.INDEX else node
+
+    def widen_loop(stmt: ir.Stmt) -> ir.Block:
+        return (widen(stmt) if isinstance(stmt, ir.For) else stmt,)
+
+    return function.having(
+        parameters=tuple(map(widen, function.parameters)),
+        locals=tuple((name, ir.LONG if type_ == ir.INDEX else type_) for name, type_ in function.locals),
+        body=rebuild_block(function.body, widen, widen_loop),
+    )
+
+
+# --- the function's body ----------------------------------------------------------------------------------------------
+
+
+def _as_function(
+    body: ir.Block, packs: Packs, names: Mapping[Place, str], results: tuple[ir.Name, ...], type_: ir.ValueType
+) -> ir.Block:
+    """The body on elements in place of arrays, which returns what it stored."""
+    value = results[0] if len(results) == 1 else ir.Tuple(results, type=type_)
+
+    def read(expr: ir.Expr) -> ir.Expr:
+        place = packs.find(expr) if isinstance(expr, ir.Load) else None
+        return expr if place is None else ir.Name(names[place], expr.span, expr.type)
+
+    def write(stmt: ir.Stmt) -> ir.Block:
+        if isinstance(stmt, ir.Store):
+            name = names[packs.place(stmt)]
+            return (ir.Assign(name, stmt.value, stmt.span, stmt.trivia, stmt.augmented),)
+        return (with_fields(stmt, value=value),) if isinstance(stmt, ir.Return) else (stmt,)
+
+    return _merged(_ended(rebuild_block(body, read, write), value))
+
+
+def _ended(block: ir.Block, value: ir.Expr) -> ir.Block:
+    """`block` with a return at its end, or at those of the branches of its last statement."""
+    match block:
+        case (*_, ir.Return()):
+            return block
+        case (*head, ir.If(body=body, orelse=orelse) as last) if orelse and isinstance(value, ir.Name):
+            return (*head, with_fields(last, body=_ended(body, value), orelse=_ended(orelse, value)))
+        case _:
+            return (*block, ir.Return(value=value))
+
+
+def _merged(block: ir.Block) -> ir.Block:
+    """`out = v; return out` as `return v`."""
+    done: list[ir.Stmt] = []
+    for stmt in block:
+        each = map_blocks(stmt, _merged)
+        match done, each:
+            case [*_, ir.Assign(name=name) as last], ir.Return(value=ir.Name(id=returned)) if returned == name:
+                done[-1] = ir.Return(last.span, last.trivia, last.value)
+            case _:
+                done.append(each)
+    return tuple(done)
