@@ -121,9 +121,11 @@ def test_computes(program):
 @pytest.mark.parametrize("name", ["grayscale", "matmul"])
 def test_needs_cuda_and_the_standard_library_alone(name):
     translation = translate_file(SourceFile.read(EXAMPLES / f"{name}.py"))
+    assert translation.cuda.kernel.text.splitlines()[1] == f'#include "{name}.h"'  # compares the declarations
     for text in translation.cuda.files[:2]:
         includes = {line for line in text.text.splitlines() if line.startswith("#include")}
         assert includes <= {
+            f'#include "{name}.h"',
             "#include <algorithm>",
             "#include <cmath>",
             "#include <cstdint>",

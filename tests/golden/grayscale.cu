@@ -1,10 +1,14 @@
 // grayscale: CUDA kernels and their launchers, translated from grayscale.py by py2cu.
+#include "grayscale.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cuda_runtime.h>
 
+namespace {
+
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
-static unsigned covering_blocks(int64_t threads, int64_t block)
+unsigned covering_blocks(int64_t threads, int64_t block)
 {
     const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
     return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
@@ -18,6 +22,31 @@ __global__ void rgb2grey_kernel(const uint8_t* __restrict__ x, uint8_t* __restri
     if (i >= n) return;
     out[i] = static_cast<uint8_t>(0.2989f * x[i] + 0.5870f * x[n + i] + 0.1140f * x[2 * n + i]);
 }
+
+// Luminance of an RGB picture, by row and column.
+template <typename index_t>  // int, or int64_t where an extent needs it
+__global__ void rgb2grey_2d_kernel(const uint8_t* __restrict__ x, uint8_t* __restrict__ out, index_t h, index_t w)
+{
+    index_t r = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
+    index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
+    if (r >= h || c >= w) return;
+    out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
+                                          0.1140f * x[(2 * h + r) * w + c]);
+}
+
+// Luminance of an RGB picture, by blocks of 16 by 16 threads.
+template <typename index_t>  // int, or int64_t where an extent needs it
+__global__ void rgb2grey_block_kernel(
+    const uint8_t* __restrict__ x, uint8_t* __restrict__ out, index_t w, index_t h)
+{
+    index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
+    index_t r = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
+    if (c < w && r < h)
+        out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
+                                              0.1140f * x[(2 * h + r) * w + c]);
+}
+
+}  // namespace
 
 cudaError_t rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
 {
@@ -36,17 +65,6 @@ cudaError_t rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, cudaStrea
     return rgb2grey_launch(x, out, n, grid, block, stream);
 }
 
-// Luminance of an RGB picture, by row and column.
-template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void rgb2grey_2d_kernel(const uint8_t* __restrict__ x, uint8_t* __restrict__ out, index_t h, index_t w)
-{
-    index_t r = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
-    index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (r >= h || c >= w) return;
-    out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
-                                          0.1140f * x[(2 * h + r) * w + c]);
-}
-
 cudaError_t rgb2grey_2d_launch(
     const uint8_t* x, uint8_t* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)
 {
@@ -63,18 +81,6 @@ cudaError_t rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_
     const dim3 block(16, 16);
     const dim3 grid(covering_blocks(w, block.x), covering_blocks(h, block.y));
     return rgb2grey_2d_launch(x, out, h, w, grid, block, stream);
-}
-
-// Luminance of an RGB picture, by blocks of 16 by 16 threads.
-template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void rgb2grey_block_kernel(
-    const uint8_t* __restrict__ x, uint8_t* __restrict__ out, index_t w, index_t h)
-{
-    index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    index_t r = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
-    if (c < w && r < h)
-        out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
-                                              0.1140f * x[(2 * h + r) * w + c]);
 }
 
 cudaError_t rgb2grey_block_launch(

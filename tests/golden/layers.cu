@@ -1,4 +1,6 @@
 // layers: CUDA kernels and their launchers, translated from layers.py by py2cu.
+#include "layers.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -6,6 +8,8 @@
 #include <cuda_fp16.h>
 #include <type_traits>
 #include <cuda_runtime.h>
+
+namespace {
 
 // Converts half types to float before a math function; other types are unchanged.
 template <typename T>
@@ -39,7 +43,7 @@ __global__ void gelu_kernel(const T* x, T* out, index_t elements)
 }
 
 template <typename T>
-cudaError_t gelu_launch(const T* x, T* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+cudaError_t launch_gelu(const T* x, T* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x) * block.x, elements}) <= INT32_MAX)
         gelu_kernel<T, int><<<grid, block, 0, stream>>>(x, out, elements);
@@ -48,29 +52,14 @@ cudaError_t gelu_launch(const T* x, T* out, int64_t elements, dim3 grid, dim3 bl
     return cudaGetLastError();
 }
 
-template cudaError_t gelu_launch<float>(
-    const float* x, float* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t gelu_launch<double>(
-    const double* x, double* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t gelu_launch<__half>(
-    const __half* x, __half* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t gelu_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t gelu_launch(const T* x, T* out, int64_t elements, cudaStream_t stream)
+cudaError_t launch_gelu(const T* x, T* out, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((elements + block.x - 1) / block.x);
-    return gelu_launch(x, out, elements, grid, block, stream);
+    return launch_gelu(x, out, elements, grid, block, stream);
 }
-
-template cudaError_t gelu_launch<float>(const float* x, float* out, int64_t elements, cudaStream_t stream);
-template cudaError_t gelu_launch<double>(const double* x, double* out, int64_t elements, cudaStream_t stream);
-template cudaError_t gelu_launch<__half>(const __half* x, __half* out, int64_t elements, cudaStream_t stream);
-template cudaError_t gelu_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream);
 
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
@@ -84,7 +73,7 @@ __global__ void gelu_backward_kernel(const T* x, const T* grad_out, T* grad_x, i
 }
 
 template <typename T>
-cudaError_t gelu_backward_launch(
+cudaError_t launch_gelu_backward(
     const T* x, const T* grad_out, T* grad_x, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x) * block.x, elements}) <= INT32_MAX)
@@ -94,37 +83,14 @@ cudaError_t gelu_backward_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t gelu_backward_launch<float>(
-    const float* x, const float* grad_out, float* grad_x, int64_t elements, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t gelu_backward_launch<double>(
-    const double* x, const double* grad_out, double* grad_x, int64_t elements, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t gelu_backward_launch<__half>(
-    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t gelu_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements, dim3 grid,
-    dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t gelu_backward_launch(const T* x, const T* grad_out, T* grad_x, int64_t elements, cudaStream_t stream)
+cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((elements + block.x - 1) / block.x);
-    return gelu_backward_launch(x, grad_out, grad_x, elements, grid, block, stream);
+    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
 }
-
-template cudaError_t gelu_backward_launch<float>(
-    const float* x, const float* grad_out, float* grad_x, int64_t elements, cudaStream_t stream);
-template cudaError_t gelu_backward_launch<double>(
-    const double* x, const double* grad_out, double* grad_x, int64_t elements, cudaStream_t stream);
-template cudaError_t gelu_backward_launch<__half>(
-    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, cudaStream_t stream);
-template cudaError_t gelu_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements,
-    cudaStream_t stream);
 
 // X times the SiLU of the gate.
 // T is float, double, __half or __nv_bfloat16.
@@ -137,7 +103,7 @@ __global__ void swiglu_kernel(const T* gate, const T* x, T* out, index_t element
 }
 
 template <typename T>
-cudaError_t swiglu_launch(
+cudaError_t launch_swiglu(
     const T* gate, const T* x, T* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x) * block.x, elements}) <= INT32_MAX)
@@ -147,33 +113,14 @@ cudaError_t swiglu_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t swiglu_launch<float>(
-    const float* gate, const float* x, float* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t swiglu_launch<double>(
-    const double* gate, const double* x, double* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t swiglu_launch<__half>(
-    const __half* gate, const __half* x, __half* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t swiglu_launch<__nv_bfloat16>(
-    const __nv_bfloat16* gate, const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, dim3 grid, dim3 block,
-    cudaStream_t stream);
-
 template <typename T>
-cudaError_t swiglu_launch(const T* gate, const T* x, T* out, int64_t elements, cudaStream_t stream)
+cudaError_t launch_swiglu(const T* gate, const T* x, T* out, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((elements + block.x - 1) / block.x);
-    return swiglu_launch(gate, x, out, elements, grid, block, stream);
+    return launch_swiglu(gate, x, out, elements, grid, block, stream);
 }
-
-template cudaError_t swiglu_launch<float>(
-    const float* gate, const float* x, float* out, int64_t elements, cudaStream_t stream);
-template cudaError_t swiglu_launch<double>(
-    const double* gate, const double* x, double* out, int64_t elements, cudaStream_t stream);
-template cudaError_t swiglu_launch<__half>(
-    const __half* gate, const __half* x, __half* out, int64_t elements, cudaStream_t stream);
-template cudaError_t swiglu_launch<__nv_bfloat16>(
-    const __nv_bfloat16* gate, const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream);
 
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
@@ -188,7 +135,7 @@ __global__ void swiglu_backward_kernel(
 }
 
 template <typename T>
-cudaError_t swiglu_backward_launch(
+cudaError_t launch_swiglu_backward(
     const T* gate, const T* x, const T* grad_out, T* grad_gate, T* grad_x, int64_t elements, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
@@ -199,41 +146,15 @@ cudaError_t swiglu_backward_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t swiglu_backward_launch<float>(
-    const float* gate, const float* x, const float* grad_out, float* grad_gate, float* grad_x, int64_t elements,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t swiglu_backward_launch<double>(
-    const double* gate, const double* x, const double* grad_out, double* grad_gate, double* grad_x,
-    int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t swiglu_backward_launch<__half>(
-    const __half* gate, const __half* x, const __half* grad_out, __half* grad_gate, __half* grad_x,
-    int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t swiglu_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* gate, const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_gate,
-    __nv_bfloat16* grad_x, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t swiglu_backward_launch(
+cudaError_t launch_swiglu_backward(
     const T* gate, const T* x, const T* grad_out, T* grad_gate, T* grad_x, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((elements + block.x - 1) / block.x);
-    return swiglu_backward_launch(gate, x, grad_out, grad_gate, grad_x, elements, grid, block, stream);
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, grid, block, stream);
 }
-
-template cudaError_t swiglu_backward_launch<float>(
-    const float* gate, const float* x, const float* grad_out, float* grad_gate, float* grad_x, int64_t elements,
-    cudaStream_t stream);
-template cudaError_t swiglu_backward_launch<double>(
-    const double* gate, const double* x, const double* grad_out, double* grad_gate, double* grad_x,
-    int64_t elements, cudaStream_t stream);
-template cudaError_t swiglu_backward_launch<__half>(
-    const __half* gate, const __half* x, const __half* grad_out, __half* grad_gate, __half* grad_x,
-    int64_t elements, cudaStream_t stream);
-template cudaError_t swiglu_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* gate, const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_gate,
-    __nv_bfloat16* grad_x, int64_t elements, cudaStream_t stream);
 
 // Rows over the root of their mean square, times the weights; a thread takes a row.
 // T is float, double, __half or __nv_bfloat16.
@@ -254,7 +175,7 @@ __global__ void rms_norm_kernel(
 }
 
 template <typename T>
-cudaError_t rms_norm_launch(
+cudaError_t launch_rms_norm(
     const T* x, const T* weight, T* out, T* scale, int64_t n, double eps, int64_t rows, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
@@ -265,41 +186,15 @@ cudaError_t rms_norm_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t rms_norm_launch<float>(
-    const float* x, const float* weight, float* out, float* scale, int64_t n, double eps, int64_t rows, dim3 grid,
-    dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_launch<double>(
-    const double* x, const double* weight, double* out, double* scale, int64_t n, double eps, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_launch<__half>(
-    const __half* x, const __half* weight, __half* out, __half* scale, int64_t n, double eps, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_bfloat16* out, __nv_bfloat16* scale, int64_t n,
-    double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t rms_norm_launch(
+cudaError_t launch_rms_norm(
     const T* x, const T* weight, T* out, T* scale, int64_t n, double eps, int64_t rows, cudaStream_t stream)
 {
     if (rows == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((rows + block.x - 1) / block.x);
-    return rms_norm_launch(x, weight, out, scale, n, eps, rows, grid, block, stream);
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, grid, block, stream);
 }
-
-template cudaError_t rms_norm_launch<float>(
-    const float* x, const float* weight, float* out, float* scale, int64_t n, double eps, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t rms_norm_launch<double>(
-    const double* x, const double* weight, double* out, double* scale, int64_t n, double eps, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t rms_norm_launch<__half>(
-    const __half* x, const __half* weight, __half* out, __half* scale, int64_t n, double eps, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t rms_norm_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_bfloat16* out, __nv_bfloat16* scale, int64_t n,
-    double eps, int64_t rows, cudaStream_t stream);
 
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
@@ -319,7 +214,7 @@ __global__ void rms_norm_backward_kernel(
 }
 
 template <typename T>
-cudaError_t rms_norm_backward_launch(
+cudaError_t launch_rms_norm_backward(
     const T* x, const T* weight, const T* scale, const T* grad_out, T* grad_x, int64_t n, int64_t rows, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
@@ -330,42 +225,16 @@ cudaError_t rms_norm_backward_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t rms_norm_backward_launch<float>(
-    const float* x, const float* weight, const float* scale, const float* grad_out, float* grad_x, int64_t n,
-    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_backward_launch<double>(
-    const double* x, const double* weight, const double* scale, const double* grad_out, double* grad_x, int64_t n,
-    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_backward_launch<__half>(
-    const __half* x, const __half* weight, const __half* scale, const __half* grad_out, __half* grad_x, int64_t n,
-    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out,
-    __nv_bfloat16* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t rms_norm_backward_launch(
+cudaError_t launch_rms_norm_backward(
     const T* x, const T* weight, const T* scale, const T* grad_out, T* grad_x, int64_t n, int64_t rows,
     cudaStream_t stream)
 {
     if (rows == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((rows + block.x - 1) / block.x);
-    return rms_norm_backward_launch(x, weight, scale, grad_out, grad_x, n, rows, grid, block, stream);
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, grid, block, stream);
 }
-
-template cudaError_t rms_norm_backward_launch<float>(
-    const float* x, const float* weight, const float* scale, const float* grad_out, float* grad_x, int64_t n,
-    int64_t rows, cudaStream_t stream);
-template cudaError_t rms_norm_backward_launch<double>(
-    const double* x, const double* weight, const double* scale, const double* grad_out, double* grad_x, int64_t n,
-    int64_t rows, cudaStream_t stream);
-template cudaError_t rms_norm_backward_launch<__half>(
-    const __half* x, const __half* weight, const __half* scale, const __half* grad_out, __half* grad_x, int64_t n,
-    int64_t rows, cudaStream_t stream);
-template cudaError_t rms_norm_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out,
-    __nv_bfloat16* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
 
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
@@ -382,7 +251,7 @@ __global__ void rms_norm_backward_weight_kernel(
 }
 
 template <typename T>
-cudaError_t rms_norm_backward_weight_launch(
+cudaError_t launch_rms_norm_backward_weight(
     const T* x, const T* scale, const T* grad_out, T* grad_weight, int64_t rows, int64_t n, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
@@ -393,41 +262,15 @@ cudaError_t rms_norm_backward_weight_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t rms_norm_backward_weight_launch<float>(
-    const float* x, const float* scale, const float* grad_out, float* grad_weight, int64_t rows, int64_t n,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_backward_weight_launch<double>(
-    const double* x, const double* scale, const double* grad_out, double* grad_weight, int64_t rows, int64_t n,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_backward_weight_launch<__half>(
-    const __half* x, const __half* scale, const __half* grad_out, __half* grad_weight, int64_t rows, int64_t n,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_backward_weight_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_weight,
-    int64_t rows, int64_t n, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t rms_norm_backward_weight_launch(
+cudaError_t launch_rms_norm_backward_weight(
     const T* x, const T* scale, const T* grad_out, T* grad_weight, int64_t rows, int64_t n, cudaStream_t stream)
 {
     if (n == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((n + block.x - 1) / block.x);
-    return rms_norm_backward_weight_launch(x, scale, grad_out, grad_weight, rows, n, grid, block, stream);
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, grid, block, stream);
 }
-
-template cudaError_t rms_norm_backward_weight_launch<float>(
-    const float* x, const float* scale, const float* grad_out, float* grad_weight, int64_t rows, int64_t n,
-    cudaStream_t stream);
-template cudaError_t rms_norm_backward_weight_launch<double>(
-    const double* x, const double* scale, const double* grad_out, double* grad_weight, int64_t rows, int64_t n,
-    cudaStream_t stream);
-template cudaError_t rms_norm_backward_weight_launch<__half>(
-    const __half* x, const __half* scale, const __half* grad_out, __half* grad_weight, int64_t rows, int64_t n,
-    cudaStream_t stream);
-template cudaError_t rms_norm_backward_weight_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_weight,
-    int64_t rows, int64_t n, cudaStream_t stream);
 
 // The negative logarithm of the softmax of each row at its target.
 // T is float, double, __half or __nv_bfloat16.
@@ -447,7 +290,7 @@ __global__ void cross_entropy_kernel(
 }
 
 template <typename T>
-cudaError_t cross_entropy_launch(
+cudaError_t launch_cross_entropy(
     const T* x, const int64_t* target, T* loss, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({n + 1, int64_t(grid.x) * block.x, n * rows, rows}) <= INT32_MAX)
@@ -457,37 +300,15 @@ cudaError_t cross_entropy_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t cross_entropy_launch<float>(
-    const float* x, const int64_t* target, float* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t cross_entropy_launch<double>(
-    const double* x, const int64_t* target, double* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t cross_entropy_launch<__half>(
-    const __half* x, const int64_t* target, __half* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t cross_entropy_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const int64_t* target, __nv_bfloat16* loss, int64_t n, int64_t rows, dim3 grid,
-    dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t cross_entropy_launch(
+cudaError_t launch_cross_entropy(
     const T* x, const int64_t* target, T* loss, int64_t n, int64_t rows, cudaStream_t stream)
 {
     if (rows == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((rows + block.x - 1) / block.x);
-    return cross_entropy_launch(x, target, loss, n, rows, grid, block, stream);
+    return launch_cross_entropy(x, target, loss, n, rows, grid, block, stream);
 }
-
-template cudaError_t cross_entropy_launch<float>(
-    const float* x, const int64_t* target, float* loss, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t cross_entropy_launch<double>(
-    const double* x, const int64_t* target, double* loss, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t cross_entropy_launch<__half>(
-    const __half* x, const int64_t* target, __half* loss, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t cross_entropy_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const int64_t* target, __nv_bfloat16* loss, int64_t n, int64_t rows, cudaStream_t stream);
 
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
@@ -510,7 +331,7 @@ __global__ void cross_entropy_backward_kernel(
 }
 
 template <typename T>
-cudaError_t cross_entropy_backward_launch(
+cudaError_t launch_cross_entropy_backward(
     const T* x, const int64_t* target, const T* grad_loss, T* grad_x, int64_t n, int64_t rows, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
@@ -521,38 +342,486 @@ cudaError_t cross_entropy_backward_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t cross_entropy_backward_launch<float>(
-    const float* x, const int64_t* target, const float* grad_loss, float* grad_x, int64_t n, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t cross_entropy_backward_launch<double>(
-    const double* x, const int64_t* target, const double* grad_loss, double* grad_x, int64_t n, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t cross_entropy_backward_launch<__half>(
-    const __half* x, const int64_t* target, const __half* grad_loss, __half* grad_x, int64_t n, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t cross_entropy_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const int64_t* target, const __nv_bfloat16* grad_loss, __nv_bfloat16* grad_x, int64_t n,
-    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t cross_entropy_backward_launch(
+cudaError_t launch_cross_entropy_backward(
     const T* x, const int64_t* target, const T* grad_loss, T* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
 {
     if (rows == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((rows + block.x - 1) / block.x);
-    return cross_entropy_backward_launch(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
 }
 
-template cudaError_t cross_entropy_backward_launch<float>(
+}  // namespace
+
+cudaError_t gelu_launch(const float* x, float* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t gelu_launch(const double* x, double* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t gelu_launch(const __half* x, __half* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t gelu_launch(
+    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t gelu_launch(const float* x, float* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, stream);
+}
+
+cudaError_t gelu_launch(const double* x, double* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, stream);
+}
+
+cudaError_t gelu_launch(const __half* x, __half* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, stream);
+}
+
+cudaError_t gelu_launch(const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const float* x, const float* grad_out, float* grad_x, int64_t elements, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const double* x, const double* grad_out, double* grad_x, int64_t elements, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const float* x, const float* grad_out, float* grad_x, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const double* x, const double* grad_out, double* grad_x, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements,
+    cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t swiglu_launch(
+    const float* gate, const float* x, float* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_launch(
+    const double* gate, const double* x, double* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_launch(
+    const __half* gate, const __half* x, __half* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_launch(
+    const __nv_bfloat16* gate, const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_launch(const float* gate, const float* x, float* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, stream);
+}
+
+cudaError_t swiglu_launch(const double* gate, const double* x, double* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, stream);
+}
+
+cudaError_t swiglu_launch(const __half* gate, const __half* x, __half* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, stream);
+}
+
+cudaError_t swiglu_launch(
+    const __nv_bfloat16* gate, const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const float* gate, const float* x, const float* grad_out, float* grad_gate, float* grad_x, int64_t elements,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const double* gate, const double* x, const double* grad_out, double* grad_gate, double* grad_x,
+    int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const __half* gate, const __half* x, const __half* grad_out, __half* grad_gate, __half* grad_x,
+    int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const __nv_bfloat16* gate, const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_gate,
+    __nv_bfloat16* grad_x, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const float* gate, const float* x, const float* grad_out, float* grad_gate, float* grad_x, int64_t elements,
+    cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const double* gate, const double* x, const double* grad_out, double* grad_gate, double* grad_x,
+    int64_t elements, cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const __half* gate, const __half* x, const __half* grad_out, __half* grad_gate, __half* grad_x,
+    int64_t elements, cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const __nv_bfloat16* gate, const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_gate,
+    __nv_bfloat16* grad_x, int64_t elements, cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const float* x, const float* weight, float* out, float* scale, int64_t n, double eps, int64_t rows, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const double* x, const double* weight, double* out, double* scale, int64_t n, double eps, int64_t rows,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const __half* x, const __half* weight, __half* out, __half* scale, int64_t n, double eps, int64_t rows,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_bfloat16* out, __nv_bfloat16* scale, int64_t n,
+    double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const float* x, const float* weight, float* out, float* scale, int64_t n, double eps, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const double* x, const double* weight, double* out, double* scale, int64_t n, double eps, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const __half* x, const __half* weight, __half* out, __half* scale, int64_t n, double eps, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_bfloat16* out, __nv_bfloat16* scale, int64_t n,
+    double eps, int64_t rows, cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const float* x, const float* weight, const float* scale, const float* grad_out, float* grad_x, int64_t n,
+    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const double* x, const double* weight, const double* scale, const double* grad_out, double* grad_x, int64_t n,
+    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const __half* x, const __half* weight, const __half* scale, const __half* grad_out, __half* grad_x, int64_t n,
+    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out,
+    __nv_bfloat16* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const float* x, const float* weight, const float* scale, const float* grad_out, float* grad_x, int64_t n,
+    int64_t rows, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const double* x, const double* weight, const double* scale, const double* grad_out, double* grad_x, int64_t n,
+    int64_t rows, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const __half* x, const __half* weight, const __half* scale, const __half* grad_out, __half* grad_x, int64_t n,
+    int64_t rows, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out,
+    __nv_bfloat16* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const float* x, const float* scale, const float* grad_out, float* grad_weight, int64_t rows, int64_t n,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const double* x, const double* scale, const double* grad_out, double* grad_weight, int64_t rows, int64_t n,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const __half* x, const __half* scale, const __half* grad_out, __half* grad_weight, int64_t rows, int64_t n,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_weight,
+    int64_t rows, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const float* x, const float* scale, const float* grad_out, float* grad_weight, int64_t rows, int64_t n,
+    cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const double* x, const double* scale, const double* grad_out, double* grad_weight, int64_t rows, int64_t n,
+    cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const __half* x, const __half* scale, const __half* grad_out, __half* grad_weight, int64_t rows, int64_t n,
+    cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_weight,
+    int64_t rows, int64_t n, cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const float* x, const int64_t* target, float* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const double* x, const int64_t* target, double* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const __half* x, const int64_t* target, __half* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const __nv_bfloat16* x, const int64_t* target, __nv_bfloat16* loss, int64_t n, int64_t rows, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const float* x, const int64_t* target, float* loss, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const double* x, const int64_t* target, double* loss, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const __half* x, const int64_t* target, __half* loss, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const __nv_bfloat16* x, const int64_t* target, __nv_bfloat16* loss, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
     const float* x, const int64_t* target, const float* grad_loss, float* grad_x, int64_t n, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t cross_entropy_backward_launch<double>(
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
     const double* x, const int64_t* target, const double* grad_loss, double* grad_x, int64_t n, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t cross_entropy_backward_launch<__half>(
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
     const __half* x, const int64_t* target, const __half* grad_loss, __half* grad_x, int64_t n, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t cross_entropy_backward_launch<__nv_bfloat16>(
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
     const __nv_bfloat16* x, const int64_t* target, const __nv_bfloat16* grad_loss, __nv_bfloat16* grad_x, int64_t n,
-    int64_t rows, cudaStream_t stream);
+    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
+    const float* x, const int64_t* target, const float* grad_loss, float* grad_x, int64_t n, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
+    const double* x, const int64_t* target, const double* grad_loss, double* grad_x, int64_t n, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
+    const __half* x, const int64_t* target, const __half* grad_loss, __half* grad_x, int64_t n, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
+    const __nv_bfloat16* x, const int64_t* target, const __nv_bfloat16* grad_loss, __nv_bfloat16* grad_x, int64_t n,
+    int64_t rows, cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, stream);
+}

@@ -1,8 +1,12 @@
 // sigmoid: CUDA kernels and their launchers, translated from sigmoid.py by py2cu.
+#include "sigmoid.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cuda_runtime.h>
+
+namespace {
 
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void sigmoid_kernel(const float* x, float* out, index_t n)
@@ -17,6 +21,17 @@ __global__ void sigmoid_kernel(const float* x, float* out, index_t n)
         res = expf(x[i]) / (1.0f + expf(x[i]));
     out[i] = res;
 }
+
+// `out` is what the forward kernel returned.
+template <typename index_t>  // int, or int64_t where an extent needs it
+__global__ void sigmoid_backward_kernel(const float* out, const float* grad_out, float* grad_x, index_t n)
+{
+    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
+    if (i >= n) return;
+    grad_x[i] = grad_out[i] * out[i] * (1 - out[i]);
+}
+
+}  // namespace
 
 cudaError_t sigmoid_launch(const float* x, float* out, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
 {
@@ -33,15 +48,6 @@ cudaError_t sigmoid_launch(const float* x, float* out, int64_t n, cudaStream_t s
     const dim3 block(256);
     const dim3 grid((n + block.x - 1) / block.x);
     return sigmoid_launch(x, out, n, grid, block, stream);
-}
-
-// `out` is what the forward kernel returned.
-template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void sigmoid_backward_kernel(const float* out, const float* grad_out, float* grad_x, index_t n)
-{
-    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (i >= n) return;
-    grad_x[i] = grad_out[i] * out[i] * (1 - out[i]);
 }
 
 cudaError_t sigmoid_backward_launch(

@@ -1,7 +1,11 @@
 // vector_add: CUDA kernels and their launchers, translated from vector_add.py by py2cu.
+#include "vector_add.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cuda_runtime.h>
+
+namespace {
 
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void vector_add_kernel(const float* a, const float* b, float* out, index_t n)
@@ -10,6 +14,16 @@ __global__ void vector_add_kernel(const float* a, const float* b, float* out, in
     if (i >= n) return;
     out[i] = a[i] + b[i];
 }
+
+template <typename index_t>  // int, or int64_t where an extent needs it
+__global__ void vector_add_block_kernel(const float* a, const float* b, float* out, index_t n)
+{
+    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
+    if (i >= n) return;
+    out[i] = a[i] + b[i];
+}
+
+}  // namespace
 
 cudaError_t vector_add_launch(
     const float* a, const float* b, float* out, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
@@ -27,14 +41,6 @@ cudaError_t vector_add_launch(const float* a, const float* b, float* out, int64_
     const dim3 block(256);
     const dim3 grid((n + block.x - 1) / block.x);
     return vector_add_launch(a, b, out, n, grid, block, stream);
-}
-
-template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void vector_add_block_kernel(const float* a, const float* b, float* out, index_t n)
-{
-    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (i >= n) return;
-    out[i] = a[i] + b[i];
 }
 
 cudaError_t vector_add_block_launch(
