@@ -35,10 +35,10 @@ def is_launchable(block: tuple[int, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KernelOptions:
-    """The keywords of `kernel`, which documents them; and two of copies.
+    """The keywords of `kernel`, which documents them, and what `Kernel.with_options` changes.
 
-    `float64` puts float64 and complex128 in place of narrower floats; `namespace` is where the launchers of the emitted
-    C++ are, "" for the global one.
+    `float64` puts float64 and complex128 in place of narrower floats. `namespace` is that of the launchers in the
+    emitted C++, "" for the global one.
     """
 
     size: Size | None = None

@@ -225,9 +225,8 @@ def translate_function(
         what = "a lambda cannot be a kernel" if name == LAMBDA else f"no function `{name}` begins here"
         reporter.error("P107", what, Span(line, 0, line, 1), "write the kernel as a function, with `def`")
     sources = [(source, options)] if source else []
-    return _translate(
-        options.name or name, module, sources, TargetName, reporter, values, False, defaults, options.namespace
-    )
+    name, namespace = options.name or name, options.namespace
+    return _translate(name, module, sources, TargetName, reporter, values, defaults=defaults, namespace=namespace)
 
 
 def _translate(

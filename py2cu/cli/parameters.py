@@ -15,9 +15,7 @@ import click
 
 from py2cu.cli.console import refuse
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, is_constexpr_value
-from py2cu.ir.header_names import is_declared
 from py2cu.options import Values
-from py2cu.passes.lowering.identifiers import spell_identifier
 from py2cu.suggestions import did_you_mean
 from py2cu.translation import TargetName
 
@@ -63,6 +61,9 @@ def _as_signatures(_: click.Context, __: click.Parameter, texts: tuple[str, ...]
 
 def _as_namespace(_: click.Context, __: click.Parameter, text: str) -> str:
     """The value of `--namespace`: `mine` or `mine::kernels`, names that nothing else in the texts has."""
+    from py2cu.ir.header_names import is_declared
+    from py2cu.passes.lowering.identifiers import spell_identifier
+
     for name in text.split("::") if text else ():
         if name == "cuda" or not name.isidentifier() or spell_identifier(name) != name or is_declared(name):
             raise click.BadParameter(f"`{name}` cannot name a namespace of the emitted C++")
