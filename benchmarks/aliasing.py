@@ -27,8 +27,9 @@ def rows() -> Iterator[Row]:
 
     for name, (inputs, outputs) in KERNELS.items():
         generic = hasattr(layers, name)
-        text = getattr(layers if generic else kernels, name).cuda_source
-        emitted, restricted = (launcher(source, name, inputs, outputs, generic) for source in (text, restrict(text)))
+        kernel = getattr(layers if generic else kernels, name)
+        text = kernel.cuda_source.replace(f'#include "{name}.h"', kernel.header)
+        emitted, restricted = (launcher(source, name, inputs, outputs) for source in (text, restrict(text)))
         for size in SIZES:
             arrays = [torch.randn(size, device="cuda") for _ in range(inputs + outputs)]
             values = [*(ctypes.c_void_p(array.data_ptr()) for array in arrays), ctypes.c_int64(size)]
@@ -47,9 +48,9 @@ def restrict(text: str) -> str:
     return marked
 
 
-def launcher(text: str, name: str, inputs: int, outputs: int, generic: bool) -> Any:
+def launcher(text: str, name: str, inputs: int, outputs: int) -> Any:
     """The kernel's launcher under a C name, which takes pointers and the extent."""
     names = [f"p{n}" for n in range(inputs + outputs)]
     declared = ", ".join([*(f"{'const ' * (n < inputs)}float* p{n}" for n in range(len(names))), "int64_t n"])
-    called = f"{name}_launch{'<float>' * generic}({', '.join(names)}, n, cudaStream_t())"
+    called = f"{name}_launch({', '.join(names)}, n, cudaStream_t())"
     return compiled(f'{text}\nextern "C" int launch({declared}) {{ return {called}; }}\n').launch

@@ -54,13 +54,19 @@ def counts(source: Path, architecture: str) -> Mapping[str, int]:
         listing = subprocess.run([tool, "-sass", cubin], check=True, capture_output=True, text=True).stdout
     found: dict[str, int] = {}
     for function in re.split(r"^\s*Function : ", listing, flags=re.MULTILINE)[1:]:
-        symbol = function.split(maxsplit=1)[0]
-        match = re.match(r"_Z(\d+)", symbol)
-        assert match is not None, symbol
-        name = symbol[match.end() :][: int(match[1])]
-        if not symbol[match.end() + int(match[1]) :].startswith("IlE"):
+        name, arguments = demangled(function.split(maxsplit=1)[0])
+        if not arguments.startswith("IlE"):
             found[name] = instructions(function)
     return found
+
+
+def demangled(symbol: str) -> tuple[str, str]:
+    """The name of a function without its namespaces, and what stands behind it in the symbol."""
+    rest, name = re.sub("^_ZN?", "", symbol), ""
+    while (length := re.match(r"\d+", rest)) is not None:
+        name, rest = rest[length.end() :][: int(length[0])], rest[length.end() + int(length[0]) :]
+    assert name, symbol
+    return name, rest
 
 
 def instructions(listing: str) -> int:

@@ -327,10 +327,10 @@ class Kernel(Traced):
         other._translation, other._unchanged = self._translation, self._unchanged
         return other
 
-    def in_float64(self) -> Kernel:
-        """The same kernel and its backwards with float64 and complex128 in place of narrower floats."""
-        backwards = self._with_copies(Kernel.in_float64)
-        return Kernel(self._function, replace(self._options, float64=True), self._values, backwards=backwards)
+    def with_options(self, **changes: Any) -> Kernel:
+        """The same kernel and its backwards with other options: `with_options(float64=True)`; see `KernelOptions`."""
+        backwards = self._with_copies(lambda kernel: kernel.with_options(**changes))
+        return Kernel(self._function, replace(self._options, **changes), self._values, backwards=backwards)
 
     def _with_copies(self, copy: Callable[[Kernel], Kernel]) -> list[Traced]:
         """The backwards, with copies of those that are kernels."""

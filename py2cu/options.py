@@ -35,7 +35,11 @@ def is_launchable(block: tuple[int, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KernelOptions:
-    """The keywords of `kernel`, which documents them; `float64` widens floats of annotations (`Kernel.in_float64`)."""
+    """The keywords of `kernel`, which documents them, and what `Kernel.with_options` changes.
+
+    `float64` puts float64 and complex128 in place of narrower floats. `namespace` is that of the launchers in the
+    emitted C++, "" for the global one.
+    """
 
     size: Size | None = None
     block: Block | None = None
@@ -46,6 +50,7 @@ class KernelOptions:
     launch_bounds: int | tuple[int, ...] | None = None
     float64: bool = False
     signature: str | None = None  # Numba's, for a kernel under `@cuda.jit`
+    namespace: str = ""
 
     @classmethod
     def of(
@@ -71,7 +76,7 @@ class KernelOptions:
 
     def __hash__(self) -> int:
         plain = (self.size, self.block, self.name, self.strided, self.coarsen, self.launch_bounds, self.float64)
-        return hash((*plain, self.signature, tuple(self.init.items())))
+        return hash((*plain, self.signature, self.namespace, tuple(self.init.items())))
 
 
 class KernelKeywords(TypedDict, total=False):

@@ -181,11 +181,12 @@ def translate_file(
     notes: bool = False,
     values: Values = NO_VALUES,
     signatures: Sequence[str] = (),
+    namespace: str = "",
 ) -> Translation:
     """Translate every kernel of a file, or the one called `only`; with `notes`, report notes on performance.
 
     `values` gives, for `Constexpr[int]` parameters, the values to instantiate; `signatures` the types of kernels under
-    Numba's `@cuda.jit`.
+    Numba's `@cuda.jit`; `namespace` where the launchers are, "" for the global one.
 
     Raises:
         TranslationError: with all the errors of the file.
@@ -193,7 +194,8 @@ def translate_file(
     reporter = Reporter(file)
     module = read_module(file, reporter)
     sources = tuple(with_signature(s, signatures) for s in (_chosen(module, only, reporter) if module else ()))
-    done = _translate(_stem(file), module, [(source, None) for source in sources], targets, reporter, values, notes)
+    kernels = [(source, None) for source in sources]
+    done = _translate(_stem(file), module, kernels, targets, reporter, values, notes, namespace=namespace)
     if module is None or not (hosts := host_sources(module, only)):
         return done
     known = {signature.name: signature for signature in done.signatures}
@@ -227,7 +229,8 @@ def translate_function(
         what = "a lambda cannot be a kernel" if name == LAMBDA else f"no function `{name}` begins here"
         reporter.error("P107", what, Span(line, 0, line, 1), "write the kernel as a function, with `def`")
     sources = [(source, options)] if source else []
-    return _translate(options.name or name, module, sources, TargetName, reporter, values, defaults=defaults)
+    name, namespace = options.name or name, options.namespace
+    return _translate(name, module, sources, TargetName, reporter, values, defaults=defaults, namespace=namespace)
 
 
 def _translate(
@@ -239,6 +242,7 @@ def _translate(
     values: Values,
     notes: bool = False,
     defaults: Mapping[str, object] | None = None,
+    namespace: str = "",
 ) -> Translation:
     assert module is not None or reporter.failed
     families = tuple(
@@ -260,7 +264,8 @@ def _translate(
     for target in targets:
         try:
             of_target = functools.partial(_for_cuda, notes) if target is TargetName.CUDA else _for_cpu
-            texts[target] = render(name, source_name, of_target(families, finished, reporter), unbound, target)
+            kernels = of_target(families, finished, reporter)
+            texts[target] = render(name, source_name, kernels, unbound, target, namespace)
         except CannotSplit as obstacle:
             obstacles[target] = str(obstacle)
     return Translation(

@@ -79,6 +79,6 @@ def test_gradients_of_every_example_can_be_checked_in_float64(path):
     kernels = [each for each in vars(import_file(path)).values() if isinstance(each, Kernel) and each.backwards]
     assert kernels
     for each in kernels:
-        twin = each.in_float64()
+        twin = each.with_options(float64=True)
         assert twin.signature.arrays
         assert match_backwards(twin.signature, [backward.signature for backward in twin.backwards]).all_roles

@@ -75,8 +75,11 @@ def test_every_golden_belongs_to_an_example():
     "sm", [ARCHITECTURES[0], *(pytest.param(sm, marks=pytest.mark.proof) for sm in ARCHITECTURES[1:])]
 )
 def test_cuda_compiles_without_warnings(path, sm, tmp_path):
-    source = GOLDEN / f"{path.stem}.cu"
-    compile_quietly([nvcc(), *NVCC_STRICT, "-O1", f"-arch=sm_{sm}", "-c", source, "-o", tmp_path / "kernel.o"])
+    artifacts = translate(path).cuda
+    for text in (artifacts.kernel, artifacts.header):
+        (tmp_path / text.name).write_text(text.text, encoding="utf-8")
+    source, made = tmp_path / artifacts.kernel.name, tmp_path / "kernel.o"
+    compile_quietly([nvcc(), *NVCC_STRICT, "-O1", f"-arch=sm_{sm}", "-c", source, "-o", made])
 
 
 @pytest.mark.builds

@@ -75,17 +75,11 @@ def write_case(case: Case) -> None:
     case.path.write_text("\n".join(parts), encoding="utf-8")
 
 
-def device_functions(text: str) -> str:
-    """An emitted `.cu` without its includes and launchers."""
-    _, *lines = (line for line in text.splitlines() if not line.startswith("#include"))
-    kept: list[str] = []
-    inside_launcher = False
-    for line in lines:
-        inside_launcher |= line.startswith("cudaError_t")
-        if not inside_launcher:
-            kept.append(line)
-        inside_launcher &= line != "}"
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip("\n") + "\n"
+def device_functions(translation: Translation) -> str:
+    """The functions for the device, which calls compile: the emitted `.cu` without its includes and launchers."""
+    of_calls = translation.cuda.of_calls
+    assert of_calls is not None
+    return of_calls.text.text.strip("\n") + "\n"
 
 
 def said(translation: Translation) -> str:
@@ -110,7 +104,7 @@ def translate_once(stem: str, python: str, values: tuple[tuple[str, tuple[int, .
 def test_translation_is_as_kept(path, request):
     case = read_case(path)
     translation = translate(case)
-    emitted = {"cuda": device_functions(translation.cuda.kernel.text), "notes": said(translation)}
+    emitted = {"cuda": device_functions(translation), "notes": said(translation)}
     if request.config.getoption("--update-golden") or "cuda" not in case.sections:
         rest = {name: text for name, text in case.sections.items() if name not in ("cuda", "notes")}
         write_case(dataclasses.replace(case, sections={**rest, **{k: v for k, v in emitted.items() if v}}))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -84,19 +86,33 @@ int main()
 """
 
 
-@pytest.fixture
-def program(tmp_path):
-    for name in ("grayscale", "matmul"):
-        for text in translate_file(SourceFile.read(EXAMPLES / f"{name}.py")).cuda.files[:2]:
-            (tmp_path / text.name).write_text(text.text, encoding="utf-8")
-    (tmp_path / "main.cpp").write_text(MAIN, encoding="utf-8")
-    sources = ["main.cpp", "grayscale.cu", "matmul.cu"]
-    command = [nvcc(), *NVCC_STRICT, "--threads=2", "-arch=native", "-o", "program", *sources]
-    if not has_gpu():
-        command[command.index("-arch=native")] = "-arch=sm_75"
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+PROGRAM = ("layers", "matvec")  # the examples of `examples/program`
+
+
+@pytest.fixture(params=["tests", "examples"])
+def program(request, tmp_path):
+    """A program of two examples: the one above, or that of `examples/program`."""
+    is_above = request.param == "tests"
+    names = ("grayscale", "matmul") if is_above else PROGRAM
+    write_texts(tmp_path, names)
+    main = MAIN if is_above else (EXAMPLES / "program" / "main.cpp").read_text(encoding="utf-8")
+    (tmp_path / "main.cpp").write_text(main, encoding="utf-8")
+    architecture = "native" if has_gpu() else "sm_75"
+    sources = ["main.cpp", *(f"{name}.cu" for name in names)]
+    run([nvcc(), *NVCC_STRICT, "--threads=2", f"-arch={architecture}", "-o", "program", *sources], tmp_path)
     return tmp_path / "program"
+
+
+def write_texts(folder: Path, names: Iterable[str]) -> None:
+    """Write `.cu` and `.h` of these examples."""
+    for name in names:
+        for text in translate_file(SourceFile.read(EXAMPLES / f"{name}.py")).cuda.files[:2]:
+            (folder / text.name).write_text(text.text, encoding="utf-8")
+
+
+def run(command: Sequence[str], folder: Path) -> None:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def has_gpu() -> bool:
@@ -114,16 +130,31 @@ def test_computes(program):
     if not has_gpu():
         pytest.skip("no GPU here")
     done = subprocess.run([program], capture_output=True, text=True, check=False)
-    assert done.stdout == "0 wrong\n"
+    assert done.stdout in ("0 wrong\n", "0 of 1000 rows are wrong\n")
     assert done.returncode == 0
+
+
+@pytest.mark.builds
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
+def test_cmake_builds_the_program_of_the_examples(tmp_path):
+    shutil.copytree(EXAMPLES / "program", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "kernels").mkdir(exist_ok=True)
+    write_texts(tmp_path / "kernels", PROGRAM)
+    compiler = [f"-DCMAKE_CUDA_COMPILER={nvcc()}", "-DCMAKE_CUDA_ARCHITECTURES=75"]
+    run(["cmake", "-S", ".", "-B", "build", *compiler], tmp_path)
+    run(["cmake", "--build", "build"], tmp_path)
+    assert (tmp_path / "build" / "program").exists()
 
 
 @pytest.mark.parametrize("name", ["grayscale", "matmul"])
 def test_needs_cuda_and_the_standard_library_alone(name):
     translation = translate_file(SourceFile.read(EXAMPLES / f"{name}.py"))
+    assert translation.cuda.kernel.text.splitlines()[1] == f'#include "{name}.h"'  # compares the declarations
     for text in translation.cuda.files[:2]:
         includes = {line for line in text.text.splitlines() if line.startswith("#include")}
         assert includes <= {
+            f'#include "{name}.h"',
             "#include <algorithm>",
             "#include <cmath>",
             "#include <cstdint>",

@@ -1,8 +1,8 @@
 """Compare a kernel's gradients with numerical derivatives: `torch.autograd.gradcheck`, in float64.
 
 In: a kernel with backwards, and the report of its check. Out: the report with the gradients. A kernel with narrower
-floats is checked as its copy in float64 (`Kernel.in_float64`). Cases are small, since a numerical derivative calls the
-kernel twice for each element; each is simulated first, so that none makes the compiled kernel access memory outside
+floats is checked as its copy in float64 (`KernelOptions.float64`). Cases are small, since a numerical derivative calls
+the kernel twice for each element; each is simulated first, so that none makes the compiled kernel access memory outside
 its arrays.
 """
 
@@ -47,7 +47,7 @@ class Differentiable(CheckedKernel, Protocol):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-    def in_float64(self) -> Self: ...
+    def with_options(self, *, float64: bool) -> Self: ...
 
 
 def check_gradients(
@@ -60,7 +60,7 @@ def check_gradients(
         BuildError: a compiler refused the kernel.
     """
     try:
-        twin = kernel.in_float64()
+        twin = kernel.with_options(float64=True)
         all_roles = match_backwards(twin.signature, [backward.signature for backward in twin.backwards]).all_roles
     except TranslationError as error:
         what = f"the gradients: {error.diagnostics[0].headline}"

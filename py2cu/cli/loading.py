@@ -46,7 +46,11 @@ class LoadedFile:
 
 
 def load_files(
-    files: Sequence[Path], only: str | None, values: Values = NO_VALUES, signatures: Sequence[str] = ()
+    files: Sequence[Path],
+    only: str | None,
+    values: Values = NO_VALUES,
+    signatures: Sequence[str] = (),
+    namespace: str = "",
 ) -> list[LoadedFile]:
     """Import every file, and translate every kernel with these values of its `Constexpr[int]` parameters.
 
@@ -55,6 +59,7 @@ def load_files(
         only: the name of the one kernel to load, or None for all.
         values: values of `Constexpr[int]` parameters, by name; a kernel ignores names that it does not have.
         signatures: the types of kernels under `@cuda.jit`, as texts.
+        namespace: that of the launchers in the emitted C++.
 
     Raises:
         InputError: with the errors of all files.
@@ -68,6 +73,7 @@ def load_files(
                 kernels = []
                 for kernel in loaded.kernels:
                     with errors.of(path):  # translate here, so that all errors show before any build
+                        kernel = kernel.with_options(namespace=namespace) if namespace else kernel
                         known = kernel.signature.constexpr_ints.keys() & values.keys()
                         kernels.append(kernel.with_values(**{name: values[name] for name in known}))
                         kernels[-1].translation  # noqa: B018

@@ -59,6 +59,27 @@ def _as_signatures(_: click.Context, __: click.Parameter, texts: tuple[str, ...]
     return texts
 
 
+def _as_namespace(_: click.Context, __: click.Parameter, text: str) -> str:
+    """The value of `--namespace`: `mine` or `mine::kernels`, names that nothing else in the texts has."""
+    from py2cu.ir.header_names import is_declared
+    from py2cu.passes.lowering.identifiers import spell_identifier
+
+    for name in text.split("::") if text else ():
+        if name == "cuda" or not name.isidentifier() or spell_identifier(name) != name or is_declared(name):
+            raise click.BadParameter(f"`{name}` cannot name a namespace of the emitted C++")
+    return text
+
+
+def require_namespace(namespace: str, *, is_of_files: bool, option: str) -> None:
+    """Refuse `--namespace` where no written files are built.
+
+    Raises:
+        InputError: with the option that builds them.
+    """
+    if namespace and not is_of_files:
+        refuse(f"`--namespace` is that of the written files, which calls do not compile\n  hint: add `{option}`")
+
+
 def require_kernels(signatures: Iterable[str], names: Collection[str]) -> None:
     """Refuse a name in `--signature` that no kernel has.
 
@@ -104,6 +125,13 @@ SIGNATURE = click.option(
     multiple=True,
     callback=_as_signatures,
     help='The types of a kernel under Numba\'s @cuda.jit: "scale(float32[:], int32)", or of all, without a name.',
+)
+NAMESPACE = click.option(
+    "--namespace",
+    metavar="NAME",
+    default="",
+    callback=_as_namespace,
+    help="The C++ namespace of the launchers, as in mine::kernels; by default they are global.",
 )
 NO_FMA = click.option(
     "--no-fma",

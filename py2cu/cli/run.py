@@ -20,6 +20,7 @@ from py2cu.cli.parameters import (
     CONSTEXPR,
     FILES,
     KERNEL,
+    NAMESPACE,
     NO_FMA,
     SIGNATURE,
     TARGETS,
@@ -27,6 +28,7 @@ from py2cu.cli.parameters import (
     examples,
     require_constexprs,
     require_kernels,
+    require_namespace,
 )
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.options import Values
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 )
 @CONSTEXPR
 @SIGNATURE
+@NAMESPACE
 @NO_FMA
 @click.option(
     "--unordered",
@@ -67,6 +70,7 @@ def check(
     device: TargetName | None,
     values: Values,
     signatures: tuple[str, ...],
+    namespace: str,
     fma: bool,
     unordered: tuple[str, ...],
     built: bool,
@@ -79,13 +83,14 @@ def check(
     differs. If too few elements can be compared, a kernel counts as not checked, which is not a failure. With --grad,
     the gradients of kernels without a backward are passed over.
     """
+    require_namespace(namespace, is_of_files=built, option="--built")
     device = _device(device)
     from py2cu.build import build_library, fill_cache
     from py2cu.check import check_gradients, check_kernel, names_of_group, progress_bar, written_arrays
     from py2cu.kernels import Kernel
 
     reports = []
-    files_of_kernels = _loaded(files, kernel, values, signatures)
+    files_of_kernels = _loaded(files, kernel, values, signatures, namespace)
     _require_written(unordered, (each.signature for loaded in files_of_kernels for each in loaded.kernels))
     if with_gradients:
         _require_backwards([each for loaded in files_of_kernels for each in loaded.kernels])
@@ -180,6 +185,7 @@ def _as_option(_: str, option: str, values: Sequence[str]) -> str:
 )
 @CONSTEXPR
 @SIGNATURE
+@NAMESPACE
 @NO_FMA
 @click.option("--files", "of_files", is_flag=True, help="Build the written files, as a C++ program would.")
 @exit_codes()
@@ -189,6 +195,7 @@ def build(
     target: TargetName | None,
     values: Values,
     signatures: tuple[str, ...],
+    namespace: str,
     fma: bool,
     of_files: bool,
 ) -> None:
@@ -197,11 +204,12 @@ def build(
     The first call of a kernel then needs no compiler. With --files, the written files are built, and the libraries
     named. Imports the files.
     """
+    require_namespace(namespace, is_of_files=of_files, option="--files")
     _require_torch()
     target = target or devices.best()
     from py2cu.build import build_library, fill_cache
 
-    for loaded in _loaded(files, kernel, values, signatures):
+    for loaded in _loaded(files, kernel, values, signatures, namespace):
         for each in loaded.kernels:
             with working(f"building {each.__name__} for {target}"):
                 if of_files:
@@ -216,11 +224,13 @@ def build(
             click.echo(f"{host.__name__}: {host.library}")
 
 
-def _loaded(files: Sequence[Path], only: str | None, values: Values, signatures: Sequence[str]) -> list[LoadedFile]:
+def _loaded(
+    files: Sequence[Path], only: str | None, values: Values, signatures: Sequence[str], namespace: str
+) -> list[LoadedFile]:
     """Import the files; refuse an option `--constexpr` or `--signature` that no kernel has."""
     from py2cu.cli.loading import load_files
 
-    done = load_files(files, only, values, signatures)
+    done = load_files(files, only, values, signatures, namespace)
     found = [kernel.signature for loaded in done for kernel in loaded.kernels]
     require_constexprs(values, found)
     require_kernels(signatures, {signature.name for signature in found})

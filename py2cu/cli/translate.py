@@ -18,6 +18,7 @@ from py2cu.cli.parameters import (
     CONSTEXPR,
     FILES,
     KERNEL,
+    NAMESPACE,
     SIGNATURE,
     TARGETS,
     as_target,
@@ -48,6 +49,7 @@ class _Translate(click.Command):
         "py2cu translate layers.py --kernel silu --target cpu",
         "py2cu translate layers.py --notes -o csrc",
         "py2cu translate tiled.py --constexpr tile=16,32",
+        "py2cu translate layers.py --namespace mine -o csrc",
         "py2cu translate saxpy.py --dump-ir=infer_types",
     ),
 )
@@ -64,6 +66,7 @@ class _Translate(click.Command):
 )
 @CONSTEXPR
 @SIGNATURE
+@NAMESPACE
 @click.option("--notes", is_flag=True, help="Also show notes on performance.")
 @click.option(
     "--dump-ir",
@@ -79,6 +82,7 @@ def translate(
     target: TargetName,
     values: Values,
     signatures: tuple[str, ...],
+    namespace: str,
     notes: bool,
     selection: str | None,
 ) -> None:
@@ -89,7 +93,7 @@ def translate(
     if selection is not None:
         dump_all(files, kernel, target, values, notes, signatures, selection=selection, has_output=output is not None)
         return
-    translations = translate_all(files, kernel, target, values, notes, signatures)
+    translations = translate_all(files, kernel, target, values, notes, signatures, namespace)
     texts = [text for done in translations for text in done.files(target)]
     for done in translations:
         print_error(*map(rendered, done.notes))
@@ -106,8 +110,11 @@ def translate_all(
     values: Values = NO_VALUES,
     notes: bool = False,
     signatures: Sequence[str] = (),
+    namespace: str = "",
 ) -> list[Translation]:
     """Translate every file for `target`, with instances for `values` of template arguments, and these signatures.
+
+    The launchers are in `namespace`.
 
     Raises:
         InputError: with the errors of all the files.
@@ -118,7 +125,7 @@ def translate_all(
     with collecting() as errors:
         for path in files:
             with errors.of(path):
-                done.append(translate_file(SourceFile.read(path), only, [target], notes, values, signatures))
+                done.append(translate_file(SourceFile.read(path), only, [target], notes, values, signatures, namespace))
     found = [signature for translation in done for signature in translation.signatures]
     require_constexprs(values, found)
     require_kernels(signatures, {signature.name for signature in found})

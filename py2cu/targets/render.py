@@ -23,10 +23,11 @@ from py2cu.targets.cuda import target as cuda
 from py2cu.targets.cuda.helpers import HELPERS_OF_CUDA
 from py2cu.targets.cxx.functions import FunctionView
 from py2cu.targets.cxx.helpers.catalogue import TargetHelpers
+from py2cu.targets.cxx.instances import group
 from py2cu.targets.cxx.lines import Line
 from py2cu.targets.cxx.overloads import separate_overloads
 from py2cu.targets.cxx.parameters import wrapped
-from py2cu.targets.cxx.views import KernelView, group
+from py2cu.targets.cxx.views import KernelView
 from py2cu.targets.cxx.wrap_lines import wrap_line
 from py2cu.targets.torch_binding import view as binding
 from py2cu.translation import Artifacts, CallText, TargetName, Text
@@ -64,23 +65,30 @@ def _environment() -> Environment:
 
 
 def render(
-    name: str, source: str, families: tuple[ir.Instances, ...], signatures: tuple[Signature, ...], target: TargetName
+    name: str,
+    source: str,
+    families: tuple[ir.Instances, ...],
+    signatures: tuple[Signature, ...],
+    target: TargetName,
+    namespace: str = "",
 ) -> Artifacts:
     """The three files of `target` for these kernels; `name` is their stem, `source` the Python file they came from.
 
-    A family is all instances of one kernel; a group is the views of a family.
+    A family is all instances of one kernel; a group is the views of a family. The launchers are in `namespace`, or
+    global.
     """
     make = _render_cuda if target is TargetName.CUDA else _render_cpu
-    return make(name, source, families, signatures)
+    return make({"name": name, "source": source, "namespace": namespace}, families, signatures)
 
 
 def _render_cuda(
-    name: str, source: str, families: tuple[ir.Instances, ...], signatures: tuple[Signature, ...]
+    of_file: Mapping[str, str], families: tuple[ir.Instances, ...], signatures: tuple[Signature, ...]
 ) -> Artifacts:
     families = separate_overloads(families, cuda.DIALECT)
     groups = tuple(group(family, cuda.view, cuda.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
-    common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}.h"}
+    name = of_file["name"]
+    common: dict[str, object] = {**of_file, "kernels": views, "header": f"{name}.h"}
     parts = _common_parts(views, "__constant__ const", HELPERS_OF_CUDA)
     template, headers = "cuda/kernel.cu.j2", _device_headers(views, HELPERS_OF_CUDA)
     return Artifacts(
@@ -88,18 +96,19 @@ def _render_cuda(
         TargetName.CUDA,
         render_text(f"{name}.cu", template, common | parts | _IN_FILE, _headers(views, HELPERS_OF_CUDA)),
         render_text(f"{name}.h", "cuda/launcher.h.j2", common, _declaration_headers(views)),
-        _binding_text(f"{name}.cpp", common, families, signatures, groups, is_cuda=True),
+        _binding_text(f"{name}.cpp", common, families, signatures, is_cuda=True),
         _call_text(f"{name}.cu", template, common | parts, headers, _programs(families, groups, cuda.program)),
     )
 
 
 def _render_cpu(
-    name: str, source: str, families: tuple[ir.Instances, ...], signatures: tuple[Signature, ...]
+    of_file: Mapping[str, str], families: tuple[ir.Instances, ...], signatures: tuple[Signature, ...]
 ) -> Artifacts:
     families = separate_overloads(families, cpu.DIALECT)
     groups = tuple(group(family, cpu.view, cpu.DIALECT) for family in families)
     views = tuple(chain.from_iterable(groups))
-    common: dict[str, object] = {"name": name, "source": source, "kernels": views, "header": f"{name}_cpu.h"}
+    name = of_file["name"]
+    common: dict[str, object] = {**of_file, "kernels": views, "header": f"{name}_cpu.h"}
     parts = _common_parts(views, "const", HELPERS_OF_CPU)
     file, template, headers = f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", _headers(views, HELPERS_OF_CPU)
     return Artifacts(
@@ -107,7 +116,7 @@ def _render_cpu(
         TargetName.CPU,
         render_text(file, template, common | parts | _IN_FILE, headers),
         render_text(f"{name}_cpu.h", "cpu/launcher.h.j2", common, _declaration_headers(views)),
-        _binding_text(f"{name}_cpu_binding.cpp", common, families, signatures, groups, is_cuda=False),
+        _binding_text(f"{name}_cpu_binding.cpp", common, families, signatures, is_cuda=False),
         _call_text(file, template, common | parts, headers, _programs(families, groups, cpu.program)),
     )
 
@@ -159,17 +168,18 @@ def _binding_text(
     common: Mapping[str, object],
     families: tuple[ir.Instances, ...],
     signatures: tuple[Signature, ...],
-    groups: tuple[tuple[KernelView, ...], ...],
     is_cuda: bool,
 ) -> Text:
     dialect = cuda.DIALECT if is_cuda else cpu.DIALECT
-    views = tuple(binding.view(*each, dialect) for each in zip(families, signatures, groups, strict=True))
+    views = tuple(binding.view(*each, dialect) for each in zip(families, signatures, strict=True))
+    scope = f"{common['namespace']}::" if common["namespace"] else ""
     facts = {
         "kernels": views,
         "is_cuda": is_cuda,
         "device": "cuda" if is_cuda else "cpu",
         "device_text": "a CUDA device" if is_cuda else "the CPU",
-        "dim_type": "dim3" if is_cuda else "Dim3",
+        "scope": scope,
+        "dim_type": "dim3" if is_cuda else f"{scope}Dim3",
         "is_generic": any(family[0].variables for family in families),
         "uses_rows": any(array.row for view in views for array in (*view.passed, *view.allocated)),
         "uses_nonfinite": any(view.uses_nonfinite for view in views),

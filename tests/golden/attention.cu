@@ -1,11 +1,15 @@
 // attention: CUDA kernels and their launchers, translated from attention.py by py2cu.
+#include "attention.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cuda_runtime.h>
 
+namespace {
+
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
-static unsigned covering_blocks(int64_t threads, int64_t block)
+unsigned covering_blocks(int64_t threads, int64_t block)
 {
     const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
     return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
@@ -65,7 +69,7 @@ __global__ void attention_kernel(
 }
 
 template <int d>
-cudaError_t attention_launch(
+cudaError_t launch_attention(
     const float* q, const float* k, const float* v, float* out, int64_t queries, int64_t keys, int64_t heads,
     dim3 grid, dim3 block, cudaStream_t stream)
 {
@@ -77,21 +81,31 @@ cudaError_t attention_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t attention_launch<32>(
-    const float* q, const float* k, const float* v, float* out, int64_t queries, int64_t keys, int64_t heads,
-    dim3 grid, dim3 block, cudaStream_t stream);
-
 template <int d>
-cudaError_t attention_launch(
+cudaError_t launch_attention(
     const float* q, const float* k, const float* v, float* out, int64_t queries, int64_t keys, int64_t heads,
     cudaStream_t stream)
 {
     if (heads == 0 || queries == 0) return cudaSuccess;
     const dim3 block(64, 1);
     const dim3 grid(covering_blocks(queries, block.x), covering_blocks(heads, block.y));
-    return attention_launch<d>(q, k, v, out, queries, keys, heads, grid, block, stream);
+    return launch_attention<d>(q, k, v, out, queries, keys, heads, grid, block, stream);
 }
 
-template cudaError_t attention_launch<32>(
+}  // namespace
+
+template <>
+cudaError_t attention_launch<32>(
     const float* q, const float* k, const float* v, float* out, int64_t queries, int64_t keys, int64_t heads,
-    cudaStream_t stream);
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_attention<32>(q, k, v, out, queries, keys, heads, grid, block, stream);
+}
+
+template <>
+cudaError_t attention_launch<32>(
+    const float* q, const float* k, const float* v, float* out, int64_t queries, int64_t keys, int64_t heads,
+    cudaStream_t stream)
+{
+    return launch_attention<32>(q, k, v, out, queries, keys, heads, stream);
+}

@@ -1,4 +1,6 @@
 // bitonic_sort: CUDA kernels and their launchers, translated from bitonic_sort.py by py2cu.
+#include "bitonic_sort.h"
+
 #undef NDEBUG  // kernels keep their asserts
 #include <algorithm>
 #include <cassert>
@@ -6,8 +8,10 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 
+namespace {
+
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
-static unsigned covering_blocks(int64_t threads, int64_t block)
+unsigned covering_blocks(int64_t threads, int64_t block)
 {
     const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
     return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
@@ -45,6 +49,25 @@ __global__ void sort_rows_kernel(const float* __restrict__ x, float* __restrict_
         out[r * n + i] = row[i];
 }
 
+// One step over the whole array: pairs at `distance`, within runs of `run`.
+template <typename index_t>  // int, or int64_t where an extent needs it
+__global__ void compare_pairs_kernel(float* __restrict__ x, index_t run, index_t distance, index_t n)
+{
+    index_t t = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
+    if (t >= n / 2) return;
+    assert(distance > 0 && (distance & (distance - 1)) == 0 && "a power of two");
+    index_t a = 2 * t - (t & (distance - 1));
+    index_t b = a + distance;
+    bool upward = (a & run) == 0;
+    if ((x[a] > x[b]) == upward) {
+        float new_value = x[a];
+        x[a] = x[b];
+        x[b] = new_value;
+    }
+}
+
+}  // namespace
+
 cudaError_t sort_rows_launch(
     const float* x, float* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
 {
@@ -61,23 +84,6 @@ cudaError_t sort_rows_launch(const float* x, float* out, int64_t n, int64_t rows
     const dim3 block(256);
     const dim3 grid(covering_blocks(256 * rows, block.x));
     return sort_rows_launch(x, out, n, rows, grid, block, stream);
-}
-
-// One step over the whole array: pairs at `distance`, within runs of `run`.
-template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void compare_pairs_kernel(float* __restrict__ x, index_t run, index_t distance, index_t n)
-{
-    index_t t = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (t >= n / 2) return;
-    assert(distance > 0 && (distance & (distance - 1)) == 0 && "a power of two");
-    index_t a = 2 * t - (t & (distance - 1));
-    index_t b = a + distance;
-    bool upward = (a & run) == 0;
-    if ((x[a] > x[b]) == upward) {
-        float new_value = x[a];
-        x[a] = x[b];
-        x[b] = new_value;
-    }
 }
 
 cudaError_t compare_pairs_launch(

@@ -1,8 +1,12 @@
 // box_blur: CUDA kernels and their launchers, translated from box_blur.py by py2cu.
+#include "box_blur.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cuda_runtime.h>
+
+namespace {
 
 // Mean over a square of `2 * radius + 1` pixels a side; at the edges, over the part inside the picture.
 template <typename index_t>  // int, or int64_t where an extent needs it
@@ -22,6 +26,8 @@ __global__ void box_blur_kernel(
     }
     out[r * w + c] = total / count;
 }
+
+}  // namespace
 
 cudaError_t box_blur_launch(
     const float* x, int64_t radius, float* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)

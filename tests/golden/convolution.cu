@@ -1,7 +1,11 @@
 // convolution: CUDA kernels and their launchers, translated from convolution.py by py2cu.
+#include "convolution.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cuda_runtime.h>
+
+namespace {
 
 __constant__ const float FILTER[5][5] = {{0.0f, 0.0f, -1.0f, 0.0f, 0.0f}, {0.0f, -1.0f, -2.0f, -1.0f, 0.0f},
                                          {-1.0f, -2.0f, 16.0f, -2.0f, -1.0f}, {0.0f, -1.0f, -2.0f, -1.0f, 0.0f},
@@ -32,6 +36,8 @@ __global__ void convolve_kernel(const float* __restrict__ x, float* __restrict__
     if (top + tr < h && left + tc < w)
         out[(top + tr) * w + (left + tc)] = s;
 }
+
+}  // namespace
 
 cudaError_t convolve_launch(
     const float* x, float* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)

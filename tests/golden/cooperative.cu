@@ -1,9 +1,13 @@
 // cooperative: CUDA kernels and their launchers, translated from cooperative.py by py2cu.
+#include "cooperative.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cooperative_groups.h>
 #include <cstdint>
 #include <cuda_runtime.h>
+
+namespace {
 
 // The sum of the values of a block's threads, of which this is number `t`; `part` has a place for each.
 __device__ float block_sum(float* part, int t, float value)
@@ -21,7 +25,7 @@ __device__ float block_sum(float* part, int t, float value)
 }
 
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
-static unsigned covering_blocks(int64_t threads, int64_t block)
+unsigned covering_blocks(int64_t threads, int64_t block)
 {
     const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
     return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
@@ -29,7 +33,7 @@ static unsigned covering_blocks(int64_t threads, int64_t block)
 
 // Launches a kernel whose blocks wait for each other, unless the device cannot hold all of them at once.
 template <typename... Parameters, typename... Arguments>
-static cudaError_t launch_cooperatively(
+cudaError_t launch_cooperatively(
     void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, int64_t* max_blocks,
     Arguments... arguments)
 {
@@ -74,6 +78,26 @@ __global__ void total_kernel(const float* __restrict__ x, float* sums, float* __
     }
 }
 
+// So many steps, each of which nears every element but the outermost to the mean of its neighbours.
+//
+// They go from `x` to `other` and back: after an even number of them the result is in `x`.
+template <typename index_t>  // int, or int64_t where an extent needs it
+__global__ void relax_kernel(float* x, float* other, index_t steps, index_t n)
+{
+    for (index_t step = 0; step < steps; ++step) {
+        for (index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x; i < n; i += gridDim.x * index_t(blockDim.x)) {
+            bool inside = 0 < i && i < n - 1;
+            if (step % 2 == 0)
+                other[i] = inside ? (x[i - 1] + x[i + 1]) / 2 : x[i];
+            else
+                x[i] = inside ? (other[i - 1] + other[i + 1]) / 2 : other[i];
+        }
+        cooperative_groups::this_grid().sync();
+    }
+}
+
+}  // namespace
+
 cudaError_t total_launch(
     const float* x, float* sums, float* out, int64_t n, int64_t blocks_, dim3 grid, dim3 block, cudaStream_t stream,
     int64_t* max_blocks)
@@ -92,24 +116,6 @@ cudaError_t total_launch(
     const dim3 block(256);
     const dim3 grid(covering_blocks(256 * blocks_, block.x));
     return total_launch(x, sums, out, n, blocks_, grid, block, stream, max_blocks);
-}
-
-// So many steps, each of which nears every element but the outermost to the mean of its neighbours.
-//
-// They go from `x` to `other` and back: after an even number of them the result is in `x`.
-template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void relax_kernel(float* x, float* other, index_t steps, index_t n)
-{
-    for (index_t step = 0; step < steps; ++step) {
-        for (index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x; i < n; i += gridDim.x * index_t(blockDim.x)) {
-            bool inside = 0 < i && i < n - 1;
-            if (step % 2 == 0)
-                other[i] = inside ? (x[i - 1] + x[i + 1]) / 2 : x[i];
-            else
-                x[i] = inside ? (other[i - 1] + other[i + 1]) / 2 : other[i];
-        }
-        cooperative_groups::this_grid().sync();
-    }
 }
 
 cudaError_t relax_launch(

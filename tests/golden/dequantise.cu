@@ -1,11 +1,15 @@
 // dequantise: CUDA kernels and their launchers, translated from dequantise.py by py2cu.
+#include "dequantise.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+namespace {
+
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
-static unsigned covering_blocks(int64_t threads, int64_t block)
+unsigned covering_blocks(int64_t threads, int64_t block)
 {
     const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
     return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
@@ -39,6 +43,8 @@ __global__ void matvec_kernel(
     if (lane == 0 && r < rows)
         out[r] = s;
 }
+
+}  // namespace
 
 cudaError_t matvec_launch(
     const int32_t* packed, const __half* scales, const __half* zeros, const float* x, float* out, int64_t rows,

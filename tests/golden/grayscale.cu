@@ -1,9 +1,12 @@
 // grayscale: CUDA kernels and their launchers, translated from grayscale.py by py2cu.
+#include "grayscale.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <cuda_runtime.h>
 
+<<<<<<< HEAD
 // N neighbours, which take as few loads or stores as 16 bytes at a time allow.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
@@ -35,9 +38,12 @@ __device__ uint8_t rgb2grey_2d(uint8_t x0, uint8_t x1, uint8_t x2)
 {
     return static_cast<uint8_t>(0.2989f * x0 + 0.5870f * x1 + 0.1140f * x2);
 }
+=======
+namespace {
+>>>>>>> wt-linkage
 
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
-static unsigned covering_blocks(int64_t threads, int64_t block)
+unsigned covering_blocks(int64_t threads, int64_t block)
 {
     const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
     return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
@@ -82,6 +88,31 @@ __global__ void rgb2grey_kernel(const uint8_t* __restrict__ x, uint8_t* __restri
     }
 }
 
+// Luminance of an RGB picture, by row and column.
+template <typename index_t>  // int, or int64_t where an extent needs it
+__global__ void rgb2grey_2d_kernel(const uint8_t* __restrict__ x, uint8_t* __restrict__ out, index_t h, index_t w)
+{
+    index_t r = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
+    index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
+    if (r >= h || c >= w) return;
+    out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
+                                          0.1140f * x[(2 * h + r) * w + c]);
+}
+
+// Luminance of an RGB picture, by blocks of 16 by 16 threads.
+template <typename index_t>  // int, or int64_t where an extent needs it
+__global__ void rgb2grey_block_kernel(
+    const uint8_t* __restrict__ x, uint8_t* __restrict__ out, index_t w, index_t h)
+{
+    index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
+    index_t r = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
+    if (c < w && r < h)
+        out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
+                                              0.1140f * x[(2 * h + r) * w + c]);
+}
+
+}  // namespace
+
 cudaError_t rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
 {
     rgb2grey_kernel<1, 1><<<grid, block, 0, stream>>>(x, out, n);
@@ -103,6 +134,7 @@ cudaError_t rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, cudaStrea
     return launch(rgb2grey_kernel<1, 4>, 4);
 }
 
+<<<<<<< HEAD
 // A thread computes PACKS times N neighbours, a block apart.
 template <int N, int PACKS>
 __global__ void rgb2grey_2d_kernel(const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t h, int64_t w)
@@ -136,6 +168,8 @@ __global__ void rgb2grey_2d_kernel(const uint8_t* __restrict__ x, uint8_t* __res
     }
 }
 
+=======
+>>>>>>> wt-linkage
 cudaError_t rgb2grey_2d_launch(
     const uint8_t* x, uint8_t* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)
 {
@@ -156,18 +190,6 @@ cudaError_t rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_
     if (w % 16 == 0 && are_aligned({x, out}))
         return launch(rgb2grey_2d_kernel<16, 1>, 16);
     return launch(rgb2grey_2d_kernel<1, 4>, 4);
-}
-
-// Luminance of an RGB picture, by blocks of 16 by 16 threads.
-template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void rgb2grey_block_kernel(
-    const uint8_t* __restrict__ x, uint8_t* __restrict__ out, index_t w, index_t h)
-{
-    index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    index_t r = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
-    if (c < w && r < h)
-        out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
-                                              0.1140f * x[(2 * h + r) * w + c]);
 }
 
 cudaError_t rgb2grey_block_launch(

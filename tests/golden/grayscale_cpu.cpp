@@ -3,19 +3,43 @@
 
 #include <cstdint>
 
+namespace {
+
 // True if a launch is worth several OS threads: more than 32,768 threads or array elements, which is torch's grain size.
 // A smaller launch runs on the calling thread, and leaves the process able to fork.
 template <typename... Sizes>
-static inline bool is_large(int64_t parts, Sizes... sizes)
+inline bool is_large(int64_t parts, Sizes... sizes)
 {
     return parts > 1 && ((sizes > 32768) || ...);
 }
 
 // Luminance of a planar RGB picture.
-static inline void rgb2grey_kernel(const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t n, int64_t i)
+inline void rgb2grey_kernel(const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t n, int64_t i)
 {
     out[i] = static_cast<uint8_t>(0.2989f * x[i] + 0.5870f * x[n + i] + 0.1140f * x[2 * n + i]);
 }
+
+// Luminance of an RGB picture, by row and column.
+inline void rgb2grey_2d_kernel(
+    const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t h, int64_t w, int64_t r, int64_t c)
+{
+    out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
+                                          0.1140f * x[(2 * h + r) * w + c]);
+}
+
+// Luminance of an RGB picture, by blocks of 16 by 16 threads.
+inline void rgb2grey_block_kernel(
+    const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t w, int64_t h, Dim3 blockIdx, Dim3 threadIdx,
+    Dim3 blockDim)
+{
+    int64_t c = blockIdx.x * blockDim.x + threadIdx.x;
+    int64_t r = blockIdx.y * blockDim.y + threadIdx.y;
+    if (c < w && r < h)
+        out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
+                                              0.1140f * x[(2 * h + r) * w + c]);
+}
+
+}  // namespace
 
 void rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, Dim3 grid, Dim3 block)
 {
@@ -31,14 +55,6 @@ void rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n)
     const Dim3 block{256};
     const Dim3 grid{(n + block.x - 1) / block.x};
     rgb2grey_launch(x, out, n, grid, block);
-}
-
-// Luminance of an RGB picture, by row and column.
-static inline void rgb2grey_2d_kernel(
-    const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t h, int64_t w, int64_t r, int64_t c)
-{
-    out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
-                                          0.1140f * x[(2 * h + r) * w + c]);
 }
 
 void rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_t w, Dim3 grid, Dim3 block)
@@ -58,18 +74,6 @@ void rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_t w)
     const Dim3 block{16, 16};
     const Dim3 grid{(w + block.x - 1) / block.x, (h + block.y - 1) / block.y};
     rgb2grey_2d_launch(x, out, h, w, grid, block);
-}
-
-// Luminance of an RGB picture, by blocks of 16 by 16 threads.
-static inline void rgb2grey_block_kernel(
-    const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t w, int64_t h, Dim3 blockIdx, Dim3 threadIdx,
-    Dim3 blockDim)
-{
-    int64_t c = blockIdx.x * blockDim.x + threadIdx.x;
-    int64_t r = blockIdx.y * blockDim.y + threadIdx.y;
-    if (c < w && r < h)
-        out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
-                                              0.1140f * x[(2 * h + r) * w + c]);
 }
 
 void rgb2grey_block_launch(const uint8_t* x, uint8_t* out, int64_t w, int64_t h, Dim3 grid, Dim3 block)

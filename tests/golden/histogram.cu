@@ -1,6 +1,10 @@
 // histogram: CUDA kernels and their launchers, translated from histogram.py by py2cu.
+#include "histogram.h"
+
 #include <cstdint>
 #include <cuda_runtime.h>
+
+namespace {
 
 // How often each byte occurs; a thread looks at 16 of them.
 template <typename index_t>  // int, or int64_t where an extent needs it
@@ -17,6 +21,8 @@ __global__ void histogram_kernel(const uint8_t* __restrict__ x, int32_t* __restr
     for (int b = t; b < 256; b += 256)
         atomicAdd(&counts[b], mine[b]);
 }
+
+}  // namespace
 
 cudaError_t histogram_launch(
     const uint8_t* x, int32_t* counts, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)

@@ -1,4 +1,6 @@
 // layers: CUDA kernels and their launchers, translated from layers.py by py2cu.
+#include "layers.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -8,6 +10,7 @@
 #include <type_traits>
 #include <cuda_runtime.h>
 
+<<<<<<< HEAD
 // N neighbours, which take as few loads or stores as 16 bytes at a time allow.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
@@ -27,6 +30,9 @@ __device__ inline void store_vector(T* to, const aligned_vector<T, N>& vector)
 {
     *reinterpret_cast<aligned_vector<T, N>*>(to) = vector;
 }
+=======
+namespace {
+>>>>>>> wt-linkage
 
 // Converts half types to float before a math function; other types are unchanged.
 template <typename T>
@@ -125,26 +131,18 @@ __global__ void gelu_kernel(const T* x, T* out, int64_t elements)
 }
 
 template <typename T>
-cudaError_t gelu_launch(const T* x, T* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+cudaError_t launch_gelu(const T* x, T* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
 {
     gelu_kernel<1, 1, T><<<grid, block, 0, stream>>>(x, out, elements);
     return cudaGetLastError();
 }
 
-template cudaError_t gelu_launch<float>(
-    const float* x, float* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t gelu_launch<double>(
-    const double* x, double* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t gelu_launch<__half>(
-    const __half* x, __half* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t gelu_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t gelu_launch(const T* x, T* out, int64_t elements, cudaStream_t stream)
+cudaError_t launch_gelu(const T* x, T* out, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
+<<<<<<< HEAD
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
@@ -164,6 +162,12 @@ template cudaError_t gelu_launch<__nv_bfloat16>(
     const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream);
 
 // A thread computes PACKS times N neighbours, a block apart.
+=======
+    const dim3 grid((elements + block.x - 1) / block.x);
+    return launch_gelu(x, out, elements, grid, block, stream);
+}
+
+>>>>>>> wt-linkage
 // T is float, double, __half or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void gelu_backward_kernel(const T* x, const T* grad_out, T* grad_x, int64_t elements)
@@ -197,31 +201,19 @@ __global__ void gelu_backward_kernel(const T* x, const T* grad_out, T* grad_x, i
 }
 
 template <typename T>
-cudaError_t gelu_backward_launch(
+cudaError_t launch_gelu_backward(
     const T* x, const T* grad_out, T* grad_x, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
 {
     gelu_backward_kernel<1, 1, T><<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
     return cudaGetLastError();
 }
 
-template cudaError_t gelu_backward_launch<float>(
-    const float* x, const float* grad_out, float* grad_x, int64_t elements, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t gelu_backward_launch<double>(
-    const double* x, const double* grad_out, double* grad_x, int64_t elements, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t gelu_backward_launch<__half>(
-    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t gelu_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements, dim3 grid,
-    dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t gelu_backward_launch(const T* x, const T* grad_out, T* grad_x, int64_t elements, cudaStream_t stream)
+cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
+<<<<<<< HEAD
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
@@ -245,6 +237,13 @@ template cudaError_t gelu_backward_launch<__nv_bfloat16>(
     cudaStream_t stream);
 
 // A thread computes PACKS times N neighbours, a block apart.
+=======
+    const dim3 grid((elements + block.x - 1) / block.x);
+    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+// X times the SiLU of the gate.
+>>>>>>> wt-linkage
 // T is float, double, __half or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void swiglu_kernel(const T* gate, const T* x, T* out, int64_t elements)
@@ -278,28 +277,19 @@ __global__ void swiglu_kernel(const T* gate, const T* x, T* out, int64_t element
 }
 
 template <typename T>
-cudaError_t swiglu_launch(
+cudaError_t launch_swiglu(
     const T* gate, const T* x, T* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
 {
     swiglu_kernel<1, 1, T><<<grid, block, 0, stream>>>(gate, x, out, elements);
     return cudaGetLastError();
 }
 
-template cudaError_t swiglu_launch<float>(
-    const float* gate, const float* x, float* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t swiglu_launch<double>(
-    const double* gate, const double* x, double* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t swiglu_launch<__half>(
-    const __half* gate, const __half* x, __half* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t swiglu_launch<__nv_bfloat16>(
-    const __nv_bfloat16* gate, const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, dim3 grid, dim3 block,
-    cudaStream_t stream);
-
 template <typename T>
-cudaError_t swiglu_launch(const T* gate, const T* x, T* out, int64_t elements, cudaStream_t stream)
+cudaError_t launch_swiglu(const T* gate, const T* x, T* out, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
+<<<<<<< HEAD
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
@@ -322,6 +312,12 @@ template cudaError_t swiglu_launch<__nv_bfloat16>(
     const __nv_bfloat16* gate, const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream);
 
 // A thread computes PACKS times N neighbours, a block apart.
+=======
+    const dim3 grid((elements + block.x - 1) / block.x);
+    return launch_swiglu(gate, x, out, elements, grid, block, stream);
+}
+
+>>>>>>> wt-linkage
 // T is float, double, __half or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void swiglu_backward_kernel(
@@ -366,7 +362,7 @@ __global__ void swiglu_backward_kernel(
 }
 
 template <typename T>
-cudaError_t swiglu_backward_launch(
+cudaError_t launch_swiglu_backward(
     const T* gate, const T* x, const T* grad_out, T* grad_gate, T* grad_x, int64_t elements, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
@@ -374,25 +370,13 @@ cudaError_t swiglu_backward_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t swiglu_backward_launch<float>(
-    const float* gate, const float* x, const float* grad_out, float* grad_gate, float* grad_x, int64_t elements,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t swiglu_backward_launch<double>(
-    const double* gate, const double* x, const double* grad_out, double* grad_gate, double* grad_x,
-    int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t swiglu_backward_launch<__half>(
-    const __half* gate, const __half* x, const __half* grad_out, __half* grad_gate, __half* grad_x,
-    int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t swiglu_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* gate, const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_gate,
-    __nv_bfloat16* grad_x, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t swiglu_backward_launch(
+cudaError_t launch_swiglu_backward(
     const T* gate, const T* x, const T* grad_out, T* grad_gate, T* grad_x, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
+<<<<<<< HEAD
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
@@ -403,20 +387,11 @@ cudaError_t swiglu_backward_launch(
     if (are_aligned({gate, grad_out, x, grad_x, grad_gate}))
         return launch(swiglu_backward_kernel<N, PACKS, T>, N * PACKS);
     return launch(swiglu_backward_kernel<1, 4, T>, 4);
+=======
+    const dim3 grid((elements + block.x - 1) / block.x);
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, grid, block, stream);
+>>>>>>> wt-linkage
 }
-
-template cudaError_t swiglu_backward_launch<float>(
-    const float* gate, const float* x, const float* grad_out, float* grad_gate, float* grad_x, int64_t elements,
-    cudaStream_t stream);
-template cudaError_t swiglu_backward_launch<double>(
-    const double* gate, const double* x, const double* grad_out, double* grad_gate, double* grad_x,
-    int64_t elements, cudaStream_t stream);
-template cudaError_t swiglu_backward_launch<__half>(
-    const __half* gate, const __half* x, const __half* grad_out, __half* grad_gate, __half* grad_x,
-    int64_t elements, cudaStream_t stream);
-template cudaError_t swiglu_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* gate, const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_gate,
-    __nv_bfloat16* grad_x, int64_t elements, cudaStream_t stream);
 
 // Rows over the root of their mean square, times the weights; a thread takes a row.
 // T is float, double, __half or __nv_bfloat16.
@@ -437,7 +412,7 @@ __global__ void rms_norm_kernel(
 }
 
 template <typename T>
-cudaError_t rms_norm_launch(
+cudaError_t launch_rms_norm(
     const T* x, const T* weight, T* out, T* scale, int64_t n, double eps, int64_t rows, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
@@ -448,41 +423,15 @@ cudaError_t rms_norm_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t rms_norm_launch<float>(
-    const float* x, const float* weight, float* out, float* scale, int64_t n, double eps, int64_t rows, dim3 grid,
-    dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_launch<double>(
-    const double* x, const double* weight, double* out, double* scale, int64_t n, double eps, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_launch<__half>(
-    const __half* x, const __half* weight, __half* out, __half* scale, int64_t n, double eps, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_bfloat16* out, __nv_bfloat16* scale, int64_t n,
-    double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t rms_norm_launch(
+cudaError_t launch_rms_norm(
     const T* x, const T* weight, T* out, T* scale, int64_t n, double eps, int64_t rows, cudaStream_t stream)
 {
     if (rows == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((rows + block.x - 1) / block.x);
-    return rms_norm_launch(x, weight, out, scale, n, eps, rows, grid, block, stream);
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, grid, block, stream);
 }
-
-template cudaError_t rms_norm_launch<float>(
-    const float* x, const float* weight, float* out, float* scale, int64_t n, double eps, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t rms_norm_launch<double>(
-    const double* x, const double* weight, double* out, double* scale, int64_t n, double eps, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t rms_norm_launch<__half>(
-    const __half* x, const __half* weight, __half* out, __half* scale, int64_t n, double eps, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t rms_norm_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_bfloat16* out, __nv_bfloat16* scale, int64_t n,
-    double eps, int64_t rows, cudaStream_t stream);
 
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
@@ -502,7 +451,7 @@ __global__ void rms_norm_backward_kernel(
 }
 
 template <typename T>
-cudaError_t rms_norm_backward_launch(
+cudaError_t launch_rms_norm_backward(
     const T* x, const T* weight, const T* scale, const T* grad_out, T* grad_x, int64_t n, int64_t rows, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
@@ -513,42 +462,16 @@ cudaError_t rms_norm_backward_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t rms_norm_backward_launch<float>(
-    const float* x, const float* weight, const float* scale, const float* grad_out, float* grad_x, int64_t n,
-    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_backward_launch<double>(
-    const double* x, const double* weight, const double* scale, const double* grad_out, double* grad_x, int64_t n,
-    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_backward_launch<__half>(
-    const __half* x, const __half* weight, const __half* scale, const __half* grad_out, __half* grad_x, int64_t n,
-    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out,
-    __nv_bfloat16* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t rms_norm_backward_launch(
+cudaError_t launch_rms_norm_backward(
     const T* x, const T* weight, const T* scale, const T* grad_out, T* grad_x, int64_t n, int64_t rows,
     cudaStream_t stream)
 {
     if (rows == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((rows + block.x - 1) / block.x);
-    return rms_norm_backward_launch(x, weight, scale, grad_out, grad_x, n, rows, grid, block, stream);
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, grid, block, stream);
 }
-
-template cudaError_t rms_norm_backward_launch<float>(
-    const float* x, const float* weight, const float* scale, const float* grad_out, float* grad_x, int64_t n,
-    int64_t rows, cudaStream_t stream);
-template cudaError_t rms_norm_backward_launch<double>(
-    const double* x, const double* weight, const double* scale, const double* grad_out, double* grad_x, int64_t n,
-    int64_t rows, cudaStream_t stream);
-template cudaError_t rms_norm_backward_launch<__half>(
-    const __half* x, const __half* weight, const __half* scale, const __half* grad_out, __half* grad_x, int64_t n,
-    int64_t rows, cudaStream_t stream);
-template cudaError_t rms_norm_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out,
-    __nv_bfloat16* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
 
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
@@ -565,7 +488,7 @@ __global__ void rms_norm_backward_weight_kernel(
 }
 
 template <typename T>
-cudaError_t rms_norm_backward_weight_launch(
+cudaError_t launch_rms_norm_backward_weight(
     const T* x, const T* scale, const T* grad_out, T* grad_weight, int64_t rows, int64_t n, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
@@ -576,41 +499,15 @@ cudaError_t rms_norm_backward_weight_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t rms_norm_backward_weight_launch<float>(
-    const float* x, const float* scale, const float* grad_out, float* grad_weight, int64_t rows, int64_t n,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_backward_weight_launch<double>(
-    const double* x, const double* scale, const double* grad_out, double* grad_weight, int64_t rows, int64_t n,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_backward_weight_launch<__half>(
-    const __half* x, const __half* scale, const __half* grad_out, __half* grad_weight, int64_t rows, int64_t n,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t rms_norm_backward_weight_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_weight,
-    int64_t rows, int64_t n, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t rms_norm_backward_weight_launch(
+cudaError_t launch_rms_norm_backward_weight(
     const T* x, const T* scale, const T* grad_out, T* grad_weight, int64_t rows, int64_t n, cudaStream_t stream)
 {
     if (n == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((n + block.x - 1) / block.x);
-    return rms_norm_backward_weight_launch(x, scale, grad_out, grad_weight, rows, n, grid, block, stream);
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, grid, block, stream);
 }
-
-template cudaError_t rms_norm_backward_weight_launch<float>(
-    const float* x, const float* scale, const float* grad_out, float* grad_weight, int64_t rows, int64_t n,
-    cudaStream_t stream);
-template cudaError_t rms_norm_backward_weight_launch<double>(
-    const double* x, const double* scale, const double* grad_out, double* grad_weight, int64_t rows, int64_t n,
-    cudaStream_t stream);
-template cudaError_t rms_norm_backward_weight_launch<__half>(
-    const __half* x, const __half* scale, const __half* grad_out, __half* grad_weight, int64_t rows, int64_t n,
-    cudaStream_t stream);
-template cudaError_t rms_norm_backward_weight_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_weight,
-    int64_t rows, int64_t n, cudaStream_t stream);
 
 // The negative logarithm of the softmax of each row at its target.
 // T is float, double, __half or __nv_bfloat16.
@@ -630,7 +527,7 @@ __global__ void cross_entropy_kernel(
 }
 
 template <typename T>
-cudaError_t cross_entropy_launch(
+cudaError_t launch_cross_entropy(
     const T* x, const int64_t* target, T* loss, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({n + 1, int64_t(grid.x) * block.x, n * rows, rows}) <= INT32_MAX)
@@ -640,37 +537,15 @@ cudaError_t cross_entropy_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t cross_entropy_launch<float>(
-    const float* x, const int64_t* target, float* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t cross_entropy_launch<double>(
-    const double* x, const int64_t* target, double* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t cross_entropy_launch<__half>(
-    const __half* x, const int64_t* target, __half* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t cross_entropy_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const int64_t* target, __nv_bfloat16* loss, int64_t n, int64_t rows, dim3 grid,
-    dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t cross_entropy_launch(
+cudaError_t launch_cross_entropy(
     const T* x, const int64_t* target, T* loss, int64_t n, int64_t rows, cudaStream_t stream)
 {
     if (rows == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((rows + block.x - 1) / block.x);
-    return cross_entropy_launch(x, target, loss, n, rows, grid, block, stream);
+    return launch_cross_entropy(x, target, loss, n, rows, grid, block, stream);
 }
-
-template cudaError_t cross_entropy_launch<float>(
-    const float* x, const int64_t* target, float* loss, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t cross_entropy_launch<double>(
-    const double* x, const int64_t* target, double* loss, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t cross_entropy_launch<__half>(
-    const __half* x, const int64_t* target, __half* loss, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t cross_entropy_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const int64_t* target, __nv_bfloat16* loss, int64_t n, int64_t rows, cudaStream_t stream);
 
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
@@ -693,7 +568,7 @@ __global__ void cross_entropy_backward_kernel(
 }
 
 template <typename T>
-cudaError_t cross_entropy_backward_launch(
+cudaError_t launch_cross_entropy_backward(
     const T* x, const int64_t* target, const T* grad_loss, T* grad_x, int64_t n, int64_t rows, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
@@ -704,38 +579,486 @@ cudaError_t cross_entropy_backward_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t cross_entropy_backward_launch<float>(
-    const float* x, const int64_t* target, const float* grad_loss, float* grad_x, int64_t n, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t cross_entropy_backward_launch<double>(
-    const double* x, const int64_t* target, const double* grad_loss, double* grad_x, int64_t n, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t cross_entropy_backward_launch<__half>(
-    const __half* x, const int64_t* target, const __half* grad_loss, __half* grad_x, int64_t n, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t cross_entropy_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const int64_t* target, const __nv_bfloat16* grad_loss, __nv_bfloat16* grad_x, int64_t n,
-    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t cross_entropy_backward_launch(
+cudaError_t launch_cross_entropy_backward(
     const T* x, const int64_t* target, const T* grad_loss, T* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
 {
     if (rows == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((rows + block.x - 1) / block.x);
-    return cross_entropy_backward_launch(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
 }
 
-template cudaError_t cross_entropy_backward_launch<float>(
+}  // namespace
+
+cudaError_t gelu_launch(const float* x, float* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t gelu_launch(const double* x, double* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t gelu_launch(const __half* x, __half* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t gelu_launch(
+    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t gelu_launch(const float* x, float* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, stream);
+}
+
+cudaError_t gelu_launch(const double* x, double* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, stream);
+}
+
+cudaError_t gelu_launch(const __half* x, __half* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, stream);
+}
+
+cudaError_t gelu_launch(const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const float* x, const float* grad_out, float* grad_x, int64_t elements, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const double* x, const double* grad_out, double* grad_x, int64_t elements, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const float* x, const float* grad_out, float* grad_x, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const double* x, const double* grad_out, double* grad_x, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements,
+    cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t swiglu_launch(
+    const float* gate, const float* x, float* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_launch(
+    const double* gate, const double* x, double* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_launch(
+    const __half* gate, const __half* x, __half* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_launch(
+    const __nv_bfloat16* gate, const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_launch(const float* gate, const float* x, float* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, stream);
+}
+
+cudaError_t swiglu_launch(const double* gate, const double* x, double* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, stream);
+}
+
+cudaError_t swiglu_launch(const __half* gate, const __half* x, __half* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, stream);
+}
+
+cudaError_t swiglu_launch(
+    const __nv_bfloat16* gate, const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_swiglu(gate, x, out, elements, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const float* gate, const float* x, const float* grad_out, float* grad_gate, float* grad_x, int64_t elements,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const double* gate, const double* x, const double* grad_out, double* grad_gate, double* grad_x,
+    int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const __half* gate, const __half* x, const __half* grad_out, __half* grad_gate, __half* grad_x,
+    int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const __nv_bfloat16* gate, const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_gate,
+    __nv_bfloat16* grad_x, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const float* gate, const float* x, const float* grad_out, float* grad_gate, float* grad_x, int64_t elements,
+    cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const double* gate, const double* x, const double* grad_out, double* grad_gate, double* grad_x,
+    int64_t elements, cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const __half* gate, const __half* x, const __half* grad_out, __half* grad_gate, __half* grad_x,
+    int64_t elements, cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, stream);
+}
+
+cudaError_t swiglu_backward_launch(
+    const __nv_bfloat16* gate, const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_gate,
+    __nv_bfloat16* grad_x, int64_t elements, cudaStream_t stream)
+{
+    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const float* x, const float* weight, float* out, float* scale, int64_t n, double eps, int64_t rows, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const double* x, const double* weight, double* out, double* scale, int64_t n, double eps, int64_t rows,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const __half* x, const __half* weight, __half* out, __half* scale, int64_t n, double eps, int64_t rows,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_bfloat16* out, __nv_bfloat16* scale, int64_t n,
+    double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const float* x, const float* weight, float* out, float* scale, int64_t n, double eps, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const double* x, const double* weight, double* out, double* scale, int64_t n, double eps, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const __half* x, const __half* weight, __half* out, __half* scale, int64_t n, double eps, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, stream);
+}
+
+cudaError_t rms_norm_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_bfloat16* out, __nv_bfloat16* scale, int64_t n,
+    double eps, int64_t rows, cudaStream_t stream)
+{
+    return launch_rms_norm(x, weight, out, scale, n, eps, rows, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const float* x, const float* weight, const float* scale, const float* grad_out, float* grad_x, int64_t n,
+    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const double* x, const double* weight, const double* scale, const double* grad_out, double* grad_x, int64_t n,
+    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const __half* x, const __half* weight, const __half* scale, const __half* grad_out, __half* grad_x, int64_t n,
+    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out,
+    __nv_bfloat16* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const float* x, const float* weight, const float* scale, const float* grad_out, float* grad_x, int64_t n,
+    int64_t rows, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const double* x, const double* weight, const double* scale, const double* grad_out, double* grad_x, int64_t n,
+    int64_t rows, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const __half* x, const __half* weight, const __half* scale, const __half* grad_out, __half* grad_x, int64_t n,
+    int64_t rows, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t rms_norm_backward_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out,
+    __nv_bfloat16* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_rms_norm_backward(x, weight, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const float* x, const float* scale, const float* grad_out, float* grad_weight, int64_t rows, int64_t n,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const double* x, const double* scale, const double* grad_out, double* grad_weight, int64_t rows, int64_t n,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const __half* x, const __half* scale, const __half* grad_out, __half* grad_weight, int64_t rows, int64_t n,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_weight,
+    int64_t rows, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, grid, block, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const float* x, const float* scale, const float* grad_out, float* grad_weight, int64_t rows, int64_t n,
+    cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const double* x, const double* scale, const double* grad_out, double* grad_weight, int64_t rows, int64_t n,
+    cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const __half* x, const __half* scale, const __half* grad_out, __half* grad_weight, int64_t rows, int64_t n,
+    cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, stream);
+}
+
+cudaError_t rms_norm_backward_weight_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_weight,
+    int64_t rows, int64_t n, cudaStream_t stream)
+{
+    return launch_rms_norm_backward_weight(x, scale, grad_out, grad_weight, rows, n, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const float* x, const int64_t* target, float* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const double* x, const int64_t* target, double* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const __half* x, const int64_t* target, __half* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const __nv_bfloat16* x, const int64_t* target, __nv_bfloat16* loss, int64_t n, int64_t rows, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const float* x, const int64_t* target, float* loss, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const double* x, const int64_t* target, double* loss, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const __half* x, const int64_t* target, __half* loss, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, stream);
+}
+
+cudaError_t cross_entropy_launch(
+    const __nv_bfloat16* x, const int64_t* target, __nv_bfloat16* loss, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_cross_entropy(x, target, loss, n, rows, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
     const float* x, const int64_t* target, const float* grad_loss, float* grad_x, int64_t n, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t cross_entropy_backward_launch<double>(
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
     const double* x, const int64_t* target, const double* grad_loss, double* grad_x, int64_t n, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t cross_entropy_backward_launch<__half>(
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
     const __half* x, const int64_t* target, const __half* grad_loss, __half* grad_x, int64_t n, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t cross_entropy_backward_launch<__nv_bfloat16>(
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
     const __nv_bfloat16* x, const int64_t* target, const __nv_bfloat16* grad_loss, __nv_bfloat16* grad_x, int64_t n,
-    int64_t rows, cudaStream_t stream);
+    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
+    const float* x, const int64_t* target, const float* grad_loss, float* grad_x, int64_t n, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
+    const double* x, const int64_t* target, const double* grad_loss, double* grad_x, int64_t n, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
+    const __half* x, const int64_t* target, const __half* grad_loss, __half* grad_x, int64_t n, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, stream);
+}
+
+cudaError_t cross_entropy_backward_launch(
+    const __nv_bfloat16* x, const int64_t* target, const __nv_bfloat16* grad_loss, __nv_bfloat16* grad_x, int64_t n,
+    int64_t rows, cudaStream_t stream)
+{
+    return launch_cross_entropy_backward(x, target, grad_loss, grad_x, n, rows, stream);
+}

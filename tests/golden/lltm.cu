@@ -1,4 +1,6 @@
 // lltm: CUDA kernels and their launchers, translated from lltm.py by py2cu.
+#include "lltm.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -8,6 +10,7 @@
 #include <type_traits>
 #include <cuda_runtime.h>
 
+<<<<<<< HEAD
 // N neighbours, which take as few loads or stores as 16 bytes at a time allow.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
@@ -27,6 +30,9 @@ __device__ inline void store_vector(T* to, const aligned_vector<T, N>& vector)
 {
     *reinterpret_cast<aligned_vector<T, N>*>(to) = vector;
 }
+=======
+namespace {
+>>>>>>> wt-linkage
 
 // Converts half types to float before a math function; other types are unchanged.
 template <typename T>
@@ -64,7 +70,7 @@ __device__ lltm_gates_result<T> lltm_gates(T old_cell, T gates0, T gates1, T gat
 }
 
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
-static unsigned covering_blocks(int64_t threads, int64_t block)
+unsigned covering_blocks(int64_t threads, int64_t block)
 {
     const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
     return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
@@ -122,7 +128,7 @@ __global__ void lltm_gates_kernel(
 }
 
 template <typename T>
-cudaError_t lltm_gates_launch(
+cudaError_t launch_lltm_gates(
     const T* gates, const T* old_cell, T* new_h, T* new_cell, int64_t b, int64_t s, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
@@ -130,25 +136,13 @@ cudaError_t lltm_gates_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t lltm_gates_launch<float>(
-    const float* gates, const float* old_cell, float* new_h, float* new_cell, int64_t b, int64_t s, dim3 grid,
-    dim3 block, cudaStream_t stream);
-template cudaError_t lltm_gates_launch<double>(
-    const double* gates, const double* old_cell, double* new_h, double* new_cell, int64_t b, int64_t s, dim3 grid,
-    dim3 block, cudaStream_t stream);
-template cudaError_t lltm_gates_launch<__half>(
-    const __half* gates, const __half* old_cell, __half* new_h, __half* new_cell, int64_t b, int64_t s, dim3 grid,
-    dim3 block, cudaStream_t stream);
-template cudaError_t lltm_gates_launch<__nv_bfloat16>(
-    const __nv_bfloat16* gates, const __nv_bfloat16* old_cell, __nv_bfloat16* new_h, __nv_bfloat16* new_cell,
-    int64_t b, int64_t s, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t lltm_gates_launch(
+cudaError_t launch_lltm_gates(
     const T* gates, const T* old_cell, T* new_h, T* new_cell, int64_t b, int64_t s, cudaStream_t stream)
 {
     if (b == 0 || s == 0) return cudaSuccess;
     const dim3 block(16, 16);
+<<<<<<< HEAD
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements) {
         const dim3 grid(covering_blocks(s, block.x * elements), covering_blocks(b, block.y));
@@ -159,20 +153,11 @@ cudaError_t lltm_gates_launch(
     if (s % N == 0 && are_aligned({old_cell, gates, new_cell, new_h}))
         return launch(lltm_gates_kernel<N, PACKS, T>, N * PACKS);
     return launch(lltm_gates_kernel<1, 4, T>, 4);
+=======
+    const dim3 grid(covering_blocks(s, block.x), covering_blocks(b, block.y));
+    return launch_lltm_gates(gates, old_cell, new_h, new_cell, b, s, grid, block, stream);
+>>>>>>> wt-linkage
 }
-
-template cudaError_t lltm_gates_launch<float>(
-    const float* gates, const float* old_cell, float* new_h, float* new_cell, int64_t b, int64_t s,
-    cudaStream_t stream);
-template cudaError_t lltm_gates_launch<double>(
-    const double* gates, const double* old_cell, double* new_h, double* new_cell, int64_t b, int64_t s,
-    cudaStream_t stream);
-template cudaError_t lltm_gates_launch<__half>(
-    const __half* gates, const __half* old_cell, __half* new_h, __half* new_cell, int64_t b, int64_t s,
-    cudaStream_t stream);
-template cudaError_t lltm_gates_launch<__nv_bfloat16>(
-    const __nv_bfloat16* gates, const __nv_bfloat16* old_cell, __nv_bfloat16* new_h, __nv_bfloat16* new_cell,
-    int64_t b, int64_t s, cudaStream_t stream);
 
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
@@ -195,7 +180,7 @@ __global__ void lltm_gates_grad_kernel(
 }
 
 template <typename T>
-cudaError_t lltm_gates_grad_launch(
+cudaError_t launch_lltm_gates_grad(
     const T* gates, const T* new_cell, const T* grad_new_h, const T* grad_new_cell, T* grad_gates, T* grad_old_cell,
     int64_t b, int64_t s, dim3 grid, dim3 block, cudaStream_t stream)
 {
@@ -206,41 +191,137 @@ cudaError_t lltm_gates_grad_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t lltm_gates_grad_launch<float>(
-    const float* gates, const float* new_cell, const float* grad_new_h, const float* grad_new_cell,
-    float* grad_gates, float* grad_old_cell, int64_t b, int64_t s, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t lltm_gates_grad_launch<double>(
-    const double* gates, const double* new_cell, const double* grad_new_h, const double* grad_new_cell,
-    double* grad_gates, double* grad_old_cell, int64_t b, int64_t s, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t lltm_gates_grad_launch<__half>(
-    const __half* gates, const __half* new_cell, const __half* grad_new_h, const __half* grad_new_cell,
-    __half* grad_gates, __half* grad_old_cell, int64_t b, int64_t s, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t lltm_gates_grad_launch<__nv_bfloat16>(
-    const __nv_bfloat16* gates, const __nv_bfloat16* new_cell, const __nv_bfloat16* grad_new_h,
-    const __nv_bfloat16* grad_new_cell, __nv_bfloat16* grad_gates, __nv_bfloat16* grad_old_cell, int64_t b,
-    int64_t s, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t lltm_gates_grad_launch(
+cudaError_t launch_lltm_gates_grad(
     const T* gates, const T* new_cell, const T* grad_new_h, const T* grad_new_cell, T* grad_gates, T* grad_old_cell,
     int64_t b, int64_t s, cudaStream_t stream)
 {
     if (b == 0 || s == 0) return cudaSuccess;
     const dim3 block(16, 16);
     const dim3 grid((s + block.x - 1) / block.x, (b + block.y - 1) / block.y);
-    return lltm_gates_grad_launch(gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s, grid, block, stream);
+    return launch_lltm_gates_grad(gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s, grid, block, stream);
 }
 
-template cudaError_t lltm_gates_grad_launch<float>(
+}  // namespace
+
+cudaError_t lltm_gates_launch(
+    const float* gates, const float* old_cell, float* new_h, float* new_cell, int64_t b, int64_t s, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_lltm_gates(gates, old_cell, new_h, new_cell, b, s, grid, block, stream);
+}
+
+cudaError_t lltm_gates_launch(
+    const double* gates, const double* old_cell, double* new_h, double* new_cell, int64_t b, int64_t s, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_lltm_gates(gates, old_cell, new_h, new_cell, b, s, grid, block, stream);
+}
+
+cudaError_t lltm_gates_launch(
+    const __half* gates, const __half* old_cell, __half* new_h, __half* new_cell, int64_t b, int64_t s, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_lltm_gates(gates, old_cell, new_h, new_cell, b, s, grid, block, stream);
+}
+
+cudaError_t lltm_gates_launch(
+    const __nv_bfloat16* gates, const __nv_bfloat16* old_cell, __nv_bfloat16* new_h, __nv_bfloat16* new_cell,
+    int64_t b, int64_t s, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_lltm_gates(gates, old_cell, new_h, new_cell, b, s, grid, block, stream);
+}
+
+cudaError_t lltm_gates_launch(
+    const float* gates, const float* old_cell, float* new_h, float* new_cell, int64_t b, int64_t s,
+    cudaStream_t stream)
+{
+    return launch_lltm_gates(gates, old_cell, new_h, new_cell, b, s, stream);
+}
+
+cudaError_t lltm_gates_launch(
+    const double* gates, const double* old_cell, double* new_h, double* new_cell, int64_t b, int64_t s,
+    cudaStream_t stream)
+{
+    return launch_lltm_gates(gates, old_cell, new_h, new_cell, b, s, stream);
+}
+
+cudaError_t lltm_gates_launch(
+    const __half* gates, const __half* old_cell, __half* new_h, __half* new_cell, int64_t b, int64_t s,
+    cudaStream_t stream)
+{
+    return launch_lltm_gates(gates, old_cell, new_h, new_cell, b, s, stream);
+}
+
+cudaError_t lltm_gates_launch(
+    const __nv_bfloat16* gates, const __nv_bfloat16* old_cell, __nv_bfloat16* new_h, __nv_bfloat16* new_cell,
+    int64_t b, int64_t s, cudaStream_t stream)
+{
+    return launch_lltm_gates(gates, old_cell, new_h, new_cell, b, s, stream);
+}
+
+cudaError_t lltm_gates_grad_launch(
     const float* gates, const float* new_cell, const float* grad_new_h, const float* grad_new_cell,
-    float* grad_gates, float* grad_old_cell, int64_t b, int64_t s, cudaStream_t stream);
-template cudaError_t lltm_gates_grad_launch<double>(
+    float* grad_gates, float* grad_old_cell, int64_t b, int64_t s, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_lltm_gates_grad(
+        gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s, grid, block, stream);
+}
+
+cudaError_t lltm_gates_grad_launch(
     const double* gates, const double* new_cell, const double* grad_new_h, const double* grad_new_cell,
-    double* grad_gates, double* grad_old_cell, int64_t b, int64_t s, cudaStream_t stream);
-template cudaError_t lltm_gates_grad_launch<__half>(
+    double* grad_gates, double* grad_old_cell, int64_t b, int64_t s, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_lltm_gates_grad(
+        gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s, grid, block, stream);
+}
+
+cudaError_t lltm_gates_grad_launch(
     const __half* gates, const __half* new_cell, const __half* grad_new_h, const __half* grad_new_cell,
-    __half* grad_gates, __half* grad_old_cell, int64_t b, int64_t s, cudaStream_t stream);
-template cudaError_t lltm_gates_grad_launch<__nv_bfloat16>(
+    __half* grad_gates, __half* grad_old_cell, int64_t b, int64_t s, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_lltm_gates_grad(
+        gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s, grid, block, stream);
+}
+
+cudaError_t lltm_gates_grad_launch(
     const __nv_bfloat16* gates, const __nv_bfloat16* new_cell, const __nv_bfloat16* grad_new_h,
     const __nv_bfloat16* grad_new_cell, __nv_bfloat16* grad_gates, __nv_bfloat16* grad_old_cell, int64_t b,
-    int64_t s, cudaStream_t stream);
+    int64_t s, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_lltm_gates_grad(
+        gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s, grid, block, stream);
+}
+
+cudaError_t lltm_gates_grad_launch(
+    const float* gates, const float* new_cell, const float* grad_new_h, const float* grad_new_cell,
+    float* grad_gates, float* grad_old_cell, int64_t b, int64_t s, cudaStream_t stream)
+{
+    return launch_lltm_gates_grad(
+        gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s, stream);
+}
+
+cudaError_t lltm_gates_grad_launch(
+    const double* gates, const double* new_cell, const double* grad_new_h, const double* grad_new_cell,
+    double* grad_gates, double* grad_old_cell, int64_t b, int64_t s, cudaStream_t stream)
+{
+    return launch_lltm_gates_grad(
+        gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s, stream);
+}
+
+cudaError_t lltm_gates_grad_launch(
+    const __half* gates, const __half* new_cell, const __half* grad_new_h, const __half* grad_new_cell,
+    __half* grad_gates, __half* grad_old_cell, int64_t b, int64_t s, cudaStream_t stream)
+{
+    return launch_lltm_gates_grad(
+        gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s, stream);
+}
+
+cudaError_t lltm_gates_grad_launch(
+    const __nv_bfloat16* gates, const __nv_bfloat16* new_cell, const __nv_bfloat16* grad_new_h,
+    const __nv_bfloat16* grad_new_cell, __nv_bfloat16* grad_gates, __nv_bfloat16* grad_old_cell, int64_t b,
+    int64_t s, cudaStream_t stream)
+{
+    return launch_lltm_gates_grad(
+        gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s, stream);
+}

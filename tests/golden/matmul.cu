@@ -1,7 +1,11 @@
 // matmul: CUDA kernels and their launchers, translated from matmul.py by py2cu.
+#include "matmul.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cuda_runtime.h>
+
+namespace {
 
 // Matrix product, one element a thread.
 template <typename index_t>  // int, or int64_t where an extent needs it
@@ -17,6 +21,8 @@ __global__ void matmul_kernel(
         o += m[r * k + i] * n[i * w + c];
     out[r * w + c] = o;
 }
+
+}  // namespace
 
 cudaError_t matmul_launch(
     const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, dim3 grid, dim3 block,

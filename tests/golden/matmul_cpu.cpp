@@ -3,16 +3,18 @@
 
 #include <cstdint>
 
+namespace {
+
 // True if a launch is worth several OS threads: more than 32,768 threads or array elements, which is torch's grain size.
 // A smaller launch runs on the calling thread, and leaves the process able to fork.
 template <typename... Sizes>
-static inline bool is_large(int64_t parts, Sizes... sizes)
+inline bool is_large(int64_t parts, Sizes... sizes)
 {
     return parts > 1 && ((sizes > 32768) || ...);
 }
 
 // Matrix product, one element a thread.
-static inline void matmul_kernel(
+inline void matmul_kernel(
     const float* __restrict__ m, const float* __restrict__ n, float* __restrict__ out, int64_t h, int64_t w,
     int64_t k, Dim3 blockIdx, Dim3 threadIdx, Dim3 blockDim)
 {
@@ -24,6 +26,8 @@ static inline void matmul_kernel(
         o += m[r * k + i] * n[i * w + c];
     out[r * w + c] = o;
 }
+
+}  // namespace
 
 void matmul_launch(
     const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, Dim3 grid, Dim3 block)

@@ -1,7 +1,11 @@
 // matvec: CUDA kernels and their launchers, translated from matvec.py by py2cu.
+#include "matvec.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cuda_runtime.h>
+
+namespace {
 
 // The scalar product of every row of `m` with `v`.
 template <typename index_t>  // int, or int64_t where an extent needs it
@@ -15,6 +19,8 @@ __global__ void matvec_kernel(
         total += m[r * w + i] * v[i];
     out[r] = total;
 }
+
+}  // namespace
 
 cudaError_t matvec_launch(
     const float* m, const float* v, float* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)

@@ -1,19 +1,23 @@
 // numba_kernels: CUDA kernels and their launchers, translated from numba_kernels.py by py2cu.
+#include "numba_kernels.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cuda_runtime.h>
 
+namespace {
+
 // Allows a kernel more dynamic shared memory than the default 48 KB.
 template <typename Kernel>
-static cudaError_t allow_shared(Kernel* kernel, size_t bytes)
+cudaError_t allow_shared(Kernel* kernel, size_t bytes)
 {
     const int most = static_cast<int>(std::min(bytes, size_t(INT32_MAX)));
     return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
 }
 
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
-static unsigned covering_blocks(int64_t threads, int64_t block)
+unsigned covering_blocks(int64_t threads, int64_t block)
 {
     const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
     return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
@@ -29,26 +33,6 @@ __global__ void cu_add_vectors_kernel(
     // Is this thread in bounds?
     if (tidx < a_size)
         u[tidx] += a[tidx] + b[tidx];
-}
-
-cudaError_t cu_add_vectors_launch(
-    const float* a, const float* b, float* u, int64_t a_size, int64_t b_size, int64_t u_size, dim3 grid, dim3 block,
-    cudaStream_t stream)
-{
-    if (std::max({int64_t(grid.x) * block.x, a_size, b_size, u_size}) <= INT32_MAX)
-        cu_add_vectors_kernel<int><<<grid, block, 0, stream>>>(a, b, u, a_size);
-    else
-        cu_add_vectors_kernel<int64_t><<<grid, block, 0, stream>>>(a, b, u, a_size);
-    return cudaGetLastError();
-}
-
-cudaError_t cu_add_vectors_launch(
-    const float* a, const float* b, float* u, int64_t a_size, int64_t b_size, int64_t u_size, cudaStream_t stream)
-{
-    if (a_size == 0) return cudaSuccess;
-    const dim3 block(256);
-    const dim3 grid((a_size + block.x - 1) / block.x);
-    return cu_add_vectors_launch(a, b, u, a_size, b_size, u_size, grid, block, stream);
 }
 
 template <typename index_t>  // int, or int64_t where an extent needs it
@@ -72,27 +56,6 @@ __global__ void cu_mv_product_kernel(
     }
 }
 
-cudaError_t cu_mv_product_launch(
-    const float* m, const float* v, float* u, int64_t m_size0, int64_t m_size1, int64_t v_size, int64_t u_size,
-    dim3 grid, dim3 block, cudaStream_t stream)
-{
-    if (std::max({int64_t(grid.x) * block.x, m_size0 * m_size1, v_size, u_size}) <= INT32_MAX)
-        cu_mv_product_kernel<int><<<grid, block, 0, stream>>>(m, v, u, m_size0, m_size1);
-    else
-        cu_mv_product_kernel<int64_t><<<grid, block, 0, stream>>>(m, v, u, m_size0, m_size1);
-    return cudaGetLastError();
-}
-
-cudaError_t cu_mv_product_launch(
-    const float* m, const float* v, float* u, int64_t m_size0, int64_t m_size1, int64_t v_size, int64_t u_size,
-    cudaStream_t stream)
-{
-    if (m_size0 == 0) return cudaSuccess;
-    const dim3 block(256);
-    const dim3 grid(covering_blocks(m_size0, block.x));
-    return cu_mv_product_launch(m, v, u, m_size0, m_size1, v_size, u_size, grid, block, stream);
-}
-
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void sigmoid_forward_kernel(const float* __restrict__ input, index_t input_len, float* __restrict__ out)
 {
@@ -109,26 +72,6 @@ __global__ void sigmoid_forward_kernel(const float* __restrict__ input, index_t 
     out[idx] = res;
 }
 
-cudaError_t sigmoid_forward_launch(
-    const float* input, int64_t input_len, float* out, int64_t input_size, int64_t out_size, dim3 grid, dim3 block,
-    cudaStream_t stream)
-{
-    if (std::max({int64_t(grid.x) * block.x, input_len, input_size, out_size}) <= INT32_MAX)
-        sigmoid_forward_kernel<int><<<grid, block, 0, stream>>>(input, input_len, out);
-    else
-        sigmoid_forward_kernel<int64_t><<<grid, block, 0, stream>>>(input, input_len, out);
-    return cudaGetLastError();
-}
-
-cudaError_t sigmoid_forward_launch(
-    const float* input, int64_t input_len, float* out, int64_t input_size, int64_t out_size, cudaStream_t stream)
-{
-    if (input_len == 0) return cudaSuccess;
-    const dim3 block(256);
-    const dim3 grid(covering_blocks(input_len, block.x));
-    return sigmoid_forward_launch(input, input_len, out, input_size, out_size, grid, block, stream);
-}
-
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void sigmoid_backward_kernel(const float* __restrict__ input, index_t input_len, float* __restrict__ out)
 {
@@ -137,26 +80,6 @@ __global__ void sigmoid_backward_kernel(const float* __restrict__ input, index_t
     if (idx >= input_len) return;
 
     out[idx] = input[idx] * (1 - input[idx]);
-}
-
-cudaError_t sigmoid_backward_launch(
-    const float* input, int64_t input_len, float* out, int64_t input_size, int64_t out_size, dim3 grid, dim3 block,
-    cudaStream_t stream)
-{
-    if (std::max({int64_t(grid.x) * block.x, input_len, input_size, out_size}) <= INT32_MAX)
-        sigmoid_backward_kernel<int><<<grid, block, 0, stream>>>(input, input_len, out);
-    else
-        sigmoid_backward_kernel<int64_t><<<grid, block, 0, stream>>>(input, input_len, out);
-    return cudaGetLastError();
-}
-
-cudaError_t sigmoid_backward_launch(
-    const float* input, int64_t input_len, float* out, int64_t input_size, int64_t out_size, cudaStream_t stream)
-{
-    if (input_len == 0) return cudaSuccess;
-    const dim3 block(256);
-    const dim3 grid(covering_blocks(input_len, block.x));
-    return sigmoid_backward_launch(input, input_len, out, input_size, out_size, grid, block, stream);
 }
 
 template <typename index_t>  // int, or int64_t where an extent needs it
@@ -183,6 +106,89 @@ __global__ void tiled_matmul_kernel(
     }
     if (r < C_size0 && c < C_size1)
         C[r * C_size1 + c] = total;
+}
+
+}  // namespace
+
+cudaError_t cu_add_vectors_launch(
+    const float* a, const float* b, float* u, int64_t a_size, int64_t b_size, int64_t u_size, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    if (std::max({int64_t(grid.x) * block.x, a_size, b_size, u_size}) <= INT32_MAX)
+        cu_add_vectors_kernel<int><<<grid, block, 0, stream>>>(a, b, u, a_size);
+    else
+        cu_add_vectors_kernel<int64_t><<<grid, block, 0, stream>>>(a, b, u, a_size);
+    return cudaGetLastError();
+}
+
+cudaError_t cu_add_vectors_launch(
+    const float* a, const float* b, float* u, int64_t a_size, int64_t b_size, int64_t u_size, cudaStream_t stream)
+{
+    if (a_size == 0) return cudaSuccess;
+    const dim3 block(256);
+    const dim3 grid((a_size + block.x - 1) / block.x);
+    return cu_add_vectors_launch(a, b, u, a_size, b_size, u_size, grid, block, stream);
+}
+
+cudaError_t cu_mv_product_launch(
+    const float* m, const float* v, float* u, int64_t m_size0, int64_t m_size1, int64_t v_size, int64_t u_size,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({int64_t(grid.x) * block.x, m_size0 * m_size1, v_size, u_size}) <= INT32_MAX)
+        cu_mv_product_kernel<int><<<grid, block, 0, stream>>>(m, v, u, m_size0, m_size1);
+    else
+        cu_mv_product_kernel<int64_t><<<grid, block, 0, stream>>>(m, v, u, m_size0, m_size1);
+    return cudaGetLastError();
+}
+
+cudaError_t cu_mv_product_launch(
+    const float* m, const float* v, float* u, int64_t m_size0, int64_t m_size1, int64_t v_size, int64_t u_size,
+    cudaStream_t stream)
+{
+    if (m_size0 == 0) return cudaSuccess;
+    const dim3 block(256);
+    const dim3 grid(covering_blocks(m_size0, block.x));
+    return cu_mv_product_launch(m, v, u, m_size0, m_size1, v_size, u_size, grid, block, stream);
+}
+
+cudaError_t sigmoid_forward_launch(
+    const float* input, int64_t input_len, float* out, int64_t input_size, int64_t out_size, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    if (std::max({int64_t(grid.x) * block.x, input_len, input_size, out_size}) <= INT32_MAX)
+        sigmoid_forward_kernel<int><<<grid, block, 0, stream>>>(input, input_len, out);
+    else
+        sigmoid_forward_kernel<int64_t><<<grid, block, 0, stream>>>(input, input_len, out);
+    return cudaGetLastError();
+}
+
+cudaError_t sigmoid_forward_launch(
+    const float* input, int64_t input_len, float* out, int64_t input_size, int64_t out_size, cudaStream_t stream)
+{
+    if (input_len == 0) return cudaSuccess;
+    const dim3 block(256);
+    const dim3 grid(covering_blocks(input_len, block.x));
+    return sigmoid_forward_launch(input, input_len, out, input_size, out_size, grid, block, stream);
+}
+
+cudaError_t sigmoid_backward_launch(
+    const float* input, int64_t input_len, float* out, int64_t input_size, int64_t out_size, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    if (std::max({int64_t(grid.x) * block.x, input_len, input_size, out_size}) <= INT32_MAX)
+        sigmoid_backward_kernel<int><<<grid, block, 0, stream>>>(input, input_len, out);
+    else
+        sigmoid_backward_kernel<int64_t><<<grid, block, 0, stream>>>(input, input_len, out);
+    return cudaGetLastError();
+}
+
+cudaError_t sigmoid_backward_launch(
+    const float* input, int64_t input_len, float* out, int64_t input_size, int64_t out_size, cudaStream_t stream)
+{
+    if (input_len == 0) return cudaSuccess;
+    const dim3 block(256);
+    const dim3 grid(covering_blocks(input_len, block.x));
+    return sigmoid_backward_launch(input, input_len, out, input_size, out_size, grid, block, stream);
 }
 
 cudaError_t tiled_matmul_launch(

@@ -1,7 +1,11 @@
 // reductions: CUDA kernels and their launchers, translated from reductions.py by py2cu.
+#include "reductions.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cuda_runtime.h>
+
+namespace {
 
 // The sum of the warp's values, to its first lane.
 __device__ float warp_sum(float value)
@@ -15,7 +19,7 @@ __device__ float warp_sum(float value)
 }
 
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
-static unsigned covering_blocks(int64_t threads, int64_t block)
+unsigned covering_blocks(int64_t threads, int64_t block)
 {
     const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
     return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
@@ -43,24 +47,6 @@ __global__ void tree_sums_kernel(const float* __restrict__ x, float* __restrict_
         out[blockIdx.x] = part[0];
 }
 
-cudaError_t tree_sums_launch(
-    const float* x, float* out, int64_t n, int64_t blocks_, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    if (std::max({int64_t(grid.x) * block.x + n, blocks_}) <= INT32_MAX)
-        tree_sums_kernel<int><<<grid, block, 0, stream>>>(x, out, n);
-    else
-        tree_sums_kernel<int64_t><<<grid, block, 0, stream>>>(x, out, n);
-    return cudaGetLastError();
-}
-
-cudaError_t tree_sums_launch(const float* x, float* out, int64_t n, int64_t blocks_, cudaStream_t stream)
-{
-    if (256 * blocks_ == 0) return cudaSuccess;
-    const dim3 block(256);
-    const dim3 grid(covering_blocks(256 * blocks_, block.x));
-    return tree_sums_launch(x, out, n, blocks_, grid, block, stream);
-}
-
 // The sum of all; blocks add theirs in any order. A thread adds 16 of the numbers.
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void warp_sums_kernel(const float* __restrict__ x, float* __restrict__ out, index_t n)
@@ -79,6 +65,26 @@ __global__ void warp_sums_kernel(const float* __restrict__ x, float* __restrict_
         if (t == 0)
             atomicAdd(&out[0], s);
     }
+}
+
+}  // namespace
+
+cudaError_t tree_sums_launch(
+    const float* x, float* out, int64_t n, int64_t blocks_, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({int64_t(grid.x) * block.x + n, blocks_}) <= INT32_MAX)
+        tree_sums_kernel<int><<<grid, block, 0, stream>>>(x, out, n);
+    else
+        tree_sums_kernel<int64_t><<<grid, block, 0, stream>>>(x, out, n);
+    return cudaGetLastError();
+}
+
+cudaError_t tree_sums_launch(const float* x, float* out, int64_t n, int64_t blocks_, cudaStream_t stream)
+{
+    if (256 * blocks_ == 0) return cudaSuccess;
+    const dim3 block(256);
+    const dim3 grid(covering_blocks(256 * blocks_, block.x));
+    return tree_sums_launch(x, out, n, blocks_, grid, block, stream);
 }
 
 cudaError_t warp_sums_launch(const float* x, float* out, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)

@@ -1,4 +1,6 @@
 // rows: CUDA kernels and their launchers, translated from rows.py by py2cu.
+#include "rows.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -6,6 +8,8 @@
 #include <cuda_fp16.h>
 #include <type_traits>
 #include <cuda_runtime.h>
+
+namespace {
 
 // Converts half types to float before a math function; other types are unchanged.
 template <typename T>
@@ -58,7 +62,7 @@ __device__ T block_sum(T* part, int t, T value)
 }
 
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
-static unsigned covering_blocks(int64_t threads, int64_t block)
+unsigned covering_blocks(int64_t threads, int64_t block)
 {
     const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
     return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
@@ -87,7 +91,7 @@ __global__ void softmax_kernel(const T* __restrict__ x, T* __restrict__ out, ind
 }
 
 template <typename T>
-cudaError_t softmax_launch(const T* x, T* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+cudaError_t launch_softmax(const T* x, T* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x), n + 128, n * rows}) <= INT32_MAX)
         softmax_kernel<T, int><<<grid, block, 0, stream>>>(x, out, n);
@@ -96,31 +100,14 @@ cudaError_t softmax_launch(const T* x, T* out, int64_t n, int64_t rows, dim3 gri
     return cudaGetLastError();
 }
 
-template cudaError_t softmax_launch<float>(
-    const float* x, float* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t softmax_launch<double>(
-    const double* x, double* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t softmax_launch<__half>(
-    const __half* x, __half* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t softmax_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t softmax_launch(const T* x, T* out, int64_t n, int64_t rows, cudaStream_t stream)
+cudaError_t launch_softmax(const T* x, T* out, int64_t n, int64_t rows, cudaStream_t stream)
 {
     if (128 * rows == 0) return cudaSuccess;
     const dim3 block(128);
     const dim3 grid(covering_blocks(128 * rows, block.x));
-    return softmax_launch(x, out, n, rows, grid, block, stream);
+    return launch_softmax(x, out, n, rows, grid, block, stream);
 }
-
-template cudaError_t softmax_launch<float>(const float* x, float* out, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t softmax_launch<double>(
-    const double* x, double* out, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t softmax_launch<__half>(
-    const __half* x, __half* out, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t softmax_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t n, int64_t rows, cudaStream_t stream);
 
 // `out` is what the forward kernel returned.
 // T is float, double, __half or __nv_bfloat16.
@@ -140,7 +127,7 @@ __global__ void softmax_backward_kernel(
 }
 
 template <typename T>
-cudaError_t softmax_backward_launch(
+cudaError_t launch_softmax_backward(
     const T* out, const T* grad_out, T* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x), n + 128, n * rows}) <= INT32_MAX)
@@ -150,38 +137,15 @@ cudaError_t softmax_backward_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t softmax_backward_launch<float>(
-    const float* out, const float* grad_out, float* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t softmax_backward_launch<double>(
-    const double* out, const double* grad_out, double* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t softmax_backward_launch<__half>(
-    const __half* out, const __half* grad_out, __half* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t softmax_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* out, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t n, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t softmax_backward_launch(
+cudaError_t launch_softmax_backward(
     const T* out, const T* grad_out, T* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
 {
     if (128 * rows == 0) return cudaSuccess;
     const dim3 block(128);
     const dim3 grid(covering_blocks(128 * rows, block.x));
-    return softmax_backward_launch(out, grad_out, grad_x, n, rows, grid, block, stream);
+    return launch_softmax_backward(out, grad_out, grad_x, n, rows, grid, block, stream);
 }
-
-template cudaError_t softmax_backward_launch<float>(
-    const float* out, const float* grad_out, float* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t softmax_backward_launch<double>(
-    const double* out, const double* grad_out, double* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t softmax_backward_launch<__half>(
-    const __half* out, const __half* grad_out, __half* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t softmax_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* out, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t n, int64_t rows,
-    cudaStream_t stream);
 
 // Rows of mean 0 and variance 1, times the weights, plus the bias; `mean` and `scale` are kept for the backward.
 // T is float, double, __half or __nv_bfloat16.
@@ -210,7 +174,7 @@ __global__ void layer_norm_kernel(
 }
 
 template <typename T>
-cudaError_t layer_norm_launch(
+cudaError_t launch_layer_norm(
     const T* x, const T* weight, const T* bias, double eps, T* out, T* mean, T* scale, int64_t n, int64_t rows,
     dim3 grid, dim3 block, cudaStream_t stream)
 {
@@ -221,42 +185,16 @@ cudaError_t layer_norm_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t layer_norm_launch<float>(
-    const float* x, const float* weight, const float* bias, double eps, float* out, float* mean, float* scale,
-    int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t layer_norm_launch<double>(
-    const double* x, const double* weight, const double* bias, double eps, double* out, double* mean, double* scale,
-    int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t layer_norm_launch<__half>(
-    const __half* x, const __half* weight, const __half* bias, double eps, __half* out, __half* mean, __half* scale,
-    int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t layer_norm_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, double eps, __nv_bfloat16* out,
-    __nv_bfloat16* mean, __nv_bfloat16* scale, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t layer_norm_launch(
+cudaError_t launch_layer_norm(
     const T* x, const T* weight, const T* bias, double eps, T* out, T* mean, T* scale, int64_t n, int64_t rows,
     cudaStream_t stream)
 {
     if (128 * rows == 0) return cudaSuccess;
     const dim3 block(128);
     const dim3 grid(covering_blocks(128 * rows, block.x));
-    return layer_norm_launch(x, weight, bias, eps, out, mean, scale, n, rows, grid, block, stream);
+    return launch_layer_norm(x, weight, bias, eps, out, mean, scale, n, rows, grid, block, stream);
 }
-
-template cudaError_t layer_norm_launch<float>(
-    const float* x, const float* weight, const float* bias, double eps, float* out, float* mean, float* scale,
-    int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t layer_norm_launch<double>(
-    const double* x, const double* weight, const double* bias, double eps, double* out, double* mean, double* scale,
-    int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t layer_norm_launch<__half>(
-    const __half* x, const __half* weight, const __half* bias, double eps, __half* out, __half* mean, __half* scale,
-    int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t layer_norm_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, double eps, __nv_bfloat16* out,
-    __nv_bfloat16* mean, __nv_bfloat16* scale, int64_t n, int64_t rows, cudaStream_t stream);
 
 // The gradient of the rows.
 // T is float, double, __half or __nv_bfloat16.
@@ -284,7 +222,7 @@ __global__ void layer_norm_backward_kernel(
 }
 
 template <typename T>
-cudaError_t layer_norm_backward_launch(
+cudaError_t launch_layer_norm_backward(
     const T* x, const T* weight, const T* mean, const T* scale, const T* grad_out, T* grad_x, int64_t n,
     int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
 {
@@ -295,43 +233,16 @@ cudaError_t layer_norm_backward_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t layer_norm_backward_launch<float>(
-    const float* x, const float* weight, const float* mean, const float* scale, const float* grad_out,
-    float* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t layer_norm_backward_launch<double>(
-    const double* x, const double* weight, const double* mean, const double* scale, const double* grad_out,
-    double* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t layer_norm_backward_launch<__half>(
-    const __half* x, const __half* weight, const __half* mean, const __half* scale, const __half* grad_out,
-    __half* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t layer_norm_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* mean, const __nv_bfloat16* scale,
-    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-
 template <typename T>
-cudaError_t layer_norm_backward_launch(
+cudaError_t launch_layer_norm_backward(
     const T* x, const T* weight, const T* mean, const T* scale, const T* grad_out, T* grad_x, int64_t n,
     int64_t rows, cudaStream_t stream)
 {
     if (128 * rows == 0) return cudaSuccess;
     const dim3 block(128);
     const dim3 grid(covering_blocks(128 * rows, block.x));
-    return layer_norm_backward_launch(x, weight, mean, scale, grad_out, grad_x, n, rows, grid, block, stream);
+    return launch_layer_norm_backward(x, weight, mean, scale, grad_out, grad_x, n, rows, grid, block, stream);
 }
-
-template cudaError_t layer_norm_backward_launch<float>(
-    const float* x, const float* weight, const float* mean, const float* scale, const float* grad_out,
-    float* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t layer_norm_backward_launch<double>(
-    const double* x, const double* weight, const double* mean, const double* scale, const double* grad_out,
-    double* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t layer_norm_backward_launch<__half>(
-    const __half* x, const __half* weight, const __half* mean, const __half* scale, const __half* grad_out,
-    __half* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t layer_norm_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* mean, const __nv_bfloat16* scale,
-    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t n, int64_t rows, cudaStream_t stream);
 
 // The gradients of weights and bias: a block takes 32 columns, which 8 rows of threads go down together.
 // T is float, double, __half or __nv_bfloat16.
@@ -367,7 +278,7 @@ __global__ void layer_norm_backward_weights_kernel(
 }
 
 template <typename T>
-cudaError_t layer_norm_backward_weights_launch(
+cudaError_t launch_layer_norm_backward_weights(
     const T* x, const T* mean, const T* scale, const T* grad_out, T* grad_weight, T* grad_bias, int64_t rows,
     int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
 {
@@ -378,40 +289,286 @@ cudaError_t layer_norm_backward_weights_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t layer_norm_backward_weights_launch<float>(
-    const float* x, const float* mean, const float* scale, const float* grad_out, float* grad_weight,
-    float* grad_bias, int64_t rows, int64_t n, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t layer_norm_backward_weights_launch<double>(
-    const double* x, const double* mean, const double* scale, const double* grad_out, double* grad_weight,
-    double* grad_bias, int64_t rows, int64_t n, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t layer_norm_backward_weights_launch<__half>(
-    const __half* x, const __half* mean, const __half* scale, const __half* grad_out, __half* grad_weight,
-    __half* grad_bias, int64_t rows, int64_t n, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t layer_norm_backward_weights_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* mean, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out,
-    __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias, int64_t rows, int64_t n, dim3 grid, dim3 block,
-    cudaStream_t stream);
-
 template <typename T>
-cudaError_t layer_norm_backward_weights_launch(
+cudaError_t launch_layer_norm_backward_weights(
     const T* x, const T* mean, const T* scale, const T* grad_out, T* grad_weight, T* grad_bias, int64_t rows,
     int64_t n, cudaStream_t stream)
 {
     if (8 == 0 || n == 0) return cudaSuccess;
     const dim3 block(32, 8);
     const dim3 grid((n + block.x - 1) / block.x, (8 + block.y - 1) / block.y);
-    return layer_norm_backward_weights_launch(x, mean, scale, grad_out, grad_weight, grad_bias, rows, n, grid, block, stream);
+    return launch_layer_norm_backward_weights(x, mean, scale, grad_out, grad_weight, grad_bias, rows, n, grid, block, stream);
 }
 
-template cudaError_t layer_norm_backward_weights_launch<float>(
+}  // namespace
+
+cudaError_t softmax_launch(
+    const float* x, float* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_softmax(x, out, n, rows, grid, block, stream);
+}
+
+cudaError_t softmax_launch(
+    const double* x, double* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_softmax(x, out, n, rows, grid, block, stream);
+}
+
+cudaError_t softmax_launch(
+    const __half* x, __half* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_softmax(x, out, n, rows, grid, block, stream);
+}
+
+cudaError_t softmax_launch(
+    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_softmax(x, out, n, rows, grid, block, stream);
+}
+
+cudaError_t softmax_launch(const float* x, float* out, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_softmax(x, out, n, rows, stream);
+}
+
+cudaError_t softmax_launch(const double* x, double* out, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_softmax(x, out, n, rows, stream);
+}
+
+cudaError_t softmax_launch(const __half* x, __half* out, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_softmax(x, out, n, rows, stream);
+}
+
+cudaError_t softmax_launch(const __nv_bfloat16* x, __nv_bfloat16* out, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_softmax(x, out, n, rows, stream);
+}
+
+cudaError_t softmax_backward_launch(
+    const float* out, const float* grad_out, float* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_softmax_backward(out, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t softmax_backward_launch(
+    const double* out, const double* grad_out, double* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_softmax_backward(out, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t softmax_backward_launch(
+    const __half* out, const __half* grad_out, __half* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_softmax_backward(out, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t softmax_backward_launch(
+    const __nv_bfloat16* out, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t n, int64_t rows,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_softmax_backward(out, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t softmax_backward_launch(
+    const float* out, const float* grad_out, float* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_softmax_backward(out, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t softmax_backward_launch(
+    const double* out, const double* grad_out, double* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_softmax_backward(out, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t softmax_backward_launch(
+    const __half* out, const __half* grad_out, __half* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_softmax_backward(out, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t softmax_backward_launch(
+    const __nv_bfloat16* out, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t n, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_softmax_backward(out, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t layer_norm_launch(
+    const float* x, const float* weight, const float* bias, double eps, float* out, float* mean, float* scale,
+    int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm(x, weight, bias, eps, out, mean, scale, n, rows, grid, block, stream);
+}
+
+cudaError_t layer_norm_launch(
+    const double* x, const double* weight, const double* bias, double eps, double* out, double* mean, double* scale,
+    int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm(x, weight, bias, eps, out, mean, scale, n, rows, grid, block, stream);
+}
+
+cudaError_t layer_norm_launch(
+    const __half* x, const __half* weight, const __half* bias, double eps, __half* out, __half* mean, __half* scale,
+    int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm(x, weight, bias, eps, out, mean, scale, n, rows, grid, block, stream);
+}
+
+cudaError_t layer_norm_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, double eps, __nv_bfloat16* out,
+    __nv_bfloat16* mean, __nv_bfloat16* scale, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm(x, weight, bias, eps, out, mean, scale, n, rows, grid, block, stream);
+}
+
+cudaError_t layer_norm_launch(
+    const float* x, const float* weight, const float* bias, double eps, float* out, float* mean, float* scale,
+    int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_layer_norm(x, weight, bias, eps, out, mean, scale, n, rows, stream);
+}
+
+cudaError_t layer_norm_launch(
+    const double* x, const double* weight, const double* bias, double eps, double* out, double* mean, double* scale,
+    int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_layer_norm(x, weight, bias, eps, out, mean, scale, n, rows, stream);
+}
+
+cudaError_t layer_norm_launch(
+    const __half* x, const __half* weight, const __half* bias, double eps, __half* out, __half* mean, __half* scale,
+    int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_layer_norm(x, weight, bias, eps, out, mean, scale, n, rows, stream);
+}
+
+cudaError_t layer_norm_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, double eps, __nv_bfloat16* out,
+    __nv_bfloat16* mean, __nv_bfloat16* scale, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_layer_norm(x, weight, bias, eps, out, mean, scale, n, rows, stream);
+}
+
+cudaError_t layer_norm_backward_launch(
+    const float* x, const float* weight, const float* mean, const float* scale, const float* grad_out,
+    float* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm_backward(x, weight, mean, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t layer_norm_backward_launch(
+    const double* x, const double* weight, const double* mean, const double* scale, const double* grad_out,
+    double* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm_backward(x, weight, mean, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t layer_norm_backward_launch(
+    const __half* x, const __half* weight, const __half* mean, const __half* scale, const __half* grad_out,
+    __half* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm_backward(x, weight, mean, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t layer_norm_backward_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* mean, const __nv_bfloat16* scale,
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_layer_norm_backward(x, weight, mean, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t layer_norm_backward_launch(
+    const float* x, const float* weight, const float* mean, const float* scale, const float* grad_out,
+    float* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_layer_norm_backward(x, weight, mean, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t layer_norm_backward_launch(
+    const double* x, const double* weight, const double* mean, const double* scale, const double* grad_out,
+    double* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_layer_norm_backward(x, weight, mean, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t layer_norm_backward_launch(
+    const __half* x, const __half* weight, const __half* mean, const __half* scale, const __half* grad_out,
+    __half* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_layer_norm_backward(x, weight, mean, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t layer_norm_backward_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* mean, const __nv_bfloat16* scale,
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_layer_norm_backward(x, weight, mean, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t layer_norm_backward_weights_launch(
     const float* x, const float* mean, const float* scale, const float* grad_out, float* grad_weight,
-    float* grad_bias, int64_t rows, int64_t n, cudaStream_t stream);
-template cudaError_t layer_norm_backward_weights_launch<double>(
+    float* grad_bias, int64_t rows, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm_backward_weights(
+        x, mean, scale, grad_out, grad_weight, grad_bias, rows, n, grid, block, stream);
+}
+
+cudaError_t layer_norm_backward_weights_launch(
     const double* x, const double* mean, const double* scale, const double* grad_out, double* grad_weight,
-    double* grad_bias, int64_t rows, int64_t n, cudaStream_t stream);
-template cudaError_t layer_norm_backward_weights_launch<__half>(
+    double* grad_bias, int64_t rows, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm_backward_weights(
+        x, mean, scale, grad_out, grad_weight, grad_bias, rows, n, grid, block, stream);
+}
+
+cudaError_t layer_norm_backward_weights_launch(
     const __half* x, const __half* mean, const __half* scale, const __half* grad_out, __half* grad_weight,
-    __half* grad_bias, int64_t rows, int64_t n, cudaStream_t stream);
-template cudaError_t layer_norm_backward_weights_launch<__nv_bfloat16>(
+    __half* grad_bias, int64_t rows, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm_backward_weights(
+        x, mean, scale, grad_out, grad_weight, grad_bias, rows, n, grid, block, stream);
+}
+
+cudaError_t layer_norm_backward_weights_launch(
     const __nv_bfloat16* x, const __nv_bfloat16* mean, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out,
-    __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias, int64_t rows, int64_t n, cudaStream_t stream);
+    __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias, int64_t rows, int64_t n, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_layer_norm_backward_weights(
+        x, mean, scale, grad_out, grad_weight, grad_bias, rows, n, grid, block, stream);
+}
+
+cudaError_t layer_norm_backward_weights_launch(
+    const float* x, const float* mean, const float* scale, const float* grad_out, float* grad_weight,
+    float* grad_bias, int64_t rows, int64_t n, cudaStream_t stream)
+{
+    return launch_layer_norm_backward_weights(x, mean, scale, grad_out, grad_weight, grad_bias, rows, n, stream);
+}
+
+cudaError_t layer_norm_backward_weights_launch(
+    const double* x, const double* mean, const double* scale, const double* grad_out, double* grad_weight,
+    double* grad_bias, int64_t rows, int64_t n, cudaStream_t stream)
+{
+    return launch_layer_norm_backward_weights(x, mean, scale, grad_out, grad_weight, grad_bias, rows, n, stream);
+}
+
+cudaError_t layer_norm_backward_weights_launch(
+    const __half* x, const __half* mean, const __half* scale, const __half* grad_out, __half* grad_weight,
+    __half* grad_bias, int64_t rows, int64_t n, cudaStream_t stream)
+{
+    return launch_layer_norm_backward_weights(x, mean, scale, grad_out, grad_weight, grad_bias, rows, n, stream);
+}
+
+cudaError_t layer_norm_backward_weights_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* mean, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out,
+    __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias, int64_t rows, int64_t n, cudaStream_t stream)
+{
+    return launch_layer_norm_backward_weights(x, mean, scale, grad_out, grad_weight, grad_bias, rows, n, stream);
+}

@@ -1,7 +1,11 @@
 // scan: CUDA kernels and their launchers, translated from scan.py by py2cu.
+#include "scan.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cuda_runtime.h>
+
+namespace {
 
 // The running sums within each block, and what each block adds up to.
 template <typename index_t>  // int, or int64_t where an extent needs it
@@ -29,6 +33,17 @@ __global__ void scan_blocks_kernel(const float* x, float* out, float* __restrict
         totals[blockIdx.x] = s;
 }
 
+// Adds to each block what the blocks before it add up to.
+template <typename index_t>  // int, or int64_t where an extent needs it
+__global__ void add_totals_kernel(float* __restrict__ out, const float* __restrict__ totals, index_t n)
+{
+    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
+    if (blockIdx.x == 0 || i >= n) return;
+    out[i] += totals[index_t(blockIdx.x) - 1];
+}
+
+}  // namespace
+
 cudaError_t scan_blocks_launch(
     const float* x, float* out, float* totals, int64_t n, int64_t blocks_, dim3 grid, dim3 block,
     cudaStream_t stream)
@@ -47,15 +62,6 @@ cudaError_t scan_blocks_launch(
     const dim3 block(256);
     const dim3 grid((n + block.x - 1) / block.x);
     return scan_blocks_launch(x, out, totals, n, blocks_, grid, block, stream);
-}
-
-// Adds to each block what the blocks before it add up to.
-template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void add_totals_kernel(float* __restrict__ out, const float* __restrict__ totals, index_t n)
-{
-    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (blockIdx.x == 0 || i >= n) return;
-    out[i] += totals[index_t(blockIdx.x) - 1];
 }
 
 cudaError_t add_totals_launch(

@@ -1,9 +1,16 @@
 // sigmoid: CUDA kernels and their launchers, translated from sigmoid.py by py2cu.
+<<<<<<< HEAD
+=======
+#include "sigmoid.h"
+
+#include <algorithm>
+>>>>>>> wt-linkage
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <cuda_runtime.h>
 
+<<<<<<< HEAD
 // N neighbours, which take as few loads or stores as 16 bytes at a time allow.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
@@ -25,6 +32,12 @@ __device__ inline void store_vector(T* to, const aligned_vector<T, N>& vector)
 }
 
 __device__ float sigmoid(float x)
+=======
+namespace {
+
+template <typename index_t>  // int, or int64_t where an extent needs it
+__global__ void sigmoid_kernel(const float* x, float* out, index_t n)
+>>>>>>> wt-linkage
 {
     // exp() of a large positive number overflows, so each sign has its own formula
     float res;
@@ -78,6 +91,17 @@ __global__ void sigmoid_kernel(const float* x, float* out, int64_t n)
     }
 }
 
+// `out` is what the forward kernel returned.
+template <typename index_t>  // int, or int64_t where an extent needs it
+__global__ void sigmoid_backward_kernel(const float* out, const float* grad_out, float* grad_x, index_t n)
+{
+    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
+    if (i >= n) return;
+    grad_x[i] = grad_out[i] * out[i] * (1 - out[i]);
+}
+
+}  // namespace
+
 cudaError_t sigmoid_launch(const float* x, float* out, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
 {
     sigmoid_kernel<1, 1><<<grid, block, 0, stream>>>(x, out, n);
@@ -99,6 +123,7 @@ cudaError_t sigmoid_launch(const float* x, float* out, int64_t n, cudaStream_t s
     return launch(sigmoid_kernel<1, 4>, 4);
 }
 
+<<<<<<< HEAD
 // A thread computes PACKS times N neighbours, a block apart.
 template <int N, int PACKS>
 __global__ void sigmoid_backward_kernel(const float* out, const float* grad_out, float* grad_x, int64_t n)
@@ -131,6 +156,8 @@ __global__ void sigmoid_backward_kernel(const float* out, const float* grad_out,
     }
 }
 
+=======
+>>>>>>> wt-linkage
 cudaError_t sigmoid_backward_launch(
     const float* out, const float* grad_out, float* grad_x, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
 {

@@ -1,7 +1,11 @@
 // stencil: CUDA kernels and their launchers, translated from stencil.py by py2cu.
+#include "stencil.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cuda_runtime.h>
+
+namespace {
 
 // The mean of 7 neighbours; past the ends there are zeros.
 template <typename index_t>  // int, or int64_t where an extent needs it
@@ -21,23 +25,6 @@ __global__ void smooth_kernel(const float* __restrict__ x, float* __restrict__ o
         s += near[t + k];
     if (i < n)
         out[i] = s / (2 * 3 + 1);
-}
-
-cudaError_t smooth_launch(const float* x, float* out, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    if (std::max({int64_t(grid.x) * block.x + 255, n}) <= INT32_MAX)
-        smooth_kernel<int><<<grid, block, 0, stream>>>(x, out, n);
-    else
-        smooth_kernel<int64_t><<<grid, block, 0, stream>>>(x, out, n);
-    return cudaGetLastError();
-}
-
-cudaError_t smooth_launch(const float* x, float* out, int64_t n, cudaStream_t stream)
-{
-    if (n == 0) return cudaSuccess;
-    const dim3 block(256);
-    const dim3 grid((n + block.x - 1) / block.x);
-    return smooth_launch(x, out, n, grid, block, stream);
 }
 
 // A step of heat's diffusion: each element nears the mean of its neighbours. Nothing leaves at the border.
@@ -63,6 +50,25 @@ __global__ void diffuse_kernel(
         float around = tile[tr][tc + 1] + tile[tr + 2][tc + 1] + tile[tr + 1][tc] + tile[tr + 1][tc + 2];
         out[r * w + c] = here + rate * (around - 4 * here);
     }
+}
+
+}  // namespace
+
+cudaError_t smooth_launch(const float* x, float* out, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({int64_t(grid.x) * block.x + 255, n}) <= INT32_MAX)
+        smooth_kernel<int><<<grid, block, 0, stream>>>(x, out, n);
+    else
+        smooth_kernel<int64_t><<<grid, block, 0, stream>>>(x, out, n);
+    return cudaGetLastError();
+}
+
+cudaError_t smooth_launch(const float* x, float* out, int64_t n, cudaStream_t stream)
+{
+    if (n == 0) return cudaSuccess;
+    const dim3 block(256);
+    const dim3 grid((n + block.x - 1) / block.x);
+    return smooth_launch(x, out, n, grid, block, stream);
 }
 
 cudaError_t diffuse_launch(

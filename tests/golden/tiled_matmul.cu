@@ -1,7 +1,11 @@
 // tiled_matmul: CUDA kernels and their launchers, translated from tiled_matmul.py by py2cu.
+#include "tiled_matmul.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cuda_runtime.h>
+
+namespace {
 
 // Python's `math.ceil(a / b)` of integers: rounds up; C++ rounds toward zero.
 template <typename T>
@@ -13,14 +17,14 @@ __device__ inline T ceil_div(T a, T b)
 
 // Allows a kernel more dynamic shared memory than the default 48 KB.
 template <typename Kernel>
-static cudaError_t allow_shared(Kernel* kernel, size_t bytes)
+cudaError_t allow_shared(Kernel* kernel, size_t bytes)
 {
     const int most = static_cast<int>(std::min(bytes, size_t(INT32_MAX)));
     return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
 }
 
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
-static unsigned covering_blocks(int64_t threads, int64_t block)
+unsigned covering_blocks(int64_t threads, int64_t block)
 {
     const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
     return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
@@ -52,27 +56,6 @@ __global__ void matmul_static_kernel(
         out[r * w + c] = o;
 }
 
-cudaError_t matmul_static_launch(
-    const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, dim3 grid, dim3 block,
-    cudaStream_t stream)
-{
-    if (std::max({int64_t(block.y) + 16 * int64_t(grid.y), int64_t(block.x) + 16 * int64_t(grid.x), k + 16,
-                  int64_t(block.x) + k + 15, int64_t(block.y) + k + 15, h * k, k * w, h * w}) <= INT32_MAX)
-        matmul_static_kernel<int><<<grid, block, 0, stream>>>(m, n, out, h, w, k);
-    else
-        matmul_static_kernel<int64_t><<<grid, block, 0, stream>>>(m, n, out, h, w, k);
-    return cudaGetLastError();
-}
-
-cudaError_t matmul_static_launch(
-    const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, cudaStream_t stream)
-{
-    if (h == 0 || w == 0) return cudaSuccess;
-    const dim3 block(16, 16);
-    const dim3 grid((w + block.x - 1) / block.x, (h + block.y - 1) / block.y);
-    return matmul_static_launch(m, n, out, h, w, k, grid, block, stream);
-}
-
 // Matrix product by tiles of `tw` x `tw`, for blocks of as many threads.
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void matmul_dynamic_kernel(
@@ -99,34 +82,6 @@ __global__ void matmul_dynamic_kernel(
     }
     if (r < h && c < w)
         out[r * w + c] = p;
-}
-
-cudaError_t matmul_dynamic_launch(
-    const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, int64_t tw, dim3 grid, dim3 block,
-    cudaStream_t stream)
-{
-    const size_t shared_bytes = 2 * tw * tw * sizeof(float);
-    if (shared_bytes > 48 * 1024 && allow_shared(matmul_dynamic_kernel<int>, shared_bytes) != cudaSuccess)
-        return cudaGetLastError();
-    if (shared_bytes > 48 * 1024 && allow_shared(matmul_dynamic_kernel<int64_t>, shared_bytes) != cudaSuccess)
-        return cudaGetLastError();
-    if (std::max({int64_t(grid.y) * block.y, int64_t(grid.x) * block.x, h * k, k * w, h * w}) <= INT32_MAX &&
-        int64_t(block.x) + 1.0 * block.y * tw <= INT32_MAX && int64_t(block.x) + 1.0 * k * tw <= INT32_MAX &&
-        int64_t(block.y) + 1.0 * k * tw <= INT32_MAX && int64_t(block.x) + 1.0 * tw * tw <= INT32_MAX)
-        matmul_dynamic_kernel<int><<<grid, block, shared_bytes, stream>>>(m, n, out, h, w, k, tw);
-    else
-        matmul_dynamic_kernel<int64_t><<<grid, block, shared_bytes, stream>>>(m, n, out, h, w, k, tw);
-    return cudaGetLastError();
-}
-
-cudaError_t matmul_dynamic_launch(
-    const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, int64_t tw, cudaStream_t stream)
-{
-    if (h == 0 || w == 0) return cudaSuccess;
-    const dim3 block(tw, tw);
-    if (block.x == 0 || block.y == 0 || block.z == 0) return cudaErrorInvalidConfiguration;
-    const dim3 grid(covering_blocks(w, block.x), covering_blocks(h, block.y));
-    return matmul_dynamic_launch(m, n, out, h, w, k, tw, grid, block, stream);
 }
 
 // Matrix product by tiles whose width the compiler knows, so that it unrolls the inner loop.
@@ -156,7 +111,7 @@ __global__ void matmul_template_kernel(
 }
 
 template <int tile>
-cudaError_t matmul_template_launch(
+cudaError_t launch_matmul_template(
     const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
@@ -169,22 +124,15 @@ cudaError_t matmul_template_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t matmul_template_launch<16>(
-    const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, dim3 grid, dim3 block,
-    cudaStream_t stream);
-
 template <int tile>
-cudaError_t matmul_template_launch(
+cudaError_t launch_matmul_template(
     const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, cudaStream_t stream)
 {
     if (h == 0 || w == 0) return cudaSuccess;
     const dim3 block(tile, tile);
     const dim3 grid((w + block.x - 1) / block.x, (h + block.y - 1) / block.y);
-    return matmul_template_launch<tile>(m, n, out, h, w, k, grid, block, stream);
+    return launch_matmul_template<tile>(m, n, out, h, w, k, grid, block, stream);
 }
-
-template cudaError_t matmul_template_launch<16>(
-    const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, cudaStream_t stream);
 
 // Matrix product with 4 x 4 results a thread: a block makes 64 x 64 of them.
 template <typename index_t>  // int, or int64_t where an extent needs it
@@ -233,6 +181,72 @@ __global__ void matmul_registers_kernel(
                 out[(r + i * 16) * w + (c + j * 16)] = sums[i][j];
         }
     }
+}
+
+}  // namespace
+
+cudaError_t matmul_static_launch(
+    const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    if (std::max({int64_t(block.y) + 16 * int64_t(grid.y), int64_t(block.x) + 16 * int64_t(grid.x), k + 16,
+                  int64_t(block.x) + k + 15, int64_t(block.y) + k + 15, h * k, k * w, h * w}) <= INT32_MAX)
+        matmul_static_kernel<int><<<grid, block, 0, stream>>>(m, n, out, h, w, k);
+    else
+        matmul_static_kernel<int64_t><<<grid, block, 0, stream>>>(m, n, out, h, w, k);
+    return cudaGetLastError();
+}
+
+cudaError_t matmul_static_launch(
+    const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, cudaStream_t stream)
+{
+    if (h == 0 || w == 0) return cudaSuccess;
+    const dim3 block(16, 16);
+    const dim3 grid((w + block.x - 1) / block.x, (h + block.y - 1) / block.y);
+    return matmul_static_launch(m, n, out, h, w, k, grid, block, stream);
+}
+
+cudaError_t matmul_dynamic_launch(
+    const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, int64_t tw, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    const size_t shared_bytes = 2 * tw * tw * sizeof(float);
+    if (shared_bytes > 48 * 1024 && allow_shared(matmul_dynamic_kernel<int>, shared_bytes) != cudaSuccess)
+        return cudaGetLastError();
+    if (shared_bytes > 48 * 1024 && allow_shared(matmul_dynamic_kernel<int64_t>, shared_bytes) != cudaSuccess)
+        return cudaGetLastError();
+    if (std::max({int64_t(grid.y) * block.y, int64_t(grid.x) * block.x, h * k, k * w, h * w}) <= INT32_MAX &&
+        int64_t(block.x) + 1.0 * block.y * tw <= INT32_MAX && int64_t(block.x) + 1.0 * k * tw <= INT32_MAX &&
+        int64_t(block.y) + 1.0 * k * tw <= INT32_MAX && int64_t(block.x) + 1.0 * tw * tw <= INT32_MAX)
+        matmul_dynamic_kernel<int><<<grid, block, shared_bytes, stream>>>(m, n, out, h, w, k, tw);
+    else
+        matmul_dynamic_kernel<int64_t><<<grid, block, shared_bytes, stream>>>(m, n, out, h, w, k, tw);
+    return cudaGetLastError();
+}
+
+cudaError_t matmul_dynamic_launch(
+    const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, int64_t tw, cudaStream_t stream)
+{
+    if (h == 0 || w == 0) return cudaSuccess;
+    const dim3 block(tw, tw);
+    if (block.x == 0 || block.y == 0 || block.z == 0) return cudaErrorInvalidConfiguration;
+    const dim3 grid(covering_blocks(w, block.x), covering_blocks(h, block.y));
+    return matmul_dynamic_launch(m, n, out, h, w, k, tw, grid, block, stream);
+}
+
+template <>
+cudaError_t matmul_template_launch<16>(
+    const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_matmul_template<16>(m, n, out, h, w, k, grid, block, stream);
+}
+
+template <>
+cudaError_t matmul_template_launch<16>(
+    const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, cudaStream_t stream)
+{
+    return launch_matmul_template<16>(m, n, out, h, w, k, stream);
 }
 
 cudaError_t matmul_registers_launch(

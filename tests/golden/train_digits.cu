@@ -1,4 +1,6 @@
 // train_digits: CUDA kernels and their launchers, translated from train_digits.py by py2cu.
+#include "train_digits.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -8,6 +10,7 @@
 #include <type_traits>
 #include <cuda_runtime.h>
 
+<<<<<<< HEAD
 // N neighbours, which take as few loads or stores as 16 bytes at a time allow.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
@@ -27,6 +30,9 @@ __device__ inline void store_vector(T* to, const aligned_vector<T, N>& vector)
 {
     *reinterpret_cast<aligned_vector<T, N>*>(to) = vector;
 }
+=======
+namespace {
+>>>>>>> wt-linkage
 
 // Converts half types to float before a math function; other types are unchanged.
 template <typename T>
@@ -101,26 +107,18 @@ __global__ void silu_kernel(const T* x, T* out, int64_t elements)
 }
 
 template <typename T>
-cudaError_t silu_launch(const T* x, T* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+cudaError_t launch_silu(const T* x, T* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
 {
     silu_kernel<1, 1, T><<<grid, block, 0, stream>>>(x, out, elements);
     return cudaGetLastError();
 }
 
-template cudaError_t silu_launch<float>(
-    const float* x, float* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t silu_launch<double>(
-    const double* x, double* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t silu_launch<__half>(
-    const __half* x, __half* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t silu_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t silu_launch(const T* x, T* out, int64_t elements, cudaStream_t stream)
+cudaError_t launch_silu(const T* x, T* out, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
+<<<<<<< HEAD
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
@@ -140,6 +138,12 @@ template cudaError_t silu_launch<__nv_bfloat16>(
     const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream);
 
 // A thread computes PACKS times N neighbours, a block apart.
+=======
+    const dim3 grid((elements + block.x - 1) / block.x);
+    return launch_silu(x, out, elements, grid, block, stream);
+}
+
+>>>>>>> wt-linkage
 // T is float, double, __half or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void silu_backward_kernel(const T* x, const T* grad_out, T* grad_x, int64_t elements)
@@ -173,31 +177,19 @@ __global__ void silu_backward_kernel(const T* x, const T* grad_out, T* grad_x, i
 }
 
 template <typename T>
-cudaError_t silu_backward_launch(
+cudaError_t launch_silu_backward(
     const T* x, const T* grad_out, T* grad_x, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
 {
     silu_backward_kernel<1, 1, T><<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
     return cudaGetLastError();
 }
 
-template cudaError_t silu_backward_launch<float>(
-    const float* x, const float* grad_out, float* grad_x, int64_t elements, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t silu_backward_launch<double>(
-    const double* x, const double* grad_out, double* grad_x, int64_t elements, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t silu_backward_launch<__half>(
-    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t silu_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements, dim3 grid,
-    dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t silu_backward_launch(const T* x, const T* grad_out, T* grad_x, int64_t elements, cudaStream_t stream)
+cudaError_t launch_silu_backward(const T* x, const T* grad_out, T* grad_x, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
+<<<<<<< HEAD
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
@@ -208,17 +200,11 @@ cudaError_t silu_backward_launch(const T* x, const T* grad_out, T* grad_x, int64
     if (are_aligned({x, grad_out, grad_x}))
         return launch(silu_backward_kernel<N, PACKS, T>, N * PACKS);
     return launch(silu_backward_kernel<1, 4, T>, 4);
+=======
+    const dim3 grid((elements + block.x - 1) / block.x);
+    return launch_silu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+>>>>>>> wt-linkage
 }
-
-template cudaError_t silu_backward_launch<float>(
-    const float* x, const float* grad_out, float* grad_x, int64_t elements, cudaStream_t stream);
-template cudaError_t silu_backward_launch<double>(
-    const double* x, const double* grad_out, double* grad_x, int64_t elements, cudaStream_t stream);
-template cudaError_t silu_backward_launch<__half>(
-    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, cudaStream_t stream);
-template cudaError_t silu_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements,
-    cudaStream_t stream);
 
 // Rows of mean 0 and variance 1: layer norm without weights.
 // T is float, double, __half or __nv_bfloat16.
@@ -242,7 +228,7 @@ __global__ void standardise_kernel(
 }
 
 template <typename T>
-cudaError_t standardise_launch(
+cudaError_t launch_standardise(
     const T* x, T* out, T* scale, int64_t n, double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x) * block.x, n * rows, rows}) <= INT32_MAX)
@@ -252,38 +238,15 @@ cudaError_t standardise_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t standardise_launch<float>(
-    const float* x, float* out, float* scale, int64_t n, double eps, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t standardise_launch<double>(
-    const double* x, double* out, double* scale, int64_t n, double eps, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t standardise_launch<__half>(
-    const __half* x, __half* out, __half* scale, int64_t n, double eps, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t standardise_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, __nv_bfloat16* out, __nv_bfloat16* scale, int64_t n, double eps, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t standardise_launch(
+cudaError_t launch_standardise(
     const T* x, T* out, T* scale, int64_t n, double eps, int64_t rows, cudaStream_t stream)
 {
     if (rows == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((rows + block.x - 1) / block.x);
-    return standardise_launch(x, out, scale, n, eps, rows, grid, block, stream);
+    return launch_standardise(x, out, scale, n, eps, rows, grid, block, stream);
 }
-
-template cudaError_t standardise_launch<float>(
-    const float* x, float* out, float* scale, int64_t n, double eps, int64_t rows, cudaStream_t stream);
-template cudaError_t standardise_launch<double>(
-    const double* x, double* out, double* scale, int64_t n, double eps, int64_t rows, cudaStream_t stream);
-template cudaError_t standardise_launch<__half>(
-    const __half* x, __half* out, __half* scale, int64_t n, double eps, int64_t rows, cudaStream_t stream);
-template cudaError_t standardise_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, __nv_bfloat16* out, __nv_bfloat16* scale, int64_t n, double eps, int64_t rows,
-    cudaStream_t stream);
 
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
@@ -305,7 +268,7 @@ __global__ void standardise_backward_kernel(
 }
 
 template <typename T>
-cudaError_t standardise_backward_launch(
+cudaError_t launch_standardise_backward(
     const T* out, const T* scale, const T* grad_out, T* grad_x, int64_t n, int64_t rows, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
@@ -316,41 +279,15 @@ cudaError_t standardise_backward_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t standardise_backward_launch<float>(
-    const float* out, const float* scale, const float* grad_out, float* grad_x, int64_t n, int64_t rows, dim3 grid,
-    dim3 block, cudaStream_t stream);
-template cudaError_t standardise_backward_launch<double>(
-    const double* out, const double* scale, const double* grad_out, double* grad_x, int64_t n, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t standardise_backward_launch<__half>(
-    const __half* out, const __half* scale, const __half* grad_out, __half* grad_x, int64_t n, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t standardise_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* out, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x,
-    int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t standardise_backward_launch(
+cudaError_t launch_standardise_backward(
     const T* out, const T* scale, const T* grad_out, T* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
 {
     if (rows == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((rows + block.x - 1) / block.x);
-    return standardise_backward_launch(out, scale, grad_out, grad_x, n, rows, grid, block, stream);
+    return launch_standardise_backward(out, scale, grad_out, grad_x, n, rows, grid, block, stream);
 }
-
-template cudaError_t standardise_backward_launch<float>(
-    const float* out, const float* scale, const float* grad_out, float* grad_x, int64_t n, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t standardise_backward_launch<double>(
-    const double* out, const double* scale, const double* grad_out, double* grad_x, int64_t n, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t standardise_backward_launch<__half>(
-    const __half* out, const __half* scale, const __half* grad_out, __half* grad_x, int64_t n, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t standardise_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* out, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x,
-    int64_t n, int64_t rows, cudaStream_t stream);
 
 // Cross entropy of each row with a target that has `SMOOTHING` of its probability spread over all classes.
 // T is float, double, __half or __nv_bfloat16.
@@ -374,7 +311,7 @@ __global__ void smoothed_loss_kernel(
 }
 
 template <typename T>
-cudaError_t smoothed_loss_launch(
+cudaError_t launch_smoothed_loss(
     const T* x, const int64_t* target, T* loss, int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x) * block.x, n * rows, rows}) <= INT32_MAX)
@@ -384,37 +321,15 @@ cudaError_t smoothed_loss_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t smoothed_loss_launch<float>(
-    const float* x, const int64_t* target, float* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t smoothed_loss_launch<double>(
-    const double* x, const int64_t* target, double* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t smoothed_loss_launch<__half>(
-    const __half* x, const int64_t* target, __half* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
-    cudaStream_t stream);
-template cudaError_t smoothed_loss_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const int64_t* target, __nv_bfloat16* loss, int64_t n, int64_t rows, dim3 grid,
-    dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t smoothed_loss_launch(
+cudaError_t launch_smoothed_loss(
     const T* x, const int64_t* target, T* loss, int64_t n, int64_t rows, cudaStream_t stream)
 {
     if (rows == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((rows + block.x - 1) / block.x);
-    return smoothed_loss_launch(x, target, loss, n, rows, grid, block, stream);
+    return launch_smoothed_loss(x, target, loss, n, rows, grid, block, stream);
 }
-
-template cudaError_t smoothed_loss_launch<float>(
-    const float* x, const int64_t* target, float* loss, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t smoothed_loss_launch<double>(
-    const double* x, const int64_t* target, double* loss, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t smoothed_loss_launch<__half>(
-    const __half* x, const int64_t* target, __half* loss, int64_t n, int64_t rows, cudaStream_t stream);
-template cudaError_t smoothed_loss_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const int64_t* target, __nv_bfloat16* loss, int64_t n, int64_t rows, cudaStream_t stream);
 
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
@@ -437,7 +352,7 @@ __global__ void smoothed_loss_backward_kernel(
 }
 
 template <typename T>
-cudaError_t smoothed_loss_backward_launch(
+cudaError_t launch_smoothed_loss_backward(
     const T* x, const int64_t* target, const T* grad_loss, T* grad_x, int64_t n, int64_t rows, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
@@ -448,38 +363,325 @@ cudaError_t smoothed_loss_backward_launch(
     return cudaGetLastError();
 }
 
-template cudaError_t smoothed_loss_backward_launch<float>(
-    const float* x, const int64_t* target, const float* grad_loss, float* grad_x, int64_t n, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t smoothed_loss_backward_launch<double>(
-    const double* x, const int64_t* target, const double* grad_loss, double* grad_x, int64_t n, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t smoothed_loss_backward_launch<__half>(
-    const __half* x, const int64_t* target, const __half* grad_loss, __half* grad_x, int64_t n, int64_t rows,
-    dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t smoothed_loss_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const int64_t* target, const __nv_bfloat16* grad_loss, __nv_bfloat16* grad_x, int64_t n,
-    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t smoothed_loss_backward_launch(
+cudaError_t launch_smoothed_loss_backward(
     const T* x, const int64_t* target, const T* grad_loss, T* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
 {
     if (rows == 0) return cudaSuccess;
     const dim3 block(256);
     const dim3 grid((rows + block.x - 1) / block.x);
-    return smoothed_loss_backward_launch(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
+    return launch_smoothed_loss_backward(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
 }
 
-template cudaError_t smoothed_loss_backward_launch<float>(
+}  // namespace
+
+cudaError_t silu_launch(const float* x, float* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_silu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t silu_launch(const double* x, double* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_silu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t silu_launch(const __half* x, __half* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_silu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t silu_launch(
+    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_silu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t silu_launch(const float* x, float* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_silu(x, out, elements, stream);
+}
+
+cudaError_t silu_launch(const double* x, double* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_silu(x, out, elements, stream);
+}
+
+cudaError_t silu_launch(const __half* x, __half* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_silu(x, out, elements, stream);
+}
+
+cudaError_t silu_launch(const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_silu(x, out, elements, stream);
+}
+
+cudaError_t silu_backward_launch(
+    const float* x, const float* grad_out, float* grad_x, int64_t elements, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_silu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t silu_backward_launch(
+    const double* x, const double* grad_out, double* grad_x, int64_t elements, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_silu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t silu_backward_launch(
+    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_silu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t silu_backward_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_silu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t silu_backward_launch(
+    const float* x, const float* grad_out, float* grad_x, int64_t elements, cudaStream_t stream)
+{
+    return launch_silu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t silu_backward_launch(
+    const double* x, const double* grad_out, double* grad_x, int64_t elements, cudaStream_t stream)
+{
+    return launch_silu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t silu_backward_launch(
+    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, cudaStream_t stream)
+{
+    return launch_silu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t silu_backward_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements,
+    cudaStream_t stream)
+{
+    return launch_silu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t standardise_launch(
+    const float* x, float* out, float* scale, int64_t n, double eps, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_standardise(x, out, scale, n, eps, rows, grid, block, stream);
+}
+
+cudaError_t standardise_launch(
+    const double* x, double* out, double* scale, int64_t n, double eps, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_standardise(x, out, scale, n, eps, rows, grid, block, stream);
+}
+
+cudaError_t standardise_launch(
+    const __half* x, __half* out, __half* scale, int64_t n, double eps, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_standardise(x, out, scale, n, eps, rows, grid, block, stream);
+}
+
+cudaError_t standardise_launch(
+    const __nv_bfloat16* x, __nv_bfloat16* out, __nv_bfloat16* scale, int64_t n, double eps, int64_t rows,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_standardise(x, out, scale, n, eps, rows, grid, block, stream);
+}
+
+cudaError_t standardise_launch(
+    const float* x, float* out, float* scale, int64_t n, double eps, int64_t rows, cudaStream_t stream)
+{
+    return launch_standardise(x, out, scale, n, eps, rows, stream);
+}
+
+cudaError_t standardise_launch(
+    const double* x, double* out, double* scale, int64_t n, double eps, int64_t rows, cudaStream_t stream)
+{
+    return launch_standardise(x, out, scale, n, eps, rows, stream);
+}
+
+cudaError_t standardise_launch(
+    const __half* x, __half* out, __half* scale, int64_t n, double eps, int64_t rows, cudaStream_t stream)
+{
+    return launch_standardise(x, out, scale, n, eps, rows, stream);
+}
+
+cudaError_t standardise_launch(
+    const __nv_bfloat16* x, __nv_bfloat16* out, __nv_bfloat16* scale, int64_t n, double eps, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_standardise(x, out, scale, n, eps, rows, stream);
+}
+
+cudaError_t standardise_backward_launch(
+    const float* out, const float* scale, const float* grad_out, float* grad_x, int64_t n, int64_t rows, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_standardise_backward(out, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t standardise_backward_launch(
+    const double* out, const double* scale, const double* grad_out, double* grad_x, int64_t n, int64_t rows,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_standardise_backward(out, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t standardise_backward_launch(
+    const __half* out, const __half* scale, const __half* grad_out, __half* grad_x, int64_t n, int64_t rows,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_standardise_backward(out, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t standardise_backward_launch(
+    const __nv_bfloat16* out, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x,
+    int64_t n, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_standardise_backward(out, scale, grad_out, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t standardise_backward_launch(
+    const float* out, const float* scale, const float* grad_out, float* grad_x, int64_t n, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_standardise_backward(out, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t standardise_backward_launch(
+    const double* out, const double* scale, const double* grad_out, double* grad_x, int64_t n, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_standardise_backward(out, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t standardise_backward_launch(
+    const __half* out, const __half* scale, const __half* grad_out, __half* grad_x, int64_t n, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_standardise_backward(out, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t standardise_backward_launch(
+    const __nv_bfloat16* out, const __nv_bfloat16* scale, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x,
+    int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_standardise_backward(out, scale, grad_out, grad_x, n, rows, stream);
+}
+
+cudaError_t smoothed_loss_launch(
+    const float* x, const int64_t* target, float* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_smoothed_loss(x, target, loss, n, rows, grid, block, stream);
+}
+
+cudaError_t smoothed_loss_launch(
+    const double* x, const int64_t* target, double* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_smoothed_loss(x, target, loss, n, rows, grid, block, stream);
+}
+
+cudaError_t smoothed_loss_launch(
+    const __half* x, const int64_t* target, __half* loss, int64_t n, int64_t rows, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_smoothed_loss(x, target, loss, n, rows, grid, block, stream);
+}
+
+cudaError_t smoothed_loss_launch(
+    const __nv_bfloat16* x, const int64_t* target, __nv_bfloat16* loss, int64_t n, int64_t rows, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_smoothed_loss(x, target, loss, n, rows, grid, block, stream);
+}
+
+cudaError_t smoothed_loss_launch(
+    const float* x, const int64_t* target, float* loss, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_smoothed_loss(x, target, loss, n, rows, stream);
+}
+
+cudaError_t smoothed_loss_launch(
+    const double* x, const int64_t* target, double* loss, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_smoothed_loss(x, target, loss, n, rows, stream);
+}
+
+cudaError_t smoothed_loss_launch(
+    const __half* x, const int64_t* target, __half* loss, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_smoothed_loss(x, target, loss, n, rows, stream);
+}
+
+cudaError_t smoothed_loss_launch(
+    const __nv_bfloat16* x, const int64_t* target, __nv_bfloat16* loss, int64_t n, int64_t rows, cudaStream_t stream)
+{
+    return launch_smoothed_loss(x, target, loss, n, rows, stream);
+}
+
+cudaError_t smoothed_loss_backward_launch(
     const float* x, const int64_t* target, const float* grad_loss, float* grad_x, int64_t n, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t smoothed_loss_backward_launch<double>(
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_smoothed_loss_backward(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t smoothed_loss_backward_launch(
     const double* x, const int64_t* target, const double* grad_loss, double* grad_x, int64_t n, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t smoothed_loss_backward_launch<__half>(
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_smoothed_loss_backward(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t smoothed_loss_backward_launch(
     const __half* x, const int64_t* target, const __half* grad_loss, __half* grad_x, int64_t n, int64_t rows,
-    cudaStream_t stream);
-template cudaError_t smoothed_loss_backward_launch<__nv_bfloat16>(
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_smoothed_loss_backward(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t smoothed_loss_backward_launch(
     const __nv_bfloat16* x, const int64_t* target, const __nv_bfloat16* grad_loss, __nv_bfloat16* grad_x, int64_t n,
-    int64_t rows, cudaStream_t stream);
+    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_smoothed_loss_backward(x, target, grad_loss, grad_x, n, rows, grid, block, stream);
+}
+
+cudaError_t smoothed_loss_backward_launch(
+    const float* x, const int64_t* target, const float* grad_loss, float* grad_x, int64_t n, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_smoothed_loss_backward(x, target, grad_loss, grad_x, n, rows, stream);
+}
+
+cudaError_t smoothed_loss_backward_launch(
+    const double* x, const int64_t* target, const double* grad_loss, double* grad_x, int64_t n, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_smoothed_loss_backward(x, target, grad_loss, grad_x, n, rows, stream);
+}
+
+cudaError_t smoothed_loss_backward_launch(
+    const __half* x, const int64_t* target, const __half* grad_loss, __half* grad_x, int64_t n, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_smoothed_loss_backward(x, target, grad_loss, grad_x, n, rows, stream);
+}
+
+cudaError_t smoothed_loss_backward_launch(
+    const __nv_bfloat16* x, const int64_t* target, const __nv_bfloat16* grad_loss, __nv_bfloat16* grad_x, int64_t n,
+    int64_t rows, cudaStream_t stream)
+{
+    return launch_smoothed_loss_backward(x, target, grad_loss, grad_x, n, rows, stream);
+}

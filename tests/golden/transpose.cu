@@ -1,12 +1,16 @@
 // transpose: CUDA kernels and their launchers, translated from transpose.py by py2cu.
+#include "transpose.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+namespace {
+
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
-static unsigned covering_blocks(int64_t threads, int64_t block)
+unsigned covering_blocks(int64_t threads, int64_t block)
 {
     const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
     return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
@@ -34,7 +38,7 @@ __global__ void transpose_kernel(const T* __restrict__ x, T* __restrict__ out, i
 }
 
 template <typename T>
-cudaError_t transpose_launch(const T* x, T* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)
+cudaError_t launch_transpose(const T* x, T* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({32 * int64_t(grid.y) + 8, int64_t(block.x) + 32 * int64_t(grid.x), 32 * int64_t(grid.x) + 8,
                   int64_t(block.x) + 32 * int64_t(grid.y), w, h * w}) <= INT32_MAX)
@@ -44,28 +48,57 @@ cudaError_t transpose_launch(const T* x, T* out, int64_t h, int64_t w, dim3 grid
     return cudaGetLastError();
 }
 
-template cudaError_t transpose_launch<float>(
-    const float* x, float* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t transpose_launch<double>(
-    const double* x, double* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t transpose_launch<__half>(
-    const __half* x, __half* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream);
-template cudaError_t transpose_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream);
-
 template <typename T>
-cudaError_t transpose_launch(const T* x, T* out, int64_t h, int64_t w, cudaStream_t stream)
+cudaError_t launch_transpose(const T* x, T* out, int64_t h, int64_t w, cudaStream_t stream)
 {
     if ((h + 3) / 4 == 0 || w == 0) return cudaSuccess;
     const dim3 block(32, 8);
     const dim3 grid(covering_blocks(w, block.x), covering_blocks((h + 3) / 4, block.y));
-    return transpose_launch(x, out, h, w, grid, block, stream);
+    return launch_transpose(x, out, h, w, grid, block, stream);
 }
 
-template cudaError_t transpose_launch<float>(const float* x, float* out, int64_t h, int64_t w, cudaStream_t stream);
-template cudaError_t transpose_launch<double>(
-    const double* x, double* out, int64_t h, int64_t w, cudaStream_t stream);
-template cudaError_t transpose_launch<__half>(
-    const __half* x, __half* out, int64_t h, int64_t w, cudaStream_t stream);
-template cudaError_t transpose_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t h, int64_t w, cudaStream_t stream);
+}  // namespace
+
+cudaError_t transpose_launch(
+    const float* x, float* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_transpose(x, out, h, w, grid, block, stream);
+}
+
+cudaError_t transpose_launch(
+    const double* x, double* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_transpose(x, out, h, w, grid, block, stream);
+}
+
+cudaError_t transpose_launch(
+    const __half* x, __half* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_transpose(x, out, h, w, grid, block, stream);
+}
+
+cudaError_t transpose_launch(
+    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_transpose(x, out, h, w, grid, block, stream);
+}
+
+cudaError_t transpose_launch(const float* x, float* out, int64_t h, int64_t w, cudaStream_t stream)
+{
+    return launch_transpose(x, out, h, w, stream);
+}
+
+cudaError_t transpose_launch(const double* x, double* out, int64_t h, int64_t w, cudaStream_t stream)
+{
+    return launch_transpose(x, out, h, w, stream);
+}
+
+cudaError_t transpose_launch(const __half* x, __half* out, int64_t h, int64_t w, cudaStream_t stream)
+{
+    return launch_transpose(x, out, h, w, stream);
+}
+
+cudaError_t transpose_launch(const __nv_bfloat16* x, __nv_bfloat16* out, int64_t h, int64_t w, cudaStream_t stream)
+{
+    return launch_transpose(x, out, h, w, stream);
+}

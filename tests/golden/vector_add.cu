@@ -1,9 +1,12 @@
 // vector_add: CUDA kernels and their launchers, translated from vector_add.py by py2cu.
+#include "vector_add.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <cuda_runtime.h>
 
+<<<<<<< HEAD
 // N neighbours, which take as few loads or stores as 16 bytes at a time allow.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
@@ -14,6 +17,12 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
 
 template <int N, typename T>
 __device__ inline aligned_vector<T, N> load_vector(const T* from)
+=======
+namespace {
+
+template <typename index_t>  // int, or int64_t where an extent needs it
+__global__ void vector_add_kernel(const float* a, const float* b, float* out, index_t n)
+>>>>>>> wt-linkage
 {
     return *reinterpret_cast<const aligned_vector<T, N>*>(from);
 }
@@ -69,6 +78,16 @@ __global__ void vector_add_kernel(const float* a, const float* b, float* out, in
     }
 }
 
+template <typename index_t>  // int, or int64_t where an extent needs it
+__global__ void vector_add_block_kernel(const float* a, const float* b, float* out, index_t n)
+{
+    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
+    if (i >= n) return;
+    out[i] = a[i] + b[i];
+}
+
+}  // namespace
+
 cudaError_t vector_add_launch(
     const float* a, const float* b, float* out, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
 {
@@ -89,14 +108,6 @@ cudaError_t vector_add_launch(const float* a, const float* b, float* out, int64_
     if (are_aligned({a, b, out}))
         return launch(vector_add_kernel<4, 1>, 4);
     return launch(vector_add_kernel<1, 4>, 4);
-}
-
-template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void vector_add_block_kernel(const float* a, const float* b, float* out, index_t n)
-{
-    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (i >= n) return;
-    out[i] = a[i] + b[i];
 }
 
 cudaError_t vector_add_block_launch(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Callable
 
 from py2cu.targets.cpu.target import DIALECT
 from py2cu.translation import Artifacts, TargetName, Text, Translation
@@ -75,9 +76,8 @@ static void run_grid(dim3 grid, dim3 block, std::function<void()> body)
 }
 """
 
-LAUNCHER = re.compile(r"^(template <[^\n]*>\n)?void (\w+)\(\s*([^;]*?)\);", re.MULTILINE | re.DOTALL)
-NUMBER = re.compile(r"(?:int64_t|bool) (\w+)")
-INSTANTIATION = re.compile(r"^template void [^;]*;", re.MULTILINE)
+LAUNCHER = re.compile(r"(?<!>\n)^()void (\w+)\(\s*([^;]*?)\);", re.MULTILINE | re.DOTALL)
+SPECIALISATION = re.compile(r"^(template <>\n)void (\w+<[^(]*>)\(\s*([^;]*?)\)\n", re.MULTILINE | re.DOTALL)
 
 
 TOGETHER = re.compile(r"__(sync\w+|shared__|shfl\w*|ballot_sync|\w+_sync)\b|\batomic[A-Z]\w+\(|%%laneid")
@@ -114,16 +114,18 @@ class Words:
 PLAIN = Words()
 
 
-def emulate(translation: Translation, text: str = "", words: Words = PLAIN) -> Translation:
-    """`translation` with the CUDA text, or the `text` that was made of it, in place of the CPU's."""
+def emulate(
+    translation: Translation, change: Callable[[str], str] = lambda text: text, words: Words = PLAIN
+) -> Translation:
+    """`translation` with the CUDA text, or what `change` makes of it, in place of the CPU's."""
     cuda, cpu = (translation.texts[target] for target in TargetName)
-    return translation.with_texts(_artifacts(text or cuda.kernel.text, cpu, words))
+    declared = change(cuda.header.text.replace("#pragma once\n", ""))
+    return translation.with_texts(_artifacts(f"{declared}\n{change(cuda.kernel.text)}", cpu, words))
 
 
 def _artifacts(cuda: str, cpu: Artifacts, words: Words) -> Artifacts:
-    lines = cuda.splitlines()
     includes = [line for line in cpu.kernel.text.splitlines() if line.startswith("#include <")]
-    body = "\n".join(line for line in lines if not line.startswith("#include"))
+    body = "\n".join(line for line in cuda.splitlines() if not line.startswith("#include"))
     body = re.sub(
         r"(\w+(?:<[\w, <>]+?>)?)<<<(\w+), (\w+), [^>]*>>>\((.*?)\);",
         r"run_grid(\2, \3, [&] { \1(\4); });",
@@ -131,29 +133,25 @@ def _artifacts(cuda: str, cpu: Artifacts, words: Words) -> Artifacts:
         flags=re.DOTALL,
     )
     assert "<<<" not in body, body
-    body = body.replace("using cuda::std::complex;", "using std::complex;")
+    body = body.replace("cuda::std::complex", "std::complex")
     standard = ("algorithm", "cassert", "cmath", "cstdlib", "stdexcept")
     headers = [f'#include "{cpu.header.name}"', *(f"#include <{name}>" for name in standard)]
     halves = [f"using {c} = {name};" for c, name in DIALECT.types.items() if name in cpu.kernel.text and "::" not in c]
-    bridges = [*_bridges(re.sub(r" /\* = .*? \*/", "", cpu.header.text)), *INSTANTIATION.findall(cpu.kernel.text)]
+    launchers = LAUNCHER.findall(re.sub(r" /\* = .*? \*/", "", cpu.header.text))
+    bridges = [_bridge(*found) for found in (*launchers, *SPECIALISATION.findall(cpu.kernel.text))]
     start = [*headers, *includes, words.before, WORDS, words.counts, INSIDE, words.threads, LAUNCH]
     text = "\n".join([*start, *halves, body, "}  // namespace emulated", *bridges, ""])
     return dataclasses.replace(cpu, kernel=Text(cpu.kernel.name, text, (0,) * text.count("\n")))
 
 
-def _bridges(header: str) -> list[str]:
-    """The CPU's launchers, each of which calls CUDA's."""
-    made = []
-    for template, name, parameters in LAUNCHER.findall(header):
-        names = [parameter.split()[-1].lstrip("*&") for parameter in parameters.split(",")]
-        converted = [
-            f"emulated::dim3({n}.x, {n}.y, {n}.z)" if p.split()[-2] == "Dim3" else n
-            for n, p in zip(names, parameters.split(","), strict=True)
-        ]
-        numbers = ", ".join(NUMBER.findall(template))  # types are deduced
-        launcher = f"{name}<{numbers}>" if numbers else name
-        call = f"emulated::{launcher}({', '.join([*converted, 'nullptr'])})"
-        made.append(
-            f'{template}void {name}({parameters}) {{ if ({call}) throw std::runtime_error("the launch failed"); }}'
-        )
-    return made
+def _bridge(template: str, name: str, parameters: str) -> str:
+    """The CPU's launcher, or a specialisation of it, which calls CUDA's."""
+    names = [parameter.split()[-1].lstrip("*&") for parameter in parameters.split(",")]
+    converted = [
+        f"emulated::dim3({n}.x, {n}.y, {n}.z)" if p.split()[-2] == "Dim3" else n
+        for n, p in zip(names, parameters.split(","), strict=True)
+    ]
+    call = f"emulated::{name}({', '.join([*converted, 'nullptr'])})"
+    return (
+        f'{template}void {name}({parameters})\n{{\n    if ({call}) throw std::runtime_error("the launch failed");\n}}'
+    )

@@ -14,7 +14,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +24,9 @@ from py2cu.ir.abi.launch import SCATTERED, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ArrayType, ElementType
-from py2cu.translation import Translation
+from py2cu.targets.cxx.instances import constant_text
+from py2cu.targets.cxx.views import with_values
+from py2cu.translation import Artifacts, Translation
 from tests.support.compilers import torch_headers
 from tests.support.libraries import dimensions
 from tests.widths.narrow import chunks
@@ -117,10 +119,7 @@ struct Slot {
     int64_t is_given, word;
     double parts[2];
 };
-struct Address {
-    const Slot& slot;
-    template <typename T> operator T*() const { return reinterpret_cast<T*>(slot.word); }
-};
+template <typename T> static T* address(const Slot& slot) { return reinterpret_cast<T*>(slot.word); }
 template <typename T> static T number(const Slot& slot)
 {
     if constexpr (std::is_integral_v<T>) return static_cast<T>(slot.word);
@@ -222,7 +221,7 @@ def build(translations: Sequence[Translation]) -> list[list[Emitted]]:
     instances: list[list[str]] = []
     for number, (translation, own) in enumerate(zip(translations, programs, strict=True)):
         instances.append(list(dict.fromkeys(itertools.chain.from_iterable(map(_instances, own)))))
-        texts += [f"namespace kernel_{number} {{", launchers(translation.cuda.kernel.text)]
+        texts += [f"namespace kernel_{number} {{", launchers(translation.cuda)]
         for place, (signature, program, values) in enumerate(own):
             texts += _bridges(f"call_{number}_{place}", signature, program, values)
         addresses = ", ".join(f"address_of({expression})" for expression in instances[-1]) or "nullptr"
@@ -270,8 +269,9 @@ def _instances(each: _Program) -> Iterator[str]:
 # --- the text -------------------------------------------------------------------------------------------------------
 
 
-def launchers(text: str) -> str:
-    """What an emitted text has for the host, and the heads of its kernels."""
+def launchers(artifacts: Artifacts) -> str:
+    """What the emitted header and text have for the host, and the heads of the kernels."""
+    text = f"{artifacts.header.text}\n{artifacts.kernel.text}"
     kept = "".join(_kept(chunk) for chunk in chunks(tokenize(text)))
     recorded = _LAUNCH.sub(r"launched(\1, \2, \3, \4)(", kept)
     assert "<<<" not in recorded, recorded
@@ -294,11 +294,11 @@ def _bridges(name: str, signature: Signature, program: LaunchProgram, values: tu
     arguments = [_argument(signature, each, f"a[{place}]") for place, each in enumerate(names_of_arguments(signature))]
     axes = sum(len(signature.array_type(array).dims) for array in strided_arrays(signature))
     arguments += [f"number<int64_t>(a[{len(arguments) + axis}])" for axis in range(axes)]
-    template = replace(program, has_index_type=False).template_arguments(values, (), is_wide=False)
+    launcher = with_values(f"{signature.op}_launch", map(constant_text, values))
     last = ["nullptr"] * (1 + program.cooperative)
     for suffix, shape in (("", []), ("_on_grid", ["dim3(s[0], s[1], s[2])", "dim3(s[3], s[4], s[5])"])):
         if shape or program.size:
-            call = f"{program.symbol}_launch{template}({', '.join([*arguments, *shape, *last])})"
+            call = f"{launcher}({', '.join([*arguments, *shape, *last])})"
             yield f"EXPORTED int {name}{suffix}(const Slot* a, const int64_t* s) {{ return {call}; }}"
 
 
@@ -306,8 +306,8 @@ def _argument(signature: Signature, name: str, slot: str) -> str:
     parameter = next((p for p in signature.parameters if p.name == name), None)
     if parameter is None:
         return f"number<int64_t>({slot})"
-    if parameter.is_array:
-        return f"Address{{{slot}}}"
+    if isinstance(parameter.type, ArrayType):
+        return f"address<{parameter.type.dtype.c}>({slot})"
     return f"{'optional' if parameter.may_be_none else 'number'}<{_c_type(parameter)}>({slot})"
 
 

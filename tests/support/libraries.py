@@ -127,9 +127,8 @@ _C: Final[Mapping[str, Callable[[Any], Any]]] = {
     C128.c: _parts(ctypes.c_double), DIALECT.spell(C128): _parts(ctypes.c_double),
 }  # fmt: skip
 _SPELLINGS: Final = {f"torch.{row.name}": (row.c, DIALECT.spell(row)) for row in DTYPES}
-_DTYPE: Final = f"(?:{'|'.join(row.name for row in DTYPES)})"
-_LAUNCHER: Final = r"(void|cudaError_t) (\w+)_launch(|<[^(]*>)\(\s*([^;]*?)\);"  # result, name, instance, parameters
-_DECLARED: Final = re.compile(rf"(?<!>\n)^{_LAUNCHER}", re.MULTILINE | re.DOTALL)  # no template
+_LAUNCHER: Final = r"(void|cudaError_t) (\w+)_launch(|<[^(]*>)\(\s*([^;]*?)\)"  # result, name, values, parameters
+_DECLARED: Final = re.compile(rf"(?<!>\n)^{_LAUNCHER};", re.MULTILINE | re.DOTALL)  # no template
 _LARGE: Final = "parts > 1 && ((sizes > 32768) || ...)"
 _GUARDED: Final = (
     "try {{ {call}; return 0; }} "
@@ -142,44 +141,40 @@ _RAISED: Final = """
 extern "C" __attribute__((visibility("default"))) char raised[256];
 char raised[256];
 """
-_INSTANTIATED: Final = re.compile(f"^template {_LAUNCHER}", re.MULTILINE | re.DOTALL)
+_SPECIALISED: Final = re.compile(f"^template <>\n{_LAUNCHER}\n", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """A kernel's launcher: its name without the `_launch`, a template's arguments in brackets, parameters' C types."""
+    """A kernel's launcher: its name without the `_launch`, a template's values in brackets, parameters' C types."""
 
     name: str
-    instance: str
+    values: str
     types: tuple[str, ...]
 
     @classmethod
     def all_of(cls, texts: Artifacts, is_cuda: bool) -> tuple[Launcher, ...]:
-        """The launchers that choose their own grid: of a template, those that it is instantiated for."""
+        """The launchers that choose their own grid: of a template, its specialisations."""
         header = re.sub(r" /\* = .*? \*/|^//.*\n", "", texts.header.text, flags=re.MULTILINE)  # defaults, docstrings
-        found = _DECLARED.findall(header) + _INSTANTIATED.findall(texts.kernel.text)
+        found = _DECLARED.findall(header) + _SPECIALISED.findall(texts.kernel.text)
         result = "cudaError_t" if is_cuda else "void"  # an emulated text has both
         return tuple(
-            cls(name, instance, _types(text))
-            for returned, name, instance, text in found
+            cls(name, chosen, _types(text))
+            for returned, name, chosen, text in found
             if returned == result and "dim3 grid" not in text.lower()
         )
 
     def bridge(self, function: str, is_cuda: bool) -> str:
         """The C function in front of it."""
         values = [_argument(type_, f"a[{place}]") for place, type_ in enumerate(self.types)]
-        call = f"{self.name}_launch{self.instance}({', '.join([*values, 'nullptr'] if is_cuda else values)})"
+        call = f"{self.name}_launch{self.values}({', '.join([*values, 'nullptr'] if is_cuda else values)})"
         body = f"return {call};" if is_cuda else _GUARDED.format(call=call)
         return f'extern "C" __attribute__((visibility("default"))) int {function}(void** a) {{ {body} }}'
 
-    def is_of(self, op: str) -> bool:
-        """Whether it launches the kernel of this op; a further text of a generic one has dtypes behind its name."""
-        return self.name == op or bool(self.instance and re.fullmatch(f"{op}(_{_DTYPE})+", self.name))
-
     def takes(self, values: Sequence[Any], constexprs: Sequence[int]) -> bool:
         """Whether it is for the dtypes of `values` and for the template arguments `constexprs`."""
-        instance = self.instance.strip("<>").split(", ")
-        if any(str(value).lower() != text for value, text in zip(constexprs, instance, strict=False)):
+        chosen = self.values.strip("<>").split(", ")
+        if any(str(value).lower() != text for value, text in zip(constexprs, chosen, strict=False)):
             return False
         pointers = ((type_, value) for type_, value in zip(self.types, values, strict=True) if "*" in type_)
         return all(
@@ -247,7 +242,7 @@ def build(translations: Sequence[Translation], setting: Setting) -> list[dict[st
             {
                 signature.op: _runner(signature, functions, loaded, is_cuda)
                 for signature in translation.signatures
-                if any(launcher.is_of(signature.op) for launcher in functions)
+                if any(launcher.name == signature.op for launcher in functions)
             }
         )
     return runs
@@ -313,7 +308,7 @@ def _strides(type_: ArrayType, tensor: torch.Tensor | None) -> list[int]:
 def _runner(signature: Signature, functions: Mapping[Launcher, Any], library: ctypes.CDLL, is_cuda: bool) -> Run:
     """What finds the launcher for some arguments, and calls it."""
     raised = ctypes.create_string_buffer(1) if is_cuda else (ctypes.c_char * 256).in_dll(library, "raised")
-    own = {launcher: function for launcher, function in functions.items() if launcher.is_of(signature.op)}
+    own = {launcher: function for launcher, function in functions.items() if launcher.name == signature.op}
     names = [parameter.name for parameter in signature.parameters]
     taken = [name for name in names if name not in signature.constexprs]
     strided = [name for name in names if name in signature.strided]

@@ -59,7 +59,7 @@ def narrow(translation: Translation) -> Translation:
         counts=f"{_CHECKED}\nusing Count = Unsigned;\nconstexpr int64_t most_blocks = MOST;\n",
         threads=_TOGETHER,
     )
-    return emulate(translation, narrowed(translation.cuda.kernel.text), words)
+    return emulate(translation, narrowed, words)
 
 
 def is_within_reach(translation: Translation) -> bool:
@@ -116,11 +116,15 @@ def _function(chunk: Sequence[Token]) -> str:
 
 
 def chunks(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """The declarations of a text: each function and each table is one."""
+    """The declarations of a text: each function and each table is one, and so are both ends of a namespace."""
     chunk: list[Token] = []
     depth = 0
     for place, token in enumerate(tokens):
         chunk.append(token)
+        if depth == 0 and token.text in "{}" and _is_end_of_namespace(chunk):
+            yield chunk
+            chunk = []
+            continue
         depth += (token.text in _OPENING) - (token.text in _OPENING.values()) if token.kind == "sign" else 0
         following = next((later for later in tokens[place + 1 :] if later.is_code), None)
         ends = token.text == ";" or (token.text == "}" and (following is None or following.text != ";"))
@@ -128,6 +132,11 @@ def chunks(tokens: Sequence[Token]) -> Iterator[list[Token]]:
             yield chunk
             chunk = []
     yield chunk
+
+
+def _is_end_of_namespace(chunk: Sequence[Token]) -> bool:
+    """True for `namespace {` and its `}`."""
+    return [token.text for token in code(chunk)] in (["namespace", "{"], ["}"])
 
 
 def _narrowed(chunk: Sequence[Token], functions: Set[str]) -> str:

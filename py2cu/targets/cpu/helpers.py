@@ -207,7 +207,7 @@ HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     "WarpLanes": ("algorithm",),
 }
 """The headers that the text of a helper needs, by its name."""
-HELPERS_OF_CPU: Final = TargetHelpers("static inline", HELPERS, HEADERS)
+HELPERS_OF_CPU: Final = TargetHelpers("inline", HELPERS, HEADERS)
 
 
 def helpers_of_threads(kernel: ir.Kernel) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.factors import Factors, factors
 from py2cu.targets.cxx.functions import in_order, spell_functions
 from py2cu.targets.cxx.includes import headers_of_types
+from py2cu.targets.cxx.instances import types_of, view_of
 from py2cu.targets.cxx.lines import doc_lines
 from py2cu.targets.cxx.parameters import headers_of_arguments, kernel_arguments, launch_arguments
 from py2cu.targets.cxx.shared_memory import bytes_text
@@ -36,8 +37,6 @@ from py2cu.targets.cxx.views import (
     extent_text,
     helpers_of,
     tables_of,
-    types_of,
-    view_of,
 )
 
 DIALECT: Final = Dialect(
@@ -77,6 +76,7 @@ def view(kernel: ir.Kernel) -> KernelView:
     types = speller.types.union(argument.base for argument in kernel_args)
     return KernelView(
         name=kernel.symbol,
+        op=kernel.symbol,
         doc=doc_lines(kernel.doc),
         is_index=bool(kernel.indices),
         is_template=False,

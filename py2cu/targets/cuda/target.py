@@ -20,6 +20,7 @@ from py2cu.targets.cxx.bounds import fits, headers_of_bounds, overflows
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import spell_functions
 from py2cu.targets.cxx.includes import headers_of_types
+from py2cu.targets.cxx.instances import types_of, view_of
 from py2cu.targets.cxx.lines import doc_lines
 from py2cu.targets.cxx.parameters import headers_of_arguments, kernel_arguments, launch_arguments
 from py2cu.targets.cxx.shared_memory import bytes_text, limit_condition
@@ -29,8 +30,6 @@ from py2cu.targets.cxx.views import (
     extent_text,
     helpers_of,
     tables_of,
-    types_of,
-    view_of,
 )
 
 DIALECT: Final = Dialect(
@@ -60,6 +59,7 @@ def view(kernel: ir.Kernel) -> KernelView:
     grid, checks_grid = grid_texts(kernel, packs.elements if packs else "")
     return KernelView(
         name=kernel.symbol,
+        op=kernel.symbol,
         doc=doc_lines(kernel.doc),
         is_index=bool(kernel.indices),
         is_template=is_template,

@@ -4,13 +4,12 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
 from py2cu import ir
-from py2cu.dtypes import DType
 from py2cu.ir.operators import OPERATORS
 from py2cu.passes.lowering.widen_halves import ROUND_TO
 from py2cu.targets.cxx.dialect import Dialect
@@ -20,8 +19,6 @@ from py2cu.targets.cxx.lines import Line
 from py2cu.targets.cxx.packs import PackView
 from py2cu.targets.cxx.parameters import (
     Argument,
-    headers_of_arguments,
-    launch_arguments,
     template_head,
     typenames,
     wrapped,
@@ -49,11 +46,20 @@ class IndexLoop:
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
-    """One instantiation of a template: what stands for its parameters."""
+class Overload:
+    """The launcher of a template for one set of dtypes: the types of its type parameters, and its arguments."""
 
-    values: tuple[str, ...]
+    types: tuple[str, ...]
     launch_arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """A launcher that calls the launch template of its kernel: an overload, or a full specialisation."""
+
+    head: str
+    function: str
+    arguments: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,7 @@ class KernelView:
     """One kernel for the templates of a target; `threads` are the extents of the launch in x, y, z."""
 
     name: str
+    op: str  # the kernel's name; `name` has dtypes behind it where the instances of a kernel have several texts
     doc: tuple[str, ...]
     is_index: bool
     is_template: bool
@@ -88,7 +95,8 @@ class KernelView:
     constexprs: tuple[Argument, ...] = ()  # template arguments of the user's: first, since no call can deduce them
     types: tuple[str, ...] = ()  # type parameters of a generic kernel: "T"
     optional: tuple[tuple[str, str], ...] = ()  # arrays that may be null, and the template arguments that say whether
-    instances: tuple[Instance, ...] = ()
+    overloads: tuple[Overload, ...] = ()  # of a template; one if only values are its parameters
+    choices: tuple[tuple[str, ...], ...] = ()  # the values of the constexprs, for which there are instances
     packs: PackView | None = None  # on CUDA: its threads have packs of elements
     grid: tuple[str, ...] = ()  # on CUDA: how many blocks cover `threads`
     empty_tests: tuple[str, ...] = ()  # on CUDA: the conditions under which there are no threads
@@ -127,9 +135,14 @@ class KernelView:
         return (*self.template, *(Argument(flag, "bool") for _, flag in self.optional))
 
     @property
+    def launch_name(self) -> str:
+        """The launcher, or the template that the launchers call."""
+        return f"launch_{self.name}" if self.template else f"{self.op}_launch"
+
+    @property
     def launch_function(self) -> str:
-        """The function that launches on a grid: the launcher itself, or what it calls once it knows the choice."""
-        return f"{self.name}_launch{'_given' if self.optional else ''}"
+        """The function that launches on a grid: `launch_name`, or what it calls once it knows the choice."""
+        return f"launch_{self.name}_given" if self.optional else self.launch_name
 
     @property
     def launch_template(self) -> str:
@@ -138,20 +151,34 @@ class KernelView:
     @property
     def admitted(self) -> tuple[str, ...]:
         """A sentence for each template parameter, with its values in the instances, and one about null pointers."""
-        columns = zip(*(instance.values for instance in self.instances), strict=True)
-        sentences = tuple(
-            f"{parameter.name} is {listed(dict.fromkeys(values))}."
-            for parameter, values in zip(self.template, columns, strict=False)
-        )
-        return (*sentences, self.about_null) if self.optional else sentences
+        columns = zip(*(overload.types for overload in self.overloads), strict=True)
+        types = zip(self.types, columns, strict=True)
+        sentences = tuple(f"{name} is {listed(dict.fromkeys(values))}." for name, values in types if self.choices)
+        return (*self.admitted_values, *sentences, *self._about_null)
 
     @property
-    def about_null(self) -> str:
+    def admitted_values(self) -> tuple[str, ...]:
+        """A sentence for each constexpr."""
+        columns = zip(*self.choices, strict=True)
+        return tuple(
+            f"{constexpr.name} is {listed(dict.fromkeys(values))}."
+            for constexpr, values in zip(self.constexprs, columns, strict=False)
+        )
+
+    @property
+    def declared_sentences(self) -> tuple[str, ...]:
+        """The sentences for a header, where each type has an overload."""
+        return (*self.admitted_values, *self._about_null)
+
+    @property
+    def _about_null(self) -> tuple[str, ...]:
         """`a and b may be null: the kernel has 4 instances.`, of all widths, types and values together."""
+        if not self.optional:
+            return ()
         names = " and ".join(filter(None, (", ".join(name for name, _ in self.optional[:-1]), self.optional[-1][0])))
         widths = 2 if self.is_template and self.fits else 1
-        count = 2 ** len(self.optional) * max(1, len(self.instances)) * widths
-        return f"{names} may be null: the kernel has {count} instances."
+        count = 2 ** len(self.optional) * max(1, len(self.overloads) * len(self.choices)) * widths
+        return (f"{names} may be null: the kernel has {count} instances.",)
 
     def template_arguments(self, *index: str, packs: tuple[str, ...] = ("1", "1")) -> str:
         """`<tile, T, int>`; of a kernel that computes packs, with their width and count, `<4, 1, T>`."""
@@ -161,8 +188,8 @@ class KernelView:
 
     @property
     def launcher(self) -> str:
-        """The launcher as called by the overload without a grid: C++ deduces types, but not values."""
-        return launcher_name(self.name, (argument.name for argument in self.constexprs))
+        """`launch_name` as called by the overload without a grid: C++ deduces types, but not values."""
+        return with_values(self.launch_name, (argument.name for argument in self.constexprs))
 
     @property
     def shared_requests(self) -> tuple[tuple[tuple[str, ...], str], ...]:
@@ -249,24 +276,30 @@ class KernelView:
     def launch_signature(self, head: str, *extra: str) -> str:
         return wrapped(head, (*(a.declaration for a in self.launch_arguments), *extra))
 
-    @property
-    def declared(self) -> KernelView:
-        """The kernel as its header declares it."""
-        return replace(self, launch_arguments=tuple(argument.documented for argument in self.launch_arguments))
-
-    def instantiations(self, returns: str, *extra: str) -> tuple[str, ...]:
-        """`template cudaError_t silu_launch<float>(const float* x, …)`, one an instance."""
-        return tuple(
-            wrapped(
-                f"template {returns} {self.name}_launch<{', '.join(instance.values)}>",
-                (*(a.declaration for a in instance.launch_arguments), *extra),
-            )
-            for instance in self.instances
+    def declarations(self, returns: str, *extra: str) -> tuple[str, ...]:
+        """The launchers in the header: for each set of dtypes a function, or a template over the constexprs."""
+        head = template_head(self.constexprs)
+        signatures = (
+            wrapped(f"{returns} {self.op}_launch", (*(a.documented.declaration for a in arguments), *extra))
+            for arguments in (tuple(each.launch_arguments for each in self.overloads) or (self.launch_arguments,))
         )
+        return tuple(f"{head}\n{signature}".lstrip() for signature in signatures)
 
-
-def _read(type_: str, place: int) -> str:
-    return f"*static_cast<{type_}*>(arguments[{place}])"
+    def forwards(self, returns: str, *extra: str) -> tuple[Forward, ...]:
+        """The launchers of a template, for each set of dtypes and each choice of values."""
+        names = tuple(parameter.rsplit(" ", 1)[1] for parameter in extra)
+        return tuple(
+            Forward(
+                ("template <>\n" if values else "")
+                + wrapped(
+                    with_values(f"{returns} {self.op}_launch", values),
+                    (*(a.declaration for a in overload.launch_arguments), *extra),
+                ),
+                with_values(self.launch_name, values),
+                (*(a.name for a in overload.launch_arguments), *names),
+            )
+            for overload, values in product(self.overloads, self.choices)
+        )
 
 
 def listed(words: Iterable[str]) -> str:
@@ -275,82 +308,10 @@ def listed(words: Iterable[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def launcher_name(name: str, values: Iterable[str]) -> str:
-    """`tiled_launch<16>`."""
+def with_values(name: str, values: Iterable[str]) -> str:
+    """`tiled_launch<16>`; the name alone without values."""
     listed_values = ", ".join(values)
-    return f"{name}_launch" + (f"<{listed_values}>" if listed_values else "")
-
-
-def group(family: ir.Instances, view: Callable[[ir.Kernel], KernelView], dialect: Dialect) -> tuple[KernelView, ...]:
-    """The views of one kernel: a single one, unless its instances differ in more than the type that `T` stands for.
-
-    Instances with equal texts share a template; each further text is a template, named after its first dtype.
-    """
-    if not family[0].variables and not family[0].constexprs:
-        return (view(family[0]),)
-    plain = replace(dialect, names_variables=False)
-    texts: dict[KernelView, list[ir.Kernel]] = {}
-    for kernel in family:
-        texts.setdefault(view(kernel), []).append(kernel)
-    done = []
-    for place, (text, members) in enumerate(texts.items()):
-        name = text.name if place == 0 else f"{text.name}_{'_'.join(_dtype_names(members[0]))}"
-        symbols = tuple(variable.symbol for variable in family[0].variables)
-        instances = tuple(instance for kernel in members for instance in instances_of(kernel, plain))
-        heads = constexpr_heads(members[0], dialect)
-        types = (argument for instance in instances for argument in instance.launch_arguments)
-        view_ = replace(text, name=name, constexprs=heads, types=symbols, instances=instances)
-        done.append(replace(view_, launch_headers=text.launch_headers | headers_of_arguments(types)))
-    return tuple(done)
-
-
-def constexpr_heads(kernel: ir.Kernel, dialect: Dialect) -> tuple[Argument, ...]:
-    """The template parameters for constexprs: `int tile`, `bool is_causal`."""
-    return tuple(
-        Argument(kernel.c_name(p.name), "bool" if p.type == ir.PY_BOOL else dialect.widths[ir.Width.INT])
-        for p in kernel.parameters
-        if p.constexpr is not None
-    )
-
-
-def dtypes_of(kernel: ir.Kernel) -> tuple[DType, ...]:
-    """The dtypes of an instance, one for each type variable."""
-    dtype_by_variable = {
-        p.type.dtype.variable: p.type.dtype.plain for p in kernel.arrays if isinstance(p.type, ir.ArrayType)
-    }
-    return tuple(dtype_by_variable[variable] for variable in kernel.variables)
-
-
-def _dtype_names(kernel: ir.Kernel) -> tuple[str, ...]:
-    return tuple(dtype.name for dtype in dtypes_of(kernel))
-
-
-def types_of(kernel: ir.Kernel, dialect: Dialect) -> tuple[str, ...]:
-    """The C++ types that an instance has for its type variables."""
-    return tuple(map(replace(dialect, names_variables=False).spell, dtypes_of(kernel)))
-
-
-def view_of(kernel: ir.Kernel, views: tuple[KernelView, ...], dialect: Dialect) -> KernelView:
-    """The text that an instance shares with others; the only one of a kernel that is not generic."""
-    instances = {*instances_of(kernel, replace(dialect, names_variables=False))}
-    return next((view for view in views if instances & {*view.instances}), views[0])
-
-
-def instances_of(kernel: ir.Kernel, dialect: Dialect) -> tuple[Instance, ...]:
-    """The instances for the dtypes of `kernel`: one for every choice of its template arguments."""
-    types = tuple(dialect.spell(dtype) for dtype in dtypes_of(kernel))
-    arguments = launch_arguments(kernel, dialect)
-    return tuple(Instance((*map(constant_text, values), *types), arguments) for values in choices_of(kernel))
-
-
-def choices_of(kernel: ir.Kernel) -> tuple[tuple[int, ...], ...]:
-    """Every choice of values for the template arguments; the empty one where there are none."""
-    return tuple(product(*(constexpr.values for constexpr in kernel.constexprs.values())))
-
-
-def constant_text(value: int) -> str:
-    """`16`, `true`."""
-    return str(value).lower()
+    return f"{name}<{listed_values}>" if listed_values else name
 
 
 def tables_of(kernel: ir.Kernel, dialect: Dialect) -> tuple[tuple[str, ...], frozenset[str]]:

@@ -21,14 +21,8 @@ from py2cu.ir.abi.signature import Dim, Signature
 from py2cu.options import MAX_THREADS
 from py2cu.targets.cxx.c_types import qualified
 from py2cu.targets.cxx.dialect import Dialect
-from py2cu.targets.cxx.views import (
-    KernelView,
-    choices_of,
-    constant_text,
-    dtypes_of,
-    launcher_name,
-    view_of,
-)
+from py2cu.targets.cxx.instances import choices_of, constant_text, dtypes_of
+from py2cu.targets.cxx.views import with_values
 from py2cu.targets.torch_binding.checks import (
     ArrayView,
     ConstexprView,
@@ -135,8 +129,8 @@ def _overlaps(written: tuple[ArrayView, ...], others: tuple[ArrayView, ...]) -> 
                 yield array, other
 
 
-def view(family: ir.Instances, signature: Signature, groups: tuple[KernelView, ...], dialect: Dialect) -> BindingView:
-    """A kernel's binding to the launchers of `groups`."""
+def view(family: ir.Instances, signature: Signature, dialect: Dialect) -> BindingView:
+    """The binding of the kernel whose instances are `family`."""
     kernel = family[0]
     dtype_sources = {variable: _dtype_source(signature, variable) for variable in kernel.variables}
     dims = {dim.name: dim for dim in signature.dims}
@@ -167,9 +161,7 @@ def view(family: ir.Instances, signature: Signature, groups: tuple[KernelView, .
         all_parameters=cpp_parameters(kernel, signature, signature.parameters),
         array_parameters=tuple(f"const {tensor_type(p)}& {kernel.c_name(p.name)}" for p in signature.arrays),
         array_call=", ".join(kernel.c_name(p.name) for p in signature.arrays),
-        launches=tuple(
-            launch for kernel in family for launch in _launches(kernel, groups, dialect, dims, dtype_sources)
-        ),
+        launches=tuple(launch for kernel in family for launch in _launches(kernel, dialect, dims, dtype_sources)),
         in_place=kernel.in_place,
         operators=operators(kernel, signature),
         has_default_launch=kernel.size is not None,
@@ -213,16 +205,11 @@ def _variable(parameter: Parameter) -> TypeVariable | None:
 
 
 def _launches(
-    kernel: ir.Kernel,
-    groups: tuple[KernelView, ...],
-    dialect: Dialect,
-    dims: dict[str, Dim],
-    dtype_sources: dict[TypeVariable, str],
+    kernel: ir.Kernel, dialect: Dialect, dims: dict[str, Dim], dtype_sources: dict[TypeVariable, str]
 ) -> Iterator[Launch]:
     """The launches of the instances for one set of dtypes, one for each choice of template arguments."""
     plain = kernel.plain
     values = tuple(_launch_value(plain, dialect, dims, name, p) for name, _, p in launcher_arguments(plain))
-    name = view_of(kernel, groups, dialect).name
     dtype_tests = tuple(
         f"{kernel.c_name(dtype_sources[variable])}.scalar_type() == ScalarType::{dtype.torch}"
         for variable, dtype in zip(kernel.variables, dtypes_of(kernel), strict=True)
@@ -234,7 +221,8 @@ def _launches(
             for (name, constexpr), value in pairs
             if len(constexpr.values) > 1
         )
-        yield Launch(" && ".join((*dtype_tests, *tests)), launcher_name(name, map(constant_text, choice)), values)
+        launcher = with_values(f"{kernel.symbol}_launch", map(constant_text, choice))
+        yield Launch(" && ".join((*dtype_tests, *tests)), launcher, values)
 
 
 def _value_test(name: str, value: int) -> str:

@@ -30,7 +30,8 @@ def launcher(parameters: str, lines: str, values: Values = NO_VALUES, dtype: str
     head = f'@kernel\ndef f(x: {dtype}[Tensor, "n"], out: {dtype}[Tensor, "n"], {parameters}):\n'
     file = SourceFile("f.py", HEAD + head + lines + BODY)
     text = translate_file(file, values=values).cuda.kernel.text
-    return text[text.index("cudaError_t f_launch(") :].partition("\n}\n")[0].partition("\n{\n")[2]
+    name = "launch_f" if "launch_f" in text else "f_launch"  # of a template, and of a function
+    return text[text.index(f"cudaError_t {name}(") :].partition("\n}\n")[0].partition("\n{\n")[2]
 
 
 def test_the_launch_gives_as_many_bytes_as_the_arrays_need() -> None:

@@ -194,11 +194,11 @@ def test_no_extent_is_divided_by_zero() -> None:
 
 
 def test_the_text_has_the_instances_that_were_asked_for() -> None:
-    assert "template cudaError_t tile_sums_launch<4, true>" in tile_sums.cuda_source
-    assert "template cudaError_t" not in row_sums.cuda_source
+    assert "template <>\ncudaError_t tile_sums_launch<4, true>(" in tile_sums.cuda_source
+    assert "template <>" not in row_sums.cuda_source
     both = tile_sums.with_values(tile=(8, 16))
     for tile in (8, 16):
-        assert f"template cudaError_t tile_sums_launch<{tile}, false>" in both.cuda_source
+        assert f"template <>\ncudaError_t tile_sums_launch<{tile}, false>(" in both.cuda_source
     assert "tile_sums_launch<4" not in both.cuda_source
     assert "template <int tile, bool minus>\ncudaError_t tile_sums_launch(" in both.header
 

@@ -131,10 +131,10 @@ def test_translate_one_kernel_of_a_file(write) -> None:
 def test_template_arguments_get_the_values_that_are_asked_for(write) -> None:
     names = [write("k.py", TWICE), write("t.py", SCALED)]
     without = run("translate", *names)
-    assert "template cudaError_t" not in without.stdout
+    assert "template <>" not in without.stdout
     assert "note[P311]" in without.stderr and "`--constexpr by=16,32`" in without.stderr
     result = run("translate", *names, "--constexpr", "by=2", "--constexpr", "by=3,2")
-    assert re.findall(r"template cudaError_t scaled_launch<(.*)>\(const", result.stdout) == ["2", "3"]
+    assert re.findall(r"cudaError_t scaled_launch<(.*)>\(.* n, cudaStream_t", result.stdout) == ["2", "3"]
     assert result.stderr == ""
 
 
@@ -151,6 +151,52 @@ def test_values_that_no_template_argument_can_have(write, given: str, said: str)
     result = run("translate", write("t.py", SCALED), "-o", "csrc", "--constexpr", given)
     assert result.exit_code == 2 and said in result.stderr
     assert not Path("csrc").exists()
+
+
+@pytest.mark.parametrize("target", ["cuda", "cpu"])
+def test_launchers_in_a_namespace(write, target: str) -> None:
+    name = write("k.py", TWICE)
+    kernel, header, binding = (
+        text.rstrip() for text in run_texts("translate", name, "--target", target, "--namespace", "mine::kernels")
+    )
+    for text in (kernel, header):
+        assert text.count("\nnamespace mine::kernels {\n") == 1 and text.endswith("\n}  // namespace mine::kernels")
+    assert " mine::kernels::twice_launch(" in binding and " twice_launch(" not in binding
+    assert ("mine::kernels::Dim3" in binding) is (target == "cpu")
+    assert not any("mine" in text for text in run_texts("translate", name, "--target", target))
+
+
+def run_texts(*arguments: str) -> list[str]:
+    """The texts that `translate` prints."""
+    result = run(*arguments)
+    assert result.exit_code == 0, result.stderr
+    return re.split(r"^// --- .* ---$", result.stdout, flags=re.MULTILINE)[1:]
+
+
+@pytest.mark.parametrize(
+    "namespace", ["3x", "mine::", "std", "a::cuda", "class", "a-b", "dim3", "sqrtf", "a::INFINITY"]
+)
+def test_names_that_no_namespace_can_have(write, namespace: str) -> None:
+    result = run("translate", write("k.py", TWICE), "--namespace", namespace)
+    assert result.exit_code == 2 and "cannot name a namespace of the emitted C++" in result.stderr
+
+
+@pytest.mark.parametrize(("command", "option"), [("build", "--files"), ("check", "--built")])
+def test_a_namespace_is_that_of_written_files(write, command: str, option: str) -> None:
+    result = run(command, write("k.py", TWICE), "--namespace", "mine")
+    assert result.exit_code == 2 and f"hint: add `{option}`" in result.stderr
+
+
+@pytest.mark.builds
+def test_files_with_a_namespace_are_built_and_checked(write) -> None:
+    name = write("k.py", TWICE, SCALED)
+    assert run("check", name, "--device", "cpu", "--built", "--namespace", "mine").exit_code == 0
+    inside, outside = (
+        run("build", name, "--target", "cpu", "--files", *options).stdout.split()[1]
+        for options in (("--namespace", "mine"), ())
+    )
+    symbols = [Path(path).read_bytes().count(b"4mine12twice_launch") for path in (inside, outside)]
+    assert symbols[0] > 0 and symbols[1] == 0
 
 
 def test_notes_on_performance_are_asked_for(write) -> None:

@@ -150,6 +150,7 @@ def test_check_invents_arrays_that_have_rows(each):
 def test_nvcc_makes_one_access_of_a_row(tmp_path):
     source, ptx = tmp_path / "doubled.cu", tmp_path / "doubled.ptx"
     source.write_text(doubled.cuda_source, encoding="utf-8")
+    source.with_suffix(".h").write_text(doubled.header, encoding="utf-8")
     subprocess.run([nvcc(), "-std=c++17", "-arch=sm_90", "-ptx", str(source), "-o", str(ptx)], check=True)
     accesses = re.findall(r"\b(ld|st)\.global\.(\S+)", ptx.read_text(encoding="utf-8"))
     assert set(accesses) == {("ld", "nc.v4.f32"), ("st", "v4.f32")}
