@@ -80,6 +80,7 @@ from py2cu.targets.cpu.inline_collectives import CannotSplit, runs_in_blocks
 from py2cu.targets.cpu.insert_yields import insert_yields
 from py2cu.targets.cpu.split_at_barriers import split_at_barriers
 from py2cu.targets.cuda.hide_negation import hide_negation
+from py2cu.targets.cxx.declare_constants import declare_constants
 from py2cu.targets.cxx.naming import rename
 from py2cu.targets.cxx.uniquify_symbols import uniquify_symbols
 from py2cu.targets.render import render
@@ -309,7 +310,7 @@ def _for_cpu(
 def _finish(families: tuple[ir.Instances, ...], reporter: Reporter) -> tuple[ir.Instances, ...]:
     """Lowered kernels with declarations and with symbols that are unique in the file."""
     declared = tuple(tuple(run_passes(FINISHES, kernel, reporter) for kernel in family) for family in families)
-    uniquified = uniquify_symbols(declared)
+    uniquified = declare_constants(uniquify_symbols(declared))
     for before, after in zip(chain.from_iterable(declared), chain.from_iterable(uniquified), strict=True):
         show(UNIQUIFY, before, after, reporter)
         verify(after, UNIQUIFY.stage)

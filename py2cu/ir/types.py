@@ -19,9 +19,9 @@ from py2cu.source import NOWHERE, Span
 
 __all__ = [
     "INDEX", "INT", "LONG", "PY_BOOL", "PY_COMPLEX", "PY_FLOAT", "PY_INT", "UNKNOWN", "UNNAMED_LEADING", "ArrayType",
-    "Binary", "Constant", "DimExpr", "ElementType", "Name", "ParameterPath", "PythonType", "ReachingTypes",
-    "ScalarType", "TupleType", "Type", "UnknownType", "ValueType", "Width", "constant_extent", "is_complex",
-    "kind_of", "part_of",
+    "Binary", "Constant", "DimExpr", "ElementType", "Name", "NamedConstant", "ParameterPath", "PythonType",
+    "ReachingTypes", "ScalarType", "TupleType", "Type", "UnknownType", "ValueType", "Width", "constant_extent",
+    "constant_width", "is_complex", "kind_of", "part_of",
 ]  # fmt: skip
 
 
@@ -180,7 +180,8 @@ def span_field() -> Span:
 class Constant:
     """A literal, or a name that stands for one (`math.pi`, a module constant); `text` is how the user wrote it.
 
-    `cast` is the element type that the source gives it: `np.uint8(3)`.
+    `cast` is the element type that the source gives it: `np.uint8(3)`. `named` is the constant of the module that it
+    is read from; a pass may keep it on a constant with another value.
     """
 
     value: bool | int | float
@@ -188,6 +189,36 @@ class Constant:
     type: Type = UNKNOWN
     text: str = field(default="", compare=False)
     cast: ElementType | None = field(default=None, compare=False)
+    named: NamedConstant | None = field(default=None, compare=False)
+
+    @property
+    def written(self) -> NamedConstant | None:
+        """The constant of the module whose value this still is; None of any other number."""
+        named = self.named
+        if named is None or not (
+            named.value == self.value or (self.value != self.value and named.value != named.value)
+        ):
+            return None
+        return named if self.value or math.copysign(1, self.value) == math.copysign(1, named.value) else None
+
+
+@record(frozen=True, slots=True)
+class NamedConstant:
+    """A number that the module names: `WIDE = 2 * TILE`; `Config_TILE` of a class.
+
+    `definition` is typed: arithmetic that C computes alike, or the digits of the number. An extent that the kernel
+    computes from such constants, `shared(2 * TILE, …)`, has a definition and no name.
+    """
+
+    name: str
+    value: bool | int | float
+    definition: DimExpr
+    line: int = field(compare=False)  # of the definition in its file; 0 where only the value is known
+
+
+def constant_width(value: float) -> PythonType:
+    """The type in which C holds a whole number."""
+    return INT if -(2**31) <= value < 2**31 else LONG
 
 
 def constant_extent(value: int) -> Constant:

@@ -17,10 +17,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from py2cu import ir
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.ir.abi.signature import Signature
+from py2cu.ir.rewrite import with_fields
 from py2cu.targets.cpu import target as cpu
 from py2cu.targets.cpu.helpers import HELPERS_OF_CPU
 from py2cu.targets.cuda import target as cuda
 from py2cu.targets.cuda.helpers import HELPERS_OF_CUDA
+from py2cu.targets.cxx.declare_constants import in_order
 from py2cu.targets.cxx.functions import FunctionView
 from py2cu.targets.cxx.helpers.catalogue import TargetHelpers
 from py2cu.targets.cxx.lines import Line
@@ -128,6 +130,7 @@ def _common_parts(views: tuple[KernelView, ...], table: str, helpers: TargetHelp
     structs = dict.fromkeys(called.struct for called in functions.values() if called.struct is not None)
     return {
         "helpers": [helpers.text(name) for name in _helpers(views)],
+        "constants": in_order(chain.from_iterable(view.constants for view in views)),
         "tables": ["\n".join(wrap_line(f"{table} {text};")) for text in tables],
         "structs": list(structs),
         "functions": list(functions.values()),
@@ -163,6 +166,7 @@ def _binding_text(
     is_cuda: bool,
 ) -> Text:
     dialect = cuda.DIALECT if is_cuda else cpu.DIALECT
+    families = tuple(tuple(with_fields(each, constants=()) for each in family) for family in families)
     views = tuple(binding.view(*each, dialect) for each in zip(families, signatures, groups, strict=True))
     facts = {
         "kernels": views,

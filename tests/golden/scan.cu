@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <cuda_runtime.h>
 
+constexpr int THREADS = 256;
+
 // The running sums within each block, and what each block adds up to.
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void scan_blocks_kernel(const float* x, float* out, float* __restrict__ totals, index_t n)
 {
-    __shared__ float sums[2][256];
+    __shared__ float sums[2][THREADS];
     int t = threadIdx.x;
     index_t i = blockIdx.x * index_t(blockDim.x) + t;
     float s = i < n ? x[i] : 0.0f;
@@ -15,7 +17,7 @@ __global__ void scan_blocks_kernel(const float* x, float* out, float* __restrict
     sums[source][t] = s;
     __syncthreads();
     int step = 1;
-    while (step < 256) {
+    while (step < THREADS) {
         if (t >= step)
             s += sums[source][t - step];
         source = 1 - source;
@@ -25,7 +27,7 @@ __global__ void scan_blocks_kernel(const float* x, float* out, float* __restrict
     }
     if (i < n)
         out[i] = s;
-    if (t == 256 - 1)
+    if (t == THREADS - 1)
         totals[blockIdx.x] = s;
 }
 
@@ -44,7 +46,7 @@ cudaError_t scan_blocks_launch(
     const float* x, float* out, float* totals, int64_t n, int64_t blocks_, cudaStream_t stream)
 {
     if (n == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(THREADS);
     const dim3 grid((n + block.x - 1) / block.x);
     return scan_blocks_launch(x, out, totals, n, blocks_, grid, block, stream);
 }
@@ -71,7 +73,7 @@ cudaError_t add_totals_launch(
 cudaError_t add_totals_launch(float* out, const float* totals, int64_t n, int64_t blocks_, cudaStream_t stream)
 {
     if (n == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(THREADS);
     const dim3 grid((n + block.x - 1) / block.x);
     return add_totals_launch(out, totals, n, blocks_, grid, block, stream);
 }

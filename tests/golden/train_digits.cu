@@ -28,6 +28,8 @@ __device__ inline T python_max(T a, T b)
     return b > a ? b : a;
 }
 
+constexpr double SMOOTHING = 0.1;
+
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void silu_kernel(const T* x, T* out, index_t elements)
@@ -273,8 +275,8 @@ __global__ void smoothed_loss_kernel(
     T total = T(0);
     for (index_t i = 0; i < n; ++i)
         total += static_cast<T>(exp(to_compute_type(x[r * n + i] - top)));
-    loss[r] = static_cast<T>(log(to_compute_type(total))) + top - round_to<T>(1 - 0.1) * x[r * n + target[r]] -
-              T(0.1) * mean;
+    loss[r] = static_cast<T>(log(to_compute_type(total))) + top - round_to<T>(1 - SMOOTHING) * x[r * n + target[r]] -
+              T(SMOOTHING) * mean;
 }
 
 template <typename T>
@@ -335,7 +337,7 @@ __global__ void smoothed_loss_backward_kernel(
     for (index_t i = 0; i < n; ++i)
         total += static_cast<T>(exp(to_compute_type(x[r * n + i] - top)));
     for (index_t i = 0; i < n; ++i) {
-        T wanted = round_to<T>((i == target[r] ? 1 - 0.1 : 0.0) + 0.1 / n);
+        T wanted = round_to<T>((i == target[r] ? 1 - SMOOTHING : 0.0) + SMOOTHING / n);
         grad_x[r * n + i] = grad_loss[r] * (static_cast<T>(exp(to_compute_type(x[r * n + i] - top))) / total - wanted);
     }
 }

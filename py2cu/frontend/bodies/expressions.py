@@ -217,14 +217,14 @@ class ExpressionReader:
             return ir.Constant(0, span)
         if (element := self.scope.environment.element(node)) is not None:
             dtype, number = element
-            return ir.Call(f"numpy.{dtype.name}", (ir.Constant(number, span),), span)
+            return ir.Call(f"numpy.{dtype.name}", (self.scope.constant(node, number),), span)
         constant: Value | None = self.scope.environment.constant(node)
         if constant is None:
             constant = self.scope.functions.constant(node)
         if isinstance(constant, complex):
             return literal(constant, span)
         if isinstance(constant, bool | int | float):
-            return ir.Constant(check_64_bits(constant, self.scope.reporter, span), span)
+            return self.scope.constant(node, constant)
         if (table := self.scope.table(node)) is not None:
             return constant_value(table, node, self.scope)
         if self.scope.reports_class(node):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Final
 
 from py2cu import ir
@@ -100,6 +101,9 @@ class CallEmitter(ExpressionEmitter):
 
     def mask(self, mask: ir.Expr) -> str:
         """A mask of lanes; a constant in hexadecimal digits."""
+        named = self.by_name(mask, "uint32_t") if isinstance(mask, ir.Constant) else None
+        if named is not None:
+            return named.text
         return f"0x{mask.value:X}" if isinstance(mask, ir.Constant) else self.expr(mask).text
 
     def complex_constructor(self, expr: ir.Call) -> CxxText:
@@ -120,6 +124,8 @@ class CallEmitter(ExpressionEmitter):
         if isinstance(part, ir.Constant) and isinstance(type_, ir.ElementType) and type_.dtype.variable is not None:
             self.record_number(part)
             return generic_literal(part, type_.dtype.part)
+        if isinstance(part, ir.Constant):
+            part = replace(part, named=None)  # CUDA's constructor takes it by reference, and no constant has an address
         return self.assigned(part, self.c_type(part.type)).text
 
     def atomic(self, expr: ir.Atomic) -> CxxText:

@@ -314,13 +314,15 @@ class Emitter(CallEmitter):
         start = self.assigned(loop.start, c_type).text
         stop, step = self.expr(loop.stop).within(11), loop.step
         match step:
-            case ir.Constant(value=1):
+            case ir.Constant(value=1) if self.by_name(step, c_type) is None:
                 test, advance = f"{var} < {stop}", f"++{var}"
-            case ir.Constant(value=-1):
+            case ir.Constant(value=-1) if self.by_name(step, c_type) is None:
                 test, advance = f"{var} > {stop}", f"--{var}"
             case ir.Constant(value=value):
                 test = f"{var} < {stop}" if value > 0 else f"{var} > {stop}"
-                advance = f"{var} += {value}" if value > 0 else f"{var} -= {-value}"
+                number = self.by_name(step, c_type)
+                by = value if number is None else number.text
+                advance = f"{var} += {by}" if value > 0 or number else f"{var} -= {-value}"
             case _:
                 text = self.expr(step).within(11)
                 either = f"{text} > 0 ? {var} < {stop} : {var} > {stop}"

@@ -1,0 +1,151 @@
+"""The names under which the source knows constants, and the expressions that define them.
+
+    WIDE = TILE + 2 * RADIUS          NamedConstant("WIDE", 20, TILE + 2 * RADIUS)
+    Config.FULL                       NamedConstant("Config_FULL", 4294967295, 0xFFFFFFFF)
+
+In: an expression around a kernel, and its value. Out: the constant. Its definition has the digits of the source, or
+arithmetic that C computes alike; else Python's `repr` of the value. A live value may differ from what the source says:
+then the value counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import libcst as cst
+
+from py2cu import ir
+from py2cu.frontend.names.constants import Real
+from py2cu.frontend.names.environment import Environment
+from py2cu.frontend.names.operators import SYMBOLS
+from py2cu.frontend.names.syntax import dotted, flatten
+from py2cu.ir.operators import OPERATORS
+from py2cu.ir.types import DimExpr
+from py2cu.source import Span
+
+_DEPTH = 8  # of definitions in a definition; a deeper one is written as its value
+_EXACT = 2**53  # all smaller integers are doubles
+
+SpanOf = Callable[[cst.CSTNode], Span]
+
+
+def named_constant(
+    node: cst.BaseExpression, value: Real, around: Environment, span_of: SpanOf, depth: int = _DEPTH
+) -> ir.NamedConstant | None:
+    """The constant that `node`, a name or a dotted name, reads; None for any other expression.
+
+    A parameter that a call fixes has another value in another call, so it is none.
+    """
+    name = dotted(node)
+    if not name or name.startswith(".") or name in around.passed:
+        return None
+    source = _source(node, around)
+    definition = None if source is None else _definition(source, around, span_of, depth)
+    line = 0 if source is None else span_of(source).line
+    if definition is None or repr(definition[1]) != repr(value):
+        return ir.NamedConstant(name.replace(".", "_"), value, _digits(value, ""), line)
+    return ir.NamedConstant(name.replace(".", "_"), value, definition[0], line)
+
+
+def written_extent(
+    node: cst.BaseExpression, value: int, around: Environment, span_of: SpanOf
+) -> ir.NamedConstant | None:
+    """A constant, or arithmetic with constants, as the extent `value` of an array; None for plain numbers."""
+    definition = _definition(node, around, span_of, _DEPTH)
+    match definition:
+        case ir.Constant(named=ir.NamedConstant() as named), _:
+            return named
+        case ir.Binary() as computed, result if result == value and _has_name(computed):
+            return ir.NamedConstant("", value, computed, 0)
+        case _:
+            return None
+
+
+def _has_name(expr: DimExpr) -> bool:
+    if isinstance(expr, ir.Binary):
+        return _has_name(expr.left) or _has_name(expr.right)
+    return isinstance(expr, ir.Constant) and expr.named is not None
+
+
+def _source(node: cst.BaseExpression, around: Environment) -> cst.BaseExpression | None:
+    """The expression that the source assigns to a name, or a number that a class assigns; None for anything else."""
+    match node:
+        case cst.Name(value=name):
+            return around.definition(name)
+        case cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=attribute)) if owner in around.classes:
+            for statement in flatten(around.classes[owner].body.body):
+                match statement:
+                    case (
+                        cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value)
+                        | cst.AnnAssign(target=cst.Name(value=name), value=value)
+                    ) if name == attribute and isinstance(value, cst.Integer | cst.Float):
+                        return value
+    return None
+
+
+def _definition(
+    node: cst.BaseExpression, around: Environment, span_of: SpanOf, depth: int
+) -> tuple[DimExpr, Real] | None:
+    """`node` as C computes it, and its value; None where C would compute otherwise."""
+    match node:
+        case cst.Integer(value=text):
+            return _digits(number := int(text, 0), text), number
+        case cst.Float(value=text):
+            return _digits(real := float(text), text), real
+        case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer() | cst.Float() as inner):
+            digits = inner.evaluated_value
+            return _digits(-digits, f"-{inner.value}"), -digits
+        case cst.Name() | cst.Attribute() if depth:
+            value = around.constant(node)
+            if not isinstance(value, bool | int | float):
+                return None
+            named = named_constant(node, value, around, span_of, depth - 1)
+            return replace(_digits(value, ""), named=named), value
+        case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in SYMBOLS:
+            a, b = (_definition(side, around, span_of, depth) for side in (left, right))
+            return None if a is None or b is None else _computed(SYMBOLS[type(sign)], *a, *b)
+        case _:
+            return None
+
+
+def _computed(op: str, left: DimExpr, a: Real, right: DimExpr, b: Real) -> tuple[DimExpr, Real] | None:
+    """`left op right`; None where C's operator gives another result than Python's."""
+    row = OPERATORS[op]
+    are_whole = isinstance(a, int) and isinstance(b, int)
+    if isinstance(a, bool) or isinstance(b, bool) or not row.c or (b == 0 and row.zero_stays and op != "*"):
+        return None
+    if are_whole and op in ("//", "%", "<<", ">>") and (min(a, b) < 0 or (row.symbol in ("<<", ">>") and b > 63)):
+        return None
+    if not are_whole and op not in ("+", "-", "*", "/"):
+        return None
+    value: Real = row.compute(a, b)
+    if isinstance(value, float):
+        floats = _as_float(left), _as_float(right)
+        return None if None in floats else (ir.Binary(row.c, *floats, type=ir.PY_FLOAT), value)  # type: ignore[arg-type]
+    if not -(2**63) <= min(a, b, value) <= max(a, b, value) < 2**63:
+        return None
+    width = max((ir.constant_width(each) for each in (a, b, value)), key=lambda type_: type_.width.rank)
+    return ir.Binary(row.c, left, right, type=width), value
+
+
+def _as_float(expr: DimExpr) -> DimExpr | None:
+    """A float, or an integer that is converted to a double; None for arithmetic of integers."""
+    match expr:
+        case ir.Constant(value=int(value)):
+            is_exact = abs(value) <= _EXACT
+            return replace(expr, value=float(value), type=ir.PY_FLOAT) if is_exact else None
+        case _:
+            return expr if expr.type == ir.PY_FLOAT else None
+
+
+def _digits(value: Real, text: str) -> ir.Constant:
+    """A number with the digits of the source, if known."""
+    text = text.replace("_", "")
+    match value:
+        case bool():
+            return ir.Constant(value, type=ir.PY_BOOL)
+        case int():
+            return ir.Constant(value, type=ir.constant_width(value), text=text)
+        case _:
+            return ir.Constant(value, type=ir.PY_FLOAT, text=text)
