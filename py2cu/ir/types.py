@@ -181,7 +181,7 @@ class Constant:
     """A literal, or a name that stands for one (`math.pi`, a module constant); `text` is how the user wrote it.
 
     `cast` is the element type that the source gives it: `np.uint8(3)`. `named` is the constant of the module that it
-    is read from; a pass may keep it on a constant with another value.
+    is read from, perhaps with a minus sign; a pass may keep it on a constant with another value.
     """
 
     value: bool | int | float
@@ -193,13 +193,22 @@ class Constant:
 
     @property
     def written(self) -> NamedConstant | None:
-        """The constant of the module whose value this still is; None of any other number."""
+        """The constant of the module whose value, or negated value, this still is; None of any other number."""
         named = self.named
-        if named is None or not (
-            named.value == self.value or (self.value != self.value and named.value != named.value)
-        ):
-            return None
-        return named if self.value or math.copysign(1, self.value) == math.copysign(1, named.value) else None
+        if named is None or self.is_negated or _is_same(self.value, named.value):
+            return named
+        return None
+
+    @property
+    def is_negated(self) -> bool:
+        """Whether this is the negated value of the constant from which it is read."""
+        value = None if self.named is None else self.named.value
+        return value is not None and not isinstance(value, bool) and _is_same(self.value, -value) and value != 0
+
+
+def _is_same(a: float, b: float) -> bool:
+    """True of equal numbers, of which zeros have one sign, and of two NaN."""
+    return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
 
 
 @record(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from dataclasses import replace
 import libcst as cst
 
 from py2cu import ir
+from py2cu.analysis.promotion import rounded
 from py2cu.frontend.names.constants import Real
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import SYMBOLS
@@ -38,11 +39,11 @@ def named_constant(
     A parameter that a call fixes has another value in another call, so it is none.
     """
     name = dotted(node)
-    if not name or name.startswith(".") or name in around.passed:
+    if not name or name.startswith(".") or name in (*around.passed, "True", "False"):
         return None
     source = _source(node, around)
     definition = None if source is None else _definition(source, around, span_of, depth)
-    line = 0 if source is None else span_of(source).line
+    line = 0 if source is None else _line(source, span_of)
     if definition is None or repr(definition[1]) != repr(value):
         return ir.NamedConstant(name.replace(".", "_"), value, _digits(value, ""), line)
     return ir.NamedConstant(name.replace(".", "_"), value, definition[0], line)
@@ -68,13 +69,22 @@ def _has_name(expr: DimExpr) -> bool:
     return isinstance(expr, ir.Constant) and expr.named is not None
 
 
+def _line(source: cst.BaseExpression, span_of: SpanOf) -> int:
+    try:
+        return span_of(source).line
+    except KeyError:  # the source has no such expression: `RED` of `RED, GREEN = range(2)`
+        return 0
+
+
 def _source(node: cst.BaseExpression, around: Environment) -> cst.BaseExpression | None:
     """The expression that the source assigns to a name, or a number that a class assigns; None for anything else."""
     match node:
         case cst.Name(value=name):
             return around.definition(name)
-        case cst.Attribute(value=cst.Name(value=owner), attr=cst.Name(value=attribute)) if owner in around.classes:
-            for statement in flatten(around.classes[owner].body.body):
+        case cst.Attribute(value=owner, attr=cst.Name(value=attribute)) if (
+            class_ := _class(owner, around)
+        ) is not None:
+            for statement in flatten(class_.body.body):
                 match statement:
                     case (
                         cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value)
@@ -84,24 +94,45 @@ def _source(node: cst.BaseExpression, around: Environment) -> cst.BaseExpression
     return None
 
 
+def _class(node: cst.BaseExpression, around: Environment) -> cst.ClassDef | None:
+    """The class of the file that `node` names; None for anything else."""
+    match node:
+        case cst.Name(value=name):
+            return around.classes.get(name)
+        case cst.Attribute(value=value, attr=cst.Name(value=name)) if (outer := _class(value, around)) is not None:
+            inner = (each for each in outer.body.body if isinstance(each, cst.ClassDef) and each.name.value == name)
+            return next(inner, None)
+    return None
+
+
 def _definition(
     node: cst.BaseExpression, around: Environment, span_of: SpanOf, depth: int
 ) -> tuple[DimExpr, Real] | None:
     """`node` as C computes it, and its value; None where C would compute otherwise."""
     match node:
         case cst.Integer(value=text):
-            return _digits(number := int(text, 0), text), number
+            return _digits(int(text, 0), text), int(text, 0)
         case cst.Float(value=text):
-            return _digits(real := float(text), text), real
+            return _digits(float(text), text), float(text)
         case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer() | cst.Float() as inner):
             digits = inner.evaluated_value
             return _digits(-digits, f"-{inner.value}"), -digits
+        case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Name() | cst.Attribute() as inner):
+            match _definition(inner, around, span_of, depth):
+                case ir.Constant(named=named), int() | float() as operand if not isinstance(operand, bool):
+                    return replace(_digits(-operand, ""), named=named), -operand
+            return None
         case cst.Name() | cst.Attribute() if depth:
             value = around.constant(node)
             if not isinstance(value, bool | int | float):
                 return None
             named = named_constant(node, value, around, span_of, depth - 1)
             return replace(_digits(value, ""), named=named), value
+        case cst.Call(args=[cst.Arg(value=argument)]) if (element := around.element(node)) is not None:
+            dtype, real = element
+            text = argument.value if isinstance(argument, cst.Integer | cst.Float) else ""
+            type_ = ir.ElementType(dtype)
+            return replace(_digits(real, text), type=type_), rounded(type_, real)
         case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in SYMBOLS:
             a, b = (_definition(side, around, span_of, depth) for side in (left, right))
             return None if a is None or b is None else _computed(SYMBOLS[type(sign)], *a, *b)

@@ -92,7 +92,9 @@ class _Declarer:
         return self.declarations[constant]
 
     def _type(self, constant: ir.NamedConstant) -> str:
-        """The C type that holds the value; unsigned only where every use is."""
+        """The C type that holds the value; unsigned only where every use is. A number of NumPy has its own."""
+        if isinstance(type_ := constant.definition.type, ir.ElementType):
+            return type_.dtype.c
         match constant.value:
             case bool():
                 return "bool"
@@ -140,6 +142,6 @@ def _is_unsigned(type_: ir.Type) -> bool:
 def _masks(kernel: ir.Kernel) -> Iterator[ir.Expr]:
     """The masks of lanes, which are unsigned."""
     for expr in all_expressions(kernel.body):
-        if isinstance(expr, ir.Call) and expr.function in ROWS and ROWS[expr.function].rule in _OF_LANES:
+        if isinstance(expr, ir.Call) and expr.function in ROWS and ROWS[expr.function].rule in _OF_LANES and expr.args:
             yield expr.args[0]
     yield from (stmt.args[0] for stmt in statements(kernel.body) if isinstance(stmt, ir.Sync) and stmt.args)

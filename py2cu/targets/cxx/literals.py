@@ -40,9 +40,10 @@ def named_literal(expr: ir.Constant, declared: ir.ConstantDeclaration, c_type: s
 
     `spelled` is how the target writes the type. None where C reads another number than in the digits.
     """
-    symbol, value = declared.symbol, declared.constant.value
+    value, sign = declared.constant.value, "-" if expr.is_negated else ""
+    symbol, precedence = f"{sign}{declared.symbol}", UNARY if sign else PRIMARY
     dtype = expr.type.dtype if isinstance(expr.type, ir.ElementType) else None
-    if "bool" in (declared.c_type, c_type) or (declared.c_type == "double" and c_type not in FLOATS):
+    if "bool" in (declared.c_type, c_type) or (declared.c_type in FLOATS and c_type not in FLOATS):
         return CxxText(symbol, PRIMARY, c_type) if declared.c_type == c_type else None
     if dtype is not None and dtype.variable is not None:
         is_exact = dtype.kind is not Kind.FLOAT or rounded_directly(dtype, value) == as_float(dtype, value)
@@ -53,7 +54,7 @@ def named_literal(expr: ir.Constant, declared: ir.ConstantDeclaration, c_type: s
     is_sign_lost = abs(value) >= 2**31 and is_unsigned(declared.c_type) != is_unsigned(c_type)
     if (c_type in FLOATS and c_type != declared.c_type) or is_sign_lost:
         return CxxText(f"static_cast<{spelled}>({symbol})", PRIMARY, c_type, casts_to=spelled)
-    return CxxText(symbol, PRIMARY, declared.c_type)
+    return CxxText(symbol, precedence, declared.c_type, begins_with_sign=bool(sign))
 
 
 def is_one(expr: ir.Expr) -> bool:
@@ -95,8 +96,9 @@ def integer_literal(expr: ir.Constant, c_type: str) -> CxxText:
 
 def digits(expr: ir.Constant) -> str:
     """The digits of a constant where it is declared, whose type the declaration says."""
-    if isinstance(expr.value, int) and abs(expr.value) < 2**63 and expr.type != ir.PY_BOOL:
-        return expr.text if _is_hexadecimal(expr.text) else str(expr.value)
+    if isinstance(expr.value, int) and expr.value > -(2**63) and expr.type != ir.PY_BOOL:
+        decimal = f"{expr.value}{'u' if expr.value >= 2**63 else ''}"
+        return expr.text if _is_hexadecimal(expr.text) else decimal
     is_float = re.fullmatch(r"-?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?", expr.text)
     return expr.text if is_float else ""
 

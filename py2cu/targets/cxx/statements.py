@@ -321,8 +321,8 @@ class Emitter(CallEmitter):
             case ir.Constant(value=value):
                 test = f"{var} < {stop}" if value > 0 else f"{var} > {stop}"
                 number = self.by_name(step, c_type)
-                by = value if number is None else number.text
-                advance = f"{var} += {by}" if value > 0 or number else f"{var} -= {-value}"
+                text = str(value) if number is None else number.text
+                advance = f"{var} -= {text[1:]}" if text.startswith("-") else f"{var} += {text}"
             case _:
                 text = self.expr(step).within(11)
                 either = f"{text} > 0 ? {var} < {stop} : {var} > {stop}"
