@@ -80,9 +80,9 @@ from py2cu.targets.cpu.inline_collectives import CannotSplit, runs_in_blocks
 from py2cu.targets.cpu.insert_yields import insert_yields
 from py2cu.targets.cpu.split_at_barriers import split_at_barriers
 from py2cu.targets.cuda.hide_negation import hide_negation
-from py2cu.targets.cxx.declare_constants import declare_constants
 from py2cu.targets.cxx.naming import rename
-from py2cu.targets.cxx.uniquify_symbols import uniquify_symbols
+from py2cu.targets.cxx.symbols.declare_constants import declare_constants
+from py2cu.targets.cxx.symbols.uniquify_symbols import uniquify_symbols
 from py2cu.targets.render import render
 from py2cu.threads import with_deep_stack
 from py2cu.translation import Artifacts, TargetName, Translation

@@ -28,10 +28,10 @@ from py2cu.frontend.bodies.tuples.parameters import bind_tuples
 from py2cu.frontend.declarations.annotations import AnnotationReader
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader, is_dynamic
 from py2cu.frontend.declarations.array_extents import ExtentReader
+from py2cu.frontend.declarations.named_constants import named_constant, written_extent
 from py2cu.frontend.decorator import OptionReader, find_problems, strided_arrays
 from py2cu.frontend.device_functions import FunctionReader
 from py2cu.frontend.names.closures import environment_in
-from py2cu.frontend.names.named_constants import named_constant, written_extent
 from py2cu.frontend.names.syntax import all_parameters, nodes_in
 from py2cu.frontend.numba.arithmetic import note_arithmetic
 from py2cu.frontend.numba.jit import UNTYPED, check_types, parameter_types, strided_parameters

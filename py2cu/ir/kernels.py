@@ -32,10 +32,10 @@ from py2cu.ir.types import (
     INDEX,
     ArrayType,
     Constant,
+    ConstantDeclaration,
     DimExpr,
     ElementType,
     Name,
-    NamedConstant,
     ScalarType,
     ValueType,
     span_field,
@@ -75,17 +75,6 @@ class Struct:
     name: str
     fields: tuple[str, ...]
     source: str
-
-
-@dataclass(frozen=True, slots=True)
-class ConstantDeclaration:
-    """The declaration of a constant of the module, and those of the constants in its definition."""
-
-    constant: NamedConstant
-    symbol: str
-    c_type: str
-    text: str
-    needs: tuple[ConstantDeclaration, ...]
 
 
 @dataclass(frozen=True, slots=True)

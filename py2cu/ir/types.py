@@ -19,9 +19,9 @@ from py2cu.source import NOWHERE, Span
 
 __all__ = [
     "INDEX", "INT", "LONG", "PY_BOOL", "PY_COMPLEX", "PY_FLOAT", "PY_INT", "UNKNOWN", "UNNAMED_LEADING", "ArrayType",
-    "Binary", "Constant", "DimExpr", "ElementType", "Name", "NamedConstant", "ParameterPath", "PythonType",
-    "ReachingTypes", "ScalarType", "TupleType", "Type", "UnknownType", "ValueType", "Width", "constant_extent",
-    "constant_width", "is_complex", "kind_of", "part_of",
+    "Binary", "Constant", "ConstantDeclaration", "DimExpr", "ElementType", "Name", "NamedConstant", "ParameterPath",
+    "PythonType", "ReachingTypes", "ScalarType", "TupleType", "Type", "UnknownType", "ValueType", "Width",
+    "constant_extent", "constant_width", "is_complex", "kind_of", "part_of",
 ]  # fmt: skip
 
 
@@ -223,6 +223,17 @@ class NamedConstant:
     value: bool | int | float
     definition: DimExpr
     line: int = field(compare=False)  # of the definition in its file; 0 where only the value is known
+
+
+@record(frozen=True, slots=True)
+class ConstantDeclaration:
+    """The declaration of a constant of the module, and those of the constants in its definition."""
+
+    constant: NamedConstant
+    symbol: str
+    c_type: str
+    text: str
+    needs: tuple[ConstantDeclaration, ...]
 
 
 def constant_width(value: float) -> PythonType:

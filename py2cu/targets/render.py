@@ -22,12 +22,12 @@ from py2cu.targets.cpu import target as cpu
 from py2cu.targets.cpu.helpers import HELPERS_OF_CPU
 from py2cu.targets.cuda import target as cuda
 from py2cu.targets.cuda.helpers import HELPERS_OF_CUDA
-from py2cu.targets.cxx.declare_constants import in_order
 from py2cu.targets.cxx.functions import FunctionView
 from py2cu.targets.cxx.helpers.catalogue import TargetHelpers
 from py2cu.targets.cxx.lines import Line
 from py2cu.targets.cxx.overloads import separate_overloads
 from py2cu.targets.cxx.parameters import wrapped
+from py2cu.targets.cxx.symbols.declare_constants import in_order
 from py2cu.targets.cxx.views import KernelView, group
 from py2cu.targets.cxx.wrap_lines import wrap_line
 from py2cu.targets.torch_binding import view as binding

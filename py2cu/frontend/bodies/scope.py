@@ -22,11 +22,11 @@ from py2cu.frontend.bodies.sequences.ranges import Range
 from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, flatten, shape
 from py2cu.frontend.bodies.views import ViewNames
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
+from py2cu.frontend.declarations.named_constants import named_constant
 from py2cu.frontend.names.ambiguity import hint_for_value, parameter_hint, report_ambiguous_name
 from py2cu.frontend.names.classes import report_class, report_flag
 from py2cu.frontend.names.constants import Constants, Real, check_64_bits
 from py2cu.frontend.names.environment import Environment
-from py2cu.frontend.names.named_constants import named_constant
 from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.ir.names import numbered
 from py2cu.ir.visit import names_in

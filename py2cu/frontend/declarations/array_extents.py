@@ -16,8 +16,8 @@ from py2cu import ir
 from py2cu.analysis.template_instances import instances
 from py2cu.builtins.public import CUDA
 from py2cu.diagnostics import Reporter
+from py2cu.frontend.declarations.named_constants import written_extent
 from py2cu.frontend.names.environment import Environment
-from py2cu.frontend.names.named_constants import written_extent
 from py2cu.frontend.names.operators import SYMBOLS, is_in_extents
 from py2cu.frontend.names.syntax import Statement, assigned_names, is_named
 from py2cu.ir.abi.parameters import Constexpr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -12,8 +13,8 @@ from py2cu.builtins.atomics import atomic_function, atomic_helper
 from py2cu.ir.complex_numbers import is_complex_constructor
 from py2cu.passes.lowering.calls import BITS_AS
 from py2cu.passes.lowering.widen_halves import ROUND_TO
-from py2cu.targets.cxx.c_types import FLOATS, arithmetic_type
-from py2cu.targets.cxx.cxx_text import PRIMARY, CxxText
+from py2cu.targets.cxx.c_types import FLOATS, arithmetic_type, keeps_value, same_type
+from py2cu.targets.cxx.cxx_text import PRIMARY, CxxText, functional_cast
 from py2cu.targets.cxx.expressions import ExpressionEmitter
 from py2cu.targets.cxx.helpers.bits import BIT_HELPERS
 from py2cu.targets.cxx.helpers.catalogue import takes_one_type
@@ -151,6 +152,27 @@ class CallEmitter(ExpressionEmitter):
     def launch_object(self, name: str) -> str:
         """The argument that passes a launch object to a device function."""
         return name
+
+    def braced(self, items: Sequence[ir.Expr], types: Sequence[ir.Type]) -> str:
+        """`{a, b}`."""
+        return f"{{{', '.join(self.items(items, types))}}}"
+
+    def items(self, items: Sequence[ir.Expr], types: Sequence[ir.Type]) -> list[str]:
+        """Items in braces: C++ refuses narrowing there, so all but widened Python integers are cast."""
+        texts = []
+        for item, type_ in zip(items, types, strict=True):
+            spelled, wanted = self.expr(item), self.c_type(type_)
+            widens = {spelled.c_type, wanted} <= {"int", "index_t", "int64_t"} and keeps_value(spelled.c_type, wanted)
+            texts.append(spelled.text if widens else self.as_type(item, type_))
+        return texts
+
+    def as_type(self, arg: ir.Expr, type_: ir.Type) -> str:
+        spelled = self.expr(arg)
+        if same_type(spelled.c_type, self.c_type(type_)):
+            return spelled.text
+        if isinstance(arg, ir.Constant) and arg.written is None and self.c_type(type_) == "uint32_t":
+            return f"{spelled.text}u"
+        return functional_cast(spelled.text, self.type_text(type_))
 
     def argument(self, arg: ir.Expr, c_type: str) -> str:
         """An argument of a C function; a double gets a cast, since functions such as `sqrt` are overloaded."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, assert_never
 
@@ -370,27 +370,6 @@ class ExpressionEmitter(ABC):
         """Records the header of INFINITY and NAN."""
         if not math.isfinite(number.value):
             self.headers.add(MATH)
-
-    def braced(self, items: Sequence[ir.Expr], types: Sequence[ir.Type]) -> str:
-        """`{a, b}`."""
-        return f"{{{', '.join(self.items(items, types))}}}"
-
-    def items(self, items: Sequence[ir.Expr], types: Sequence[ir.Type]) -> list[str]:
-        """Items in braces: C++ refuses narrowing there, so all but widened Python integers are cast."""
-        texts = []
-        for item, type_ in zip(items, types, strict=True):
-            spelled, wanted = self.expr(item), self.c_type(type_)
-            widens = {spelled.c_type, wanted} <= {"int", "index_t", "int64_t"} and keeps_value(spelled.c_type, wanted)
-            texts.append(spelled.text if widens else self.as_type(item, type_))
-        return texts
-
-    def as_type(self, arg: ir.Expr, type_: ir.Type) -> str:
-        spelled = self.expr(arg)
-        if same_type(spelled.c_type, self.c_type(type_)):
-            return spelled.text
-        if isinstance(arg, ir.Constant) and arg.written is None and self.c_type(type_) == "uint32_t":
-            return f"{spelled.text}u"
-        return functional_cast(spelled.text, self.type_text(type_))
 
 
 def crosses_type_variable(convert: ir.Convert) -> bool:

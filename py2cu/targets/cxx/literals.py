@@ -100,7 +100,7 @@ def digits(expr: ir.Constant) -> str:
         decimal = f"{expr.value}{'u' if expr.value >= 2**63 else ''}"
         return expr.text if _is_hexadecimal(expr.text) else decimal
     is_float = re.fullmatch(r"-?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?", expr.text)
-    return expr.text if is_float else ""
+    return expr.text if is_float and expr.type == ir.PY_FLOAT else ""
 
 
 def _is_hexadecimal(digits: str) -> bool:

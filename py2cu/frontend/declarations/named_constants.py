@@ -22,7 +22,6 @@ from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import SYMBOLS
 from py2cu.frontend.names.syntax import dotted, flatten
 from py2cu.ir.operators import OPERATORS
-from py2cu.ir.types import DimExpr
 from py2cu.source import Span
 
 _DEPTH = 8  # of definitions in a definition; a deeper one is written as its value
@@ -63,7 +62,7 @@ def written_extent(
             return None
 
 
-def _has_name(expr: DimExpr) -> bool:
+def _has_name(expr: ir.DimExpr) -> bool:
     if isinstance(expr, ir.Binary):
         return _has_name(expr.left) or _has_name(expr.right)
     return isinstance(expr, ir.Constant) and expr.named is not None
@@ -107,7 +106,7 @@ def _class(node: cst.BaseExpression, around: Environment) -> cst.ClassDef | None
 
 def _definition(
     node: cst.BaseExpression, around: Environment, span_of: SpanOf, depth: int
-) -> tuple[DimExpr, Real] | None:
+) -> tuple[ir.DimExpr, Real] | None:
     """`node` as C computes it, and its value; None where C would compute otherwise."""
     match node:
         case cst.Integer(value=text):
@@ -140,7 +139,7 @@ def _definition(
             return None
 
 
-def _computed(op: str, left: DimExpr, a: Real, right: DimExpr, b: Real) -> tuple[DimExpr, Real] | None:
+def _computed(op: str, left: ir.DimExpr, a: Real, right: ir.DimExpr, b: Real) -> tuple[ir.DimExpr, Real] | None:
     """`left op right`; None where C's operator gives another result than Python's."""
     row = OPERATORS[op]
     are_whole = isinstance(a, int) and isinstance(b, int)
@@ -160,7 +159,7 @@ def _computed(op: str, left: DimExpr, a: Real, right: DimExpr, b: Real) -> tuple
     return ir.Binary(row.c, left, right, type=width), value
 
 
-def _as_float(expr: DimExpr) -> DimExpr | None:
+def _as_float(expr: ir.DimExpr) -> ir.DimExpr | None:
     """A float, or an integer that is converted to a double; None for arithmetic of integers."""
     match expr:
         case ir.Constant(value=int(value)):
