@@ -60,7 +60,7 @@ from py2cu.passes.lowering.identifiers import spell_identifier
 from py2cu.passes.lowering.index_arithmetic import flatten_indices
 from py2cu.passes.lowering.integer_quotients import divide_integers
 from py2cu.passes.lowering.integer_widths import choose_integer_widths
-from py2cu.passes.lowering.loops import lower_loops
+from py2cu.passes.lowering.loops import lower_loops, make_counting_loops
 from py2cu.passes.lowering.make_complex import make_complex
 from py2cu.passes.lowering.narrow_floats import narrow_floats
 from py2cu.passes.lowering.operators import lower_semantics
@@ -161,7 +161,13 @@ SEARCHES: Final = passes(Stage.LOWERED, everywhere(hide_counters))
 YIELDS: Final = passes(Stage.LOWERED, insert_yields)
 SPLITTING: Final = passes(Stage.LOWERED, split_at_barriers)
 # The last form before emission. `uniquify_symbols` sees all kernels of a file at once.
-FINISHES: Final = passes(Stage.FINISHED, everywhere(place_declarations), everywhere(make_structured_bindings), rename)
+FINISHES: Final = passes(
+    Stage.FINISHED,
+    everywhere(place_declarations),
+    everywhere(make_structured_bindings),
+    everywhere(make_counting_loops),
+    rename,
+)
 UNIQUIFY: Final = Step("uniquify_symbols", Stage.FINISHED)
 STEPS: Final = (
     READ, *NAMES, *TYPES, *RECOVERY, *EFFECTS, *WRAPPING, *NOTES, *LOWERINGS, *SEARCHES, *YIELDS, *SPLITTING,

@@ -131,7 +131,7 @@ def _common_parts(views: tuple[KernelView, ...], table: str, helpers: TargetHelp
     return {
         "helpers": [helpers.text(name) for name in _helpers(views)],
         "constants": in_order(chain.from_iterable(view.constants for view in views)),
-        "tables": ["\n".join(wrap_line(f"{table} {text};")) for text in tables],
+        "tables": ["\n".join(chain(*map(wrap_line, f"{table} {text};".split("\n")))) for text in tables],
         "structs": list(structs),
         "functions": list(functions.values()),
     }

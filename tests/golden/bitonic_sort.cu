@@ -25,10 +25,8 @@ __global__ void sort_rows_kernel(const float* __restrict__ x, float* __restrict_
     int t = threadIdx.x;
     for (index_t i = t; i < WIDTH; i += PAIRS)
         row[i] = i < n ? x[r * n + i] : INFINITY;
-    int run = 2;
-    while (run <= WIDTH) {
-        int distance = run / 2;
-        while (distance > 0) {
+    for (int run = 2; run <= WIDTH; run *= 2) {
+        for (int distance = run / 2; distance > 0; distance /= 2) {
             __syncthreads();
             // The first of the thread's pair: `t` with a 0 put in where the distance has its 1
             int a = 2 * t - (t & (distance - 1));
@@ -39,9 +37,7 @@ __global__ void sort_rows_kernel(const float* __restrict__ x, float* __restrict_
                 row[a] = row[b];
                 row[b] = new_value;
             }
-            distance /= 2;
         }
-        run *= 2;
     }
     __syncthreads();
     for (index_t i = t; i < n; i += PAIRS)

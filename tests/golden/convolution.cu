@@ -7,9 +7,13 @@ constexpr int RADIUS = 2;
 constexpr int TILE = 16;
 constexpr int WIDE = TILE + 2 * RADIUS;
 
-__constant__ const float FILTER[5][5] = {{0.0f, 0.0f, -1.0f, 0.0f, 0.0f}, {0.0f, -1.0f, -2.0f, -1.0f, 0.0f},
-                                         {-1.0f, -2.0f, 16.0f, -2.0f, -1.0f}, {0.0f, -1.0f, -2.0f, -1.0f, 0.0f},
-                                         {0.0f, 0.0f, -1.0f, 0.0f, 0.0f}};
+__constant__ const float FILTER[5][5] = {
+    {0.0f, 0.0f, -1.0f, 0.0f, 0.0f},
+    {0.0f, -1.0f, -2.0f, -1.0f, 0.0f},
+    {-1.0f, -2.0f, 16.0f, -2.0f, -1.0f},
+    {0.0f, -1.0f, -2.0f, -1.0f, 0.0f},
+    {0.0f, 0.0f, -1.0f, 0.0f, 0.0f}
+};
 
 // The filter at every pixel; outside the picture there are zeros.
 template <typename index_t>  // int, or int64_t where an extent needs it

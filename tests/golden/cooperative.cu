@@ -12,12 +12,10 @@ __device__ float block_sum(float* part, int t, float value)
 {
     part[t] = value;
     __syncthreads();
-    int half = THREADS / 2;
-    while (half > 0) {
+    for (int half = THREADS / 2; half > 0; half /= 2) {
         if (t < half)
             part[t] += part[t + half];
         __syncthreads();
-        half /= 2;
     }
     return part[0];
 }

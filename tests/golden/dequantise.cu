@@ -35,11 +35,8 @@ __global__ void matvec_kernel(
             s += static_cast<float>(scales[r * groups + group]) * dot;
         }
     }
-    int offset = 32 / 2;
-    while (offset > 0) {
+    for (int offset = 32 / 2; offset > 0; offset /= 2)
         s += __shfl_down_sync(FULL, s, offset);
-        offset /= 2;
-    }
     if (lane == 0 && r < rows)
         out[r] = s;
 }

@@ -10,11 +10,8 @@ constexpr uint32_t FULL = 0xFFFFFFFF;
 // The sum of the warp's values, to its first lane.
 __device__ float warp_sum(float value)
 {
-    int offset = 32 / 2;
-    while (offset > 0) {
+    for (int offset = 32 / 2; offset > 0; offset /= 2)
         value += __shfl_down_sync(FULL, value, offset);
-        offset /= 2;
-    }
     return value;
 }
 
@@ -36,12 +33,10 @@ __global__ void tree_sums_kernel(const float* __restrict__ x, float* __restrict_
         s += x[i];
     part[t] = s;
     __syncthreads();
-    int half = THREADS / 2;
-    while (half > 0) {
+    for (int half = THREADS / 2; half > 0; half /= 2) {
         if (t < half)
             part[t] += part[t + half];
         __syncthreads();
-        half /= 2;
     }
     if (t == 0)
         out[blockIdx.x] = part[0];

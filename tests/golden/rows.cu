@@ -29,12 +29,10 @@ __device__ T block_max(T* part, int t, T value)
 {
     part[t] = value;
     __syncthreads();
-    int half = THREADS / 2;
-    while (half > 0) {
+    for (int half = THREADS / 2; half > 0; half /= 2) {
         if (t < half && part[t + half] > part[t])
             part[t] = part[t + half];
         __syncthreads();
-        half /= 2;
     }
     T result = part[0];
     __syncthreads();
@@ -47,12 +45,10 @@ __device__ T block_sum(T* part, int t, T value)
 {
     part[t] = value;
     __syncthreads();
-    int half = THREADS / 2;
-    while (half > 0) {
+    for (int half = THREADS / 2; half > 0; half /= 2) {
         if (t < half)
             part[t] += part[t + half];
         __syncthreads();
-        half /= 2;
     }
     T result = part[0];
     __syncthreads();  // before `part` is used again

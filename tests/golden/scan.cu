@@ -16,14 +16,12 @@ __global__ void scan_blocks_kernel(const float* x, float* out, float* __restrict
     int source = 0;
     sums[source][t] = s;
     __syncthreads();
-    int step = 1;
-    while (step < THREADS) {
+    for (int step = 1; step < THREADS; step *= 2) {
         if (t >= step)
             s += sums[source][t - step];
         source = 1 - source;
         sums[source][t] = s;
         __syncthreads();
-        step *= 2;
     }
     if (i < n)
         out[i] = s;

@@ -17,11 +17,12 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.analysis.promotion import rounded
-from py2cu.frontend.names.constants import Real
+from py2cu.builtins import CONSTANTS
+from py2cu.frontend.names.constants import Real, compute
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import SYMBOLS
 from py2cu.frontend.names.syntax import dotted, flatten
-from py2cu.ir.operators import OPERATORS
+from py2cu.ir.operators import OPERATORS, Family
 from py2cu.source import Span
 
 _DEPTH = 8  # of definitions in a definition; a deeper one is written as its value
@@ -33,19 +34,19 @@ SpanOf = Callable[[cst.CSTNode], Span]
 def named_constant(
     node: cst.BaseExpression, value: Real, around: Environment, span_of: SpanOf, depth: int = _DEPTH
 ) -> ir.NamedConstant | None:
-    """The constant that `node`, a name or a dotted name, reads; None for any other expression.
+    """The constant that `node`, a name or a dotted name, reads; None for any other expression, and for `math.pi`.
 
     A parameter that a call fixes has another value in another call, so it is none.
     """
     name = dotted(node)
-    if not name or name.startswith(".") or name in (*around.passed, "True", "False"):
+    is_written = name and not name.startswith(".") and name not in (*around.passed, "True", "False")
+    if not is_written or around.qualify(node) in CONSTANTS:
         return None
     source = _source(node, around)
-    definition = None if source is None else _definition(source, around, span_of, depth)
-    line = 0 if source is None else _line(source, span_of)
-    if definition is None or repr(definition[1]) != repr(value):
-        return ir.NamedConstant(name.replace(".", "_"), value, _digits(value, ""), line)
-    return ir.NamedConstant(name.replace(".", "_"), value, definition[0], line)
+    computed = None if source is None else _definition(source, around, span_of, depth)
+    is_current = computed is not None and repr(computed[1]) == repr(value)
+    definition = computed[0] if computed is not None and is_current else _digits(value, "")
+    return ir.NamedConstant(name.replace(".", "_"), value, definition, _line(source, span_of))
 
 
 def written_extent(
@@ -68,9 +69,9 @@ def _has_name(expr: ir.DimExpr) -> bool:
     return isinstance(expr, ir.Constant) and expr.named is not None
 
 
-def _line(source: cst.BaseExpression, span_of: SpanOf) -> int:
+def _line(source: cst.BaseExpression | None, span_of: SpanOf) -> int:
     try:
-        return span_of(source).line
+        return 0 if source is None else span_of(source).line
     except KeyError:  # the source has no such expression: `RED` of `RED, GREEN = range(2)`
         return 0
 
@@ -141,21 +142,18 @@ def _definition(
 
 def _computed(op: str, left: ir.DimExpr, a: Real, right: ir.DimExpr, b: Real) -> tuple[ir.DimExpr, Real] | None:
     """`left op right`; None where C's operator gives another result than Python's."""
-    row = OPERATORS[op]
-    are_whole = isinstance(a, int) and isinstance(b, int)
-    if isinstance(a, bool) or isinstance(b, bool) or not row.c or (b == 0 and row.zero_stays and op != "*"):
+    row, value = OPERATORS[op], compute(OPERATORS[op].compute, a, b)
+    if isinstance(value, float) and op in ("+", "-", "*", "/") and not isinstance(a, bool) and not isinstance(b, bool):
+        x, y = _as_float(left), _as_float(right)
+        return None if x is None or y is None else (ir.Binary(row.c, x, y, type=ir.PY_FLOAT), value)
+    is_signed = op in ("//", "%", "<<", ">>") and min(a, b) < 0
+    if type(a) is not int or type(b) is not int or not isinstance(value, int) or not row.c or is_signed:
         return None
-    if are_whole and op in ("//", "%", "<<", ">>") and (min(a, b) < 0 or (row.symbol in ("<<", ">>") and b > 63)):
-        return None
-    if not are_whole and op not in ("+", "-", "*", "/"):
-        return None
-    value: Real = row.compute(a, b)
-    if isinstance(value, float):
-        floats = _as_float(left), _as_float(right)
-        return None if None in floats else (ir.Binary(row.c, *floats, type=ir.PY_FLOAT), value)  # type: ignore[arg-type]
     if not -(2**63) <= min(a, b, value) <= max(a, b, value) < 2**63:
         return None
     width = max((ir.constant_width(each) for each in (a, b, value)), key=lambda type_: type_.width.rank)
+    if row.family is Family.SHIFT and b >= (32 if width is ir.INT else 64):  # rule: constant-shift
+        return None
     return ir.Binary(row.c, left, right, type=width), value
 
 

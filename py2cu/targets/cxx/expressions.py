@@ -30,13 +30,13 @@ from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, UNARY, CxxT
 from py2cu.targets.cxx.dialect import Callee, Dialect
 from py2cu.targets.cxx.includes import MATH
 from py2cu.targets.cxx.literals import (
-    array_literal,
     digits,
     float_literal,
     generic_literal,
     integer_literal,
     is_integer_literal,
     named_literal,
+    table_literal,
 )
 
 _JUNCTION: Final = {"and": "&&", "or": "||"}  # rule: junction
@@ -195,7 +195,7 @@ class ExpressionEmitter(ABC):
             return text
         values = [self.constant(ir.Constant(value, decl.span, type_)).text for value in decl.values]
         shape = [int(extent.value) for extent in decl.type.dims if isinstance(extent, ir.Constant)]
-        return f"{text} = {array_literal(values, shape)}"
+        return f"{text} = {table_literal(values, shape)}"
 
     def extents(self, decl: ir.ArrayDecl) -> str:
         """`[4][4]`."""

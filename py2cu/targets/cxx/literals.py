@@ -23,6 +23,26 @@ def array_literal(values: Sequence[str], extents: Sequence[int]) -> str:
     return f"{{{', '.join(rows)}}}"
 
 
+def table_literal(values: Sequence[str], extents: Sequence[int]) -> str:
+    """The same, with each row of several dimensions on a line of its own."""
+    if len(extents) == 1:
+        return array_literal(values, extents)
+    step = extents[-1]
+    rows = [array_literal(values[at : at + step], extents[-1:]) for at in range(0, len(values), step)]
+    opening = [_brackets("{", at, extents) for at in range(len(rows))]
+    closing = [_brackets("}", at + 1, extents) for at in range(len(rows))]
+    lines = ",\n    ".join(map("".join, zip(opening, rows, closing, strict=True)))
+    return f"{{\n    {lines}\n}}"
+
+
+def _brackets(bracket: str, row: int, extents: Sequence[int]) -> str:
+    """The brackets of the dimensions between the first and the last that row number `row` opens, or the one before
+    closes.
+    """
+    sizes = [math.prod(extents[axis:-1]) for axis in range(1, len(extents) - 1)]
+    return bracket * sum(row % size == 0 for size in sizes)
+
+
 def generic_literal(expr: ir.Constant, dtype: DType) -> str:
     """The literal that `T(…)` converts to the value of `expr` in `dtype`."""
     if dtype.kind is not Kind.FLOAT:

@@ -150,7 +150,9 @@ def test_names_mean_what_they_mean_in_their_file(tmp_path: Path) -> None:
         helpers="K = 2\n\ndef g(v):\n    return K * v\n",
         main=f"from helpers import g\nK = 5\n\n{KERNEL}K + g(x[i])\n",
     )
-    assert "return 2 * v;" in with_numbers(cuda(main))
+    text = cuda(main)
+    assert "return 2 * v;" in with_numbers(text)
+    assert {"constexpr int K = 2;", "constexpr int K_ = 5;"} <= {*text.splitlines()}  # two numbers, two names
 
 
 @pytest.mark.builds

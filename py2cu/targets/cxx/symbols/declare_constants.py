@@ -14,7 +14,7 @@ from py2cu import ir
 from py2cu.builtins import ROWS, Rule
 from py2cu.dtypes import Kind
 from py2cu.ir.header_names import is_declared
-from py2cu.ir.names import names_in_scope, underscored_name
+from py2cu.ir.names import names_in_scope
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.visit import all_expressions, statements, walk
 from py2cu.passes.lowering.identifiers import spell_identifier
@@ -83,7 +83,7 @@ class _Declarer:
             needs = tuple(self.declare(each) for each in dict.fromkeys(used) if each is not None)
             symbol = spell_identifier(constant.name)
             while symbol in self.taken or is_declared(symbol):  # rule: constant-symbol
-                symbol = underscored_name(f"{symbol}_", self.taken)
+                symbol += "_"
             self.taken.add(symbol)
             c_type = self._type(constant)
             emitter = Emitter(with_fields(self.functions[0], constants=needs, renamed=()), _DEFINITIONS, {})
@@ -112,10 +112,9 @@ class _Declarer:
         used = dict.fromkeys(_constants_in(kernel, set()))
         hidden = {kernel.c_name(name) for name in names_in_scope(kernel)} if used else set()
         hidden |= {kernel.flag(parameter.name) for parameter in kernel.optional_parameters} if used else set()
-        own = (self.declare(constant) for constant in used)
-        return with_fields(
-            kernel, constants=tuple(each for each in own if each.symbol not in hidden)
-        )  # rule: constant-hidden
+        own = [self.declare(constant) for constant in used]
+        own = [each for each in own if each.symbol not in hidden]  # rule: constant-hidden
+        return with_fields(kernel, constants=tuple(own))
 
 
 def _constants_in(kernel: ir.Kernel, signed: set[ir.NamedConstant]) -> Iterator[ir.NamedConstant]:
