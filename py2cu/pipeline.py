@@ -61,7 +61,7 @@ from py2cu.passes.lowering.identifiers import spell_identifier
 from py2cu.passes.lowering.index_arithmetic import flatten_indices
 from py2cu.passes.lowering.integer_quotients import divide_integers
 from py2cu.passes.lowering.integer_widths import choose_integer_widths
-from py2cu.passes.lowering.loops import lower_loops
+from py2cu.passes.lowering.loops import lower_loops, make_counting_loops
 from py2cu.passes.lowering.make_complex import make_complex
 from py2cu.passes.lowering.narrow_floats import narrow_floats
 from py2cu.passes.lowering.operators import lower_semantics
@@ -83,7 +83,8 @@ from py2cu.targets.cpu.split_at_barriers import split_at_barriers
 from py2cu.targets.cuda.hide_negation import hide_negation
 from py2cu.targets.cuda.pack_elements import pack_elements
 from py2cu.targets.cxx.naming import rename
-from py2cu.targets.cxx.uniquify_symbols import uniquify_symbols
+from py2cu.targets.cxx.symbols.declare_constants import declare_constants
+from py2cu.targets.cxx.symbols.uniquify_symbols import uniquify_symbols
 from py2cu.targets.render import render
 from py2cu.threads import with_deep_stack
 from py2cu.translation import Artifacts, TargetName, Translation
@@ -164,7 +165,13 @@ SEARCHES: Final = passes(Stage.LOWERED, everywhere(hide_counters))
 YIELDS: Final = passes(Stage.LOWERED, insert_yields)
 SPLITTING: Final = passes(Stage.LOWERED, split_at_barriers)
 # The last form before emission. `uniquify_symbols` sees all kernels of a file at once.
-FINISHES: Final = passes(Stage.FINISHED, everywhere(place_declarations), everywhere(make_structured_bindings), rename)
+FINISHES: Final = passes(
+    Stage.FINISHED,
+    everywhere(place_declarations),
+    everywhere(make_structured_bindings),
+    everywhere(make_counting_loops),
+    rename,
+)
 UNIQUIFY: Final = Step("uniquify_symbols", Stage.FINISHED)
 STEPS: Final = (
     READ, *NAMES, *TYPES, *RECOVERY, *EFFECTS, *WRAPPING, *NOTES, *LOWERINGS, *PACK_NOTES, *PACKING, *SEARCHES, *YIELDS,
@@ -327,7 +334,7 @@ def _for_cpu(
 def _finish(families: tuple[ir.Instances, ...], reporter: Reporter) -> tuple[ir.Instances, ...]:
     """Lowered kernels with declarations and with symbols that are unique in the file."""
     declared = tuple(tuple(run_passes(FINISHES, kernel, reporter) for kernel in family) for family in families)
-    uniquified = uniquify_symbols(declared)
+    uniquified = declare_constants(uniquify_symbols(declared))
     for before, after in zip(chain.from_iterable(declared), chain.from_iterable(uniquified), strict=True):
         show(UNIQUIFY, before, after, reporter)
         verify(after, UNIQUIFY.stage)

@@ -11,6 +11,7 @@ rounds like the exact quotient.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from py2cu import ir
@@ -45,7 +46,7 @@ def _divisor(expr: ir.Expr) -> ir.Expr:
     """The divisor, as an integer if it is one: typing has converted the 4 of `i / 4` to a double."""
     match expr:
         case ir.Constant(value=int() | float() as value) if value == value // 1 and abs(value) < 2**63:
-            return ir.Constant(int(value), expr.span, ir.PY_INT)
+            return replace(expr, value=int(value), type=ir.PY_INT, text="")
         case _:
             return ir.unconverted(expr)
 

@@ -46,6 +46,7 @@ from py2cu.ir.types import (
     DimExpr,
     ElementType,
     Name,
+    NamedConstant,
     PythonType,
     TupleType,
     UnknownType,
@@ -59,8 +60,8 @@ _CLASSES: Final[Mapping[str, type[Any]]] = {
     for each in (
         Translation, Artifacts, Text, Diagnostic, Related, SourceFile, Span, Signature, Dim, Parameter, TupleParameter,
         Constexpr, Default, IndexParameter, BlockParameter, Guard, PredicatedSite, NegativeIndex, ArrayType,
-        ElementType, PythonType, TupleType, UnknownType, Constant, Name, Binary, TypeVariable, CallText, LaunchProgram,
-        PackedLaunch, Passed, Term, Bound, SharedArray, Stride,
+        ElementType, PythonType, TupleType, UnknownType, Constant, NamedConstant, Name, Binary, TypeVariable, CallText,
+        LaunchProgram, PackedLaunch, Passed, Term, Bound, SharedArray, Stride,
     )
 }  # fmt: skip
 _ENUMERATIONS: Final = (TargetName, Severity, Role, Kind, Width, Source)

@@ -28,6 +28,7 @@ from py2cu.frontend.bodies.tuples.parameters import bind_tuples
 from py2cu.frontend.declarations.annotations import AnnotationReader
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader, is_dynamic
 from py2cu.frontend.declarations.array_extents import ExtentReader
+from py2cu.frontend.declarations.named_constants import named_constant, written_extent
 from py2cu.frontend.decorator import OptionReader, find_problems, strided_arrays
 from py2cu.frontend.device_functions import FunctionReader
 from py2cu.frontend.names.closures import environment_in
@@ -191,7 +192,7 @@ class _KernelReader:
         if options.size is None:
             return None
         items = options.size if isinstance(options.size, tuple) else (options.size,)
-        extents = [self._launch_extent(str(item), parameters, annotations) for item in items]
+        extents = [self._launch_extent(item, parameters, annotations) for item in items]
         return tuple(extent for extent in extents if extent is not None) or None
 
     def _block(
@@ -200,24 +201,45 @@ class _KernelReader:
         """The threads of a block in x, y and z."""
         block = options.block
         items = block if isinstance(block, tuple) else (DEFAULT_BLOCKS[rank] if block is None else (block,))
-        read = [self._launch_extent(str(item), parameters, annotations) for item in items]
+        read = [self._launch_extent(item, parameters, annotations) for item in items]
         extents = tuple(ir.constant_extent(1) if extent is None else extent for extent in read)
+        extents = tuple(map(self._with_name, extents, self._option_nodes("block", len(extents))))
         self._check_block(extents, parameters, options.bounds[0] if options.bounds else MAX_THREADS)
         return extents + (ir.constant_extent(1),) * (rank - len(extents))
 
-    def _launch_extent(self, text: str, parameters: Parameters, annotations: AnnotationReader) -> ir.DimExpr | None:
+    def _option_nodes(self, option: str, count: int) -> list[cst.BaseExpression | None]:
+        """The `count` expressions of an option in the decorator's text; None for those that the text does not show."""
+        decorator = self.source.decorator
+        call = None if decorator is None else self.source.environment.decorator(decorator.decorator)
+        args = call.args if isinstance(call, cst.Call) else ()
+        node = next((arg.value for arg in args if arg.keyword is not None and arg.keyword.value == option), None)
+        nodes: list[cst.BaseExpression | None]
+        nodes = [each.value for each in node.elements] if isinstance(node, cst.Tuple) else [node]
+        return nodes if len(nodes) == count else [None] * count
+
+    def _with_name(self, extent: ir.DimExpr, node: cst.BaseExpression | None) -> ir.DimExpr:
+        """An extent with the name that `node` reads, if the name stands for its number."""
+        around = self.source.environment
+        if node is None or not isinstance(extent, ir.Constant) or around.constant(node) != extent.value:
+            return extent
+        return replace(extent, named=written_extent(node, int(extent.value), around, self.module.span))
+
+    def _launch_extent(
+        self, item: int | str, parameters: Parameters, annotations: AnnotationReader
+    ) -> ir.DimExpr | None:
         """An extent of `size` or `block`: a name that is no dimension and no parameter is a constant of the module."""
-        extent = annotations.read_extent(text, self._decorator_span())
+        extent = annotations.read_extent(str(item), self._decorator_span())
         if extent is None:
             return None
         types = [parameter.type for parameter in parameters.arguments]
         dims = {name for type_ in types if isinstance(type_, ir.ArrayType) for d in type_.dims for name in names_in(d)}
         others = set(names_in(extent)) - dims - {parameter.name for parameter in parameters.arguments}
-        constants = {name: self.source.environment.constant(cst.Name(name)) for name in others}
+        around, span = self.source.environment, self.module.span
+        nodes = {name: cst.Name(name) for name in others}
         values = {
-            name: ir.Constant(value, extent.span, ir.PY_INT)
-            for name, value in constants.items()
-            if isinstance(value, int) and not isinstance(value, bool)
+            name: ir.Constant(value, extent.span, ir.PY_INT, named=named_constant(node, value, around, span))
+            for name, node in nodes.items()
+            if isinstance(value := around.constant(node), int) and not isinstance(value, bool)
         }
         return ir.as_extent(substitute(extent, values)) if values else extent
 

@@ -45,7 +45,7 @@ Nodes without a row have no operands.
 BLOCKS: Final[Mapping[type, tuple[str, ...]]] = {
     statements.If: ("body", "orelse"),
     statements.For: ("body", "orelse"),
-    statements.While: ("body", "orelse"),
+    statements.While: ("body", "orelse", "start", "advance"),
     statements.EachThread: ("body",),
 }
 """The blocks nested in each statement that has any."""

@@ -28,11 +28,32 @@ from py2cu.ir.extents import contiguous_strides, lower_bounds
 from py2cu.ir.header_names import is_declared
 from py2cu.ir.intervals import Interval
 from py2cu.ir.statements import Block
-from py2cu.ir.types import INDEX, ArrayType, Constant, DimExpr, ElementType, Name, ScalarType, ValueType, span_field
+from py2cu.ir.types import (
+    INDEX,
+    ArrayType,
+    Constant,
+    ConstantDeclaration,
+    DimExpr,
+    ElementType,
+    Name,
+    ScalarType,
+    ValueType,
+    span_field,
+)
 from py2cu.ir.visit import names_in
 from py2cu.source import Span
 
-__all__ = ["MAX_AXES", "Annotation", "ArrayDecl", "IndexBound", "Instances", "Kernel", "Space", "Struct"]
+__all__ = [
+    "MAX_AXES",
+    "Annotation",
+    "ArrayDecl",
+    "ConstantDeclaration",
+    "IndexBound",
+    "Instances",
+    "Kernel",
+    "Space",
+    "Struct",
+]
 
 MAX_AXES: Final = 3
 """The axes of a launch."""
@@ -186,6 +207,7 @@ class Kernel:
     # Of a device function, set by choose_integer_widths: what its parameters can be, and each number that it returns.
     argument_ranges: tuple[tuple[str, Interval], ...] = ()
     result_ranges: tuple[Interval, ...] = ()
+    constants: tuple[ConstantDeclaration, ...] = ()  # set by declare_constants: those that the text may name
     renamed: tuple[tuple[str, str], ...] = ()  # set by rename: names that are spelled otherwise in C
     flat_indices: tuple[IndexParameter, ...] = ()  # set by flatten_indices: what one flat index is split into
     flags: tuple[tuple[str, str], ...] = ()  # set by rename: the bool that says whether a parameter is given

@@ -103,8 +103,9 @@ def _print_statement(stmt: ir.Stmt) -> Iterator[str]:
             counts = _print_all((stmt.start, stmt.stop, stmt.step), typed=True)
             yield f"for {var}{_width(type_)} in range({counts}):"
             yield from _print_branches(body, orelse)
-        case ir.While(test=test, body=body, orelse=orelse):
-            yield f"while {print_expr(test, typed=True)}:"
+        case ir.While(test=test, body=body, orelse=orelse, start=start, advance=advance):
+            parts = (text for each in (*start, *advance) for text in _print_statement(each))
+            yield "; ".join((f"while {print_expr(test, typed=True)}", *parts)) + ":"
             yield from _print_branches(body, orelse)
         case ir.Return(value=value) if value is not None:
             yield f"return {print_expr(value, typed=True)}"

@@ -124,11 +124,15 @@ class For:
 
 @record(frozen=True, slots=True)
 class While:
+    """`while test`; `for (start; test; advance)` in C where `make_counting_loops` has set the last two."""
+
     test: Expr
     body: Block
     span: Span = span_field()
     trivia: Trivia = _trivia()
     orelse: Block = ()
+    start: Block = ()
+    advance: Block = ()
 
 
 @record(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from py2cu.source import NOWHERE, Span
 
 __all__ = [
     "INDEX", "INT", "LONG", "PY_BOOL", "PY_COMPLEX", "PY_FLOAT", "PY_INT", "UNKNOWN", "UNNAMED_LEADING", "ArrayType",
-    "Binary", "Constant", "DimExpr", "ElementType", "Name", "ParameterPath", "PythonType", "ReachingTypes",
-    "ScalarType", "TupleType", "Type", "UnknownType", "ValueType", "Width", "constant_extent", "is_complex",
-    "kind_of", "part_of",
+    "Binary", "Constant", "ConstantDeclaration", "DimExpr", "ElementType", "Name", "NamedConstant", "ParameterPath",
+    "PythonType", "ReachingTypes", "ScalarType", "TupleType", "Type", "UnknownType", "ValueType", "Width",
+    "constant_extent", "constant_width", "is_complex", "kind_of", "part_of",
 ]  # fmt: skip
 
 
@@ -180,7 +180,8 @@ def span_field() -> Span:
 class Constant:
     """A literal, or a name that stands for one (`math.pi`, a module constant); `text` is how the user wrote it.
 
-    `cast` is the element type that the source gives it: `np.uint8(3)`.
+    `cast` is the element type that the source gives it: `np.uint8(3)`. `named` is the constant of the module that it
+    is read from, perhaps with a minus sign; a pass may keep it on a constant with another value.
     """
 
     value: bool | int | float
@@ -188,6 +189,56 @@ class Constant:
     type: Type = UNKNOWN
     text: str = field(default="", compare=False)
     cast: ElementType | None = field(default=None, compare=False)
+    named: NamedConstant | None = field(default=None, compare=False)
+
+    @property
+    def written(self) -> NamedConstant | None:
+        """The constant of the module whose value, or negated value, this still is; None of any other number."""
+        named = self.named
+        if named is None or self.is_negated or _is_same(self.value, named.value):
+            return named
+        return None
+
+    @property
+    def is_negated(self) -> bool:
+        """Whether this is the negated value of the constant from which it is read."""
+        value = None if self.named is None else self.named.value
+        return value is not None and not isinstance(value, bool) and _is_same(self.value, -value) and value != 0
+
+
+def _is_same(a: float, b: float) -> bool:
+    """True of equal numbers, of which zeros have one sign, and of two NaN."""
+    return (a == b and math.copysign(1, a) == math.copysign(1, b)) or (a != a and b != b)
+
+
+@record(frozen=True, slots=True)
+class NamedConstant:
+    """A number that the module names: `WIDE = 2 * TILE`; `Config_TILE` of a class.
+
+    `definition` is typed: arithmetic that C computes alike, or the digits of the number. An extent that the kernel
+    computes from such constants, `shared(2 * TILE, …)`, has a definition and no name.
+    """
+
+    name: str
+    value: bool | int | float
+    definition: DimExpr
+    line: int = field(compare=False)  # of the definition in its file; 0 where only the value is known
+
+
+@record(frozen=True, slots=True)
+class ConstantDeclaration:
+    """The declaration of a constant of the module, and those of the constants in its definition."""
+
+    constant: NamedConstant
+    symbol: str
+    c_type: str
+    text: str
+    needs: tuple[ConstantDeclaration, ...]
+
+
+def constant_width(value: float) -> PythonType:
+    """The type in which C holds a whole number."""
+    return INT if -(2**31) <= value < 2**31 else LONG
 
 
 def constant_extent(value: int) -> Constant:

@@ -157,9 +157,11 @@ def _declared_in(block: ir.Block, around: frozenset[str]) -> Broken:
         visible.update(declared)
         if isinstance(stmt, ir.Assign) and stmt.name not in visible:
             yield f"`{stmt.name}` has no declaration", stmt.span
-        own = frozenset([stmt.var]) if isinstance(stmt, ir.For) else frozenset[str]()
+        own = {stmt.var} if isinstance(stmt, ir.For) else set[str]()
+        start = stmt.start if isinstance(stmt, ir.While) else ()
+        own.update(name for each in start for name in _declares(each))
         for inner in blocks(stmt):
-            yield from _declared_in(inner, own.union(visible))
+            yield from _declared_in(inner, frozenset(visible if inner is start else own | visible))
 
 
 def _declares(stmt: ir.Stmt) -> tuple[str, ...]:

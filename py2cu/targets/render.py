@@ -17,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from py2cu import ir
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.ir.abi.signature import Signature
+from py2cu.ir.rewrite import with_fields
 from py2cu.targets.cpu import target as cpu
 from py2cu.targets.cpu.helpers import HELPERS_OF_CPU
 from py2cu.targets.cuda import target as cuda
@@ -27,6 +28,7 @@ from py2cu.targets.cxx.instances import group
 from py2cu.targets.cxx.lines import Line
 from py2cu.targets.cxx.overloads import separate_overloads
 from py2cu.targets.cxx.parameters import wrapped
+from py2cu.targets.cxx.symbols.declare_constants import in_order
 from py2cu.targets.cxx.views import KernelView
 from py2cu.targets.cxx.wrap_lines import wrap_line
 from py2cu.targets.torch_binding import view as binding
@@ -137,7 +139,8 @@ def _common_parts(views: tuple[KernelView, ...], table: str, helpers: TargetHelp
     structs = dict.fromkeys(called.struct for called in functions.values() if called.struct is not None)
     return {
         "helpers": [helpers.text(name) for name in _helpers(views)],
-        "tables": ["\n".join(wrap_line(f"{table} {text};")) for text in tables],
+        "constants": in_order(chain.from_iterable(view.constants for view in views)),
+        "tables": ["\n".join(chain(*map(wrap_line, f"{table} {text};".split("\n")))) for text in tables],
         "structs": list(structs),
         "functions": list(functions.values()),
     }
@@ -171,6 +174,7 @@ def _binding_text(
     is_cuda: bool,
 ) -> Text:
     dialect = cuda.DIALECT if is_cuda else cpu.DIALECT
+    families = tuple(tuple(with_fields(each, constants=()) for each in family) for family in families)
     views = tuple(binding.view(*each, dialect) for each in zip(families, signatures, strict=True))
     scope = f"{common['namespace']}::" if common["namespace"] else ""
     facts = {

@@ -25,18 +25,18 @@ __host__ __device__ inline T round_to(Value value)
     return static_cast<T>(static_cast<std::conditional_t<sizeof(T) == 2, float, Value>>(value));
 }
 
+constexpr int THREADS = 128;
+
 // The maximum over all threads, returned to each of them.
 template <typename T>
 __device__ T block_max(T* part, int t, T value)
 {
     part[t] = value;
     __syncthreads();
-    int half = 128 / 2;
-    while (half > 0) {
+    for (int half = THREADS / 2; half > 0; half /= 2) {
         if (t < half && part[t + half] > part[t])
             part[t] = part[t + half];
         __syncthreads();
-        half /= 2;
     }
     T result = part[0];
     __syncthreads();
@@ -49,12 +49,10 @@ __device__ T block_sum(T* part, int t, T value)
 {
     part[t] = value;
     __syncthreads();
-    int half = 128 / 2;
-    while (half > 0) {
+    for (int half = THREADS / 2; half > 0; half /= 2) {
         if (t < half)
             part[t] += part[t + half];
         __syncthreads();
-        half /= 2;
     }
     T result = part[0];
     __syncthreads();  // before `part` is used again
@@ -73,20 +71,20 @@ unsigned covering_blocks(int64_t threads, int64_t block)
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void softmax_kernel(const T* __restrict__ x, T* __restrict__ out, index_t n)
 {
-    __shared__ T part[128];
+    __shared__ T part[THREADS];
     index_t r = blockIdx.x;
     int t = threadIdx.x;
     T top = T(-INFINITY);
-    for (index_t i = t; i < n; i += 128) {
+    for (index_t i = t; i < n; i += THREADS) {
         if (x[r * n + i] > top)
             top = x[r * n + i];
     }
     top = block_max<T>(part, t, top);
     T total = T(0);
-    for (index_t i = t; i < n; i += 128)
+    for (index_t i = t; i < n; i += THREADS)
         total += static_cast<T>(exp(to_compute_type(x[r * n + i] - top)));
     total = block_sum<T>(part, t, total);
-    for (index_t i = t; i < n; i += 128)
+    for (index_t i = t; i < n; i += THREADS)
         out[r * n + i] = static_cast<T>(exp(to_compute_type(x[r * n + i] - top))) / total;
 }
 
@@ -104,7 +102,7 @@ template <typename T>
 cudaError_t launch_softmax(const T* x, T* out, int64_t n, int64_t rows, cudaStream_t stream)
 {
     if (128 * rows == 0) return cudaSuccess;
-    const dim3 block(128);
+    const dim3 block(THREADS);
     const dim3 grid(covering_blocks(128 * rows, block.x));
     return launch_softmax(x, out, n, rows, grid, block, stream);
 }
@@ -115,14 +113,14 @@ template <typename T, typename index_t>  // index_t: int, or int64_t where an ex
 __global__ void softmax_backward_kernel(
     const T* __restrict__ out, const T* __restrict__ grad_out, T* __restrict__ grad_x, index_t n)
 {
-    __shared__ T part[128];
+    __shared__ T part[THREADS];
     index_t r = blockIdx.x;
     int t = threadIdx.x;
     T dot = T(0);
-    for (index_t i = t; i < n; i += 128)
+    for (index_t i = t; i < n; i += THREADS)
         dot += out[r * n + i] * grad_out[r * n + i];
     dot = block_sum<T>(part, t, dot);
-    for (index_t i = t; i < n; i += 128)
+    for (index_t i = t; i < n; i += THREADS)
         grad_x[r * n + i] = out[r * n + i] * (grad_out[r * n + i] - dot);
 }
 
@@ -142,7 +140,7 @@ cudaError_t launch_softmax_backward(
     const T* out, const T* grad_out, T* grad_x, int64_t n, int64_t rows, cudaStream_t stream)
 {
     if (128 * rows == 0) return cudaSuccess;
-    const dim3 block(128);
+    const dim3 block(THREADS);
     const dim3 grid(covering_blocks(128 * rows, block.x));
     return launch_softmax_backward(out, grad_out, grad_x, n, rows, grid, block, stream);
 }
@@ -154,18 +152,18 @@ __global__ void layer_norm_kernel(
     const T* __restrict__ x, const T* __restrict__ weight, const T* __restrict__ bias, T eps, T* __restrict__ out,
     T* __restrict__ mean, T* __restrict__ scale, index_t n)
 {
-    __shared__ T part[128];
+    __shared__ T part[THREADS];
     index_t r = blockIdx.x;
     int t = threadIdx.x;
     T s = T(0);
-    for (index_t i = t; i < n; i += 128)
+    for (index_t i = t; i < n; i += THREADS)
         s += x[r * n + i];
     T m = block_sum<T>(part, t, s) / round_to<T>(n);
     s = T(0);
-    for (index_t i = t; i < n; i += 128)
+    for (index_t i = t; i < n; i += THREADS)
         s += (x[r * n + i] - m) * (x[r * n + i] - m);
     T k = T(1) / static_cast<T>(sqrt(to_compute_type(block_sum<T>(part, t, s) / round_to<T>(n) + eps)));
-    for (index_t i = t; i < n; i += 128)
+    for (index_t i = t; i < n; i += THREADS)
         out[r * n + i] = (x[r * n + i] - m) * k * weight[i] + bias[i];
     if (t == 0) {
         mean[r] = m;
@@ -191,7 +189,7 @@ cudaError_t launch_layer_norm(
     cudaStream_t stream)
 {
     if (128 * rows == 0) return cudaSuccess;
-    const dim3 block(128);
+    const dim3 block(THREADS);
     const dim3 grid(covering_blocks(128 * rows, block.x));
     return launch_layer_norm(x, weight, bias, eps, out, mean, scale, n, rows, grid, block, stream);
 }
@@ -203,21 +201,21 @@ __global__ void layer_norm_backward_kernel(
     const T* __restrict__ x, const T* __restrict__ weight, const T* __restrict__ mean, const T* __restrict__ scale,
     const T* __restrict__ grad_out, T* __restrict__ grad_x, index_t n)
 {
-    __shared__ T part[128];
+    __shared__ T part[THREADS];
     index_t r = blockIdx.x;
     int t = threadIdx.x;
     T m = mean[r];
     T k = scale[r];
     T s = T(0);
     T dot = T(0);
-    for (index_t i = t; i < n; i += 128) {
+    for (index_t i = t; i < n; i += THREADS) {
         T g = grad_out[r * n + i] * weight[i];
         s += g;
         dot += g * (x[r * n + i] - m) * k;
     }
     s = block_sum<T>(part, t, s) / round_to<T>(n);
     dot = block_sum<T>(part, t, dot) / round_to<T>(n);
-    for (index_t i = t; i < n; i += 128)
+    for (index_t i = t; i < n; i += THREADS)
         grad_x[r * n + i] = k * (grad_out[r * n + i] * weight[i] - s - (x[r * n + i] - m) * k * dot);
 }
 
@@ -239,7 +237,7 @@ cudaError_t launch_layer_norm_backward(
     int64_t rows, cudaStream_t stream)
 {
     if (128 * rows == 0) return cudaSuccess;
-    const dim3 block(128);
+    const dim3 block(THREADS);
     const dim3 grid(covering_blocks(128 * rows, block.x));
     return launch_layer_norm_backward(x, weight, mean, scale, grad_out, grad_x, n, rows, grid, block, stream);
 }

@@ -1,9 +1,9 @@
 """The emitted CUDA text with checked integers of 12 bits for `int` and `unsigned`, of 16 where its constants need them.
 
 In: a `Translation`. Out: one for the emulator, or for `tests/support/libraries.py`. `int`, `unsigned` and the narrow
-`index_t` are `Checked` (`checked.h`); `int64_t`, elements and template arguments keep their types. INT32_MAX, with
-which launchers compare, is the most that a checked `int` holds, and a grid has no more blocks on an axis. So arrays of
-some thousands of elements are on both sides of every limit.
+`index_t` are `Checked` (`checked.h`); `int64_t`, elements, template arguments and constants of the module keep their
+types. INT32_MAX, with which launchers compare, is the most that a checked `int` holds, and a grid has no more blocks on
+an axis. So arrays of some thousands of elements are on both sides of every limit.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Final
 
@@ -80,14 +80,29 @@ def constants_of(translation: Translation) -> Iterator[int]:
     arrays = (p.type for signature in translation.signatures for p in signature.arrays)
     shapes = [type_.dims for type_ in arrays if isinstance(type_, ArrayType)]
     yield from (math.prod(evaluate(dim, {}) for dim in dims if not names_in(dim)) for dims in shapes)
-    device = (chunk for chunk in chunks(tokenize(translation.cuda.kernel.text)) if _DEVICE & {t.text for t in chunk})
-    yield from (value for chunk in device for value in _constants(code(chunk)))
+    declarations = [code(chunk) for chunk in chunks(tokenize(translation.cuda.kernel.text))]
+    named = _values_of_names(declarations)
+    device = (chunk for chunk in declarations if _DEVICE & {t.text for t in chunk})
+    yield from (value for chunk in device for value in _constants(chunk, named))
 
 
-def _constants(tokens: Sequence[Token]) -> Iterator[int]:
+def _values_of_names(declarations: Sequence[Sequence[Token]]) -> dict[str, str]:
+    """The whole numbers that the module names: `constexpr int WIDE = 2 * TILE;`."""
+    values: dict[str, str] = {}
+    for chunk in declarations:
+        words = [token.text for token in chunk]
+        if words[:1] == ["constexpr"] and words[1] != "double" and words[1] != "float":
+            text = (
+                " ".join(words[words.index("=") + 1 : -1]).replace("/", "//").replace("true", "1").replace("false", "0")
+            )
+            values[words[2]] = str(eval(text, {"int64_t": int}, {name: int(each) for name, each in values.items()}))
+    return values
+
+
+def _constants(tokens: Sequence[Token], named: Mapping[str, str]) -> Iterator[int]:
     """The whole numbers of a declaration, floats truncated, and the sizes of its arrays, `tile[64][64]`."""
     size = 1
-    words = [token.text for token in tokens]
+    words = [named.get(token.text, token.text) for token in tokens]
     for opening, word, closing in zip(words, words[1:], words[2:], strict=False):
         if word.isdecimal():
             is_extent = (opening, closing) == ("[", "]")
@@ -105,7 +120,8 @@ def narrowed(text: str) -> str:
     """The text with checked integers, and with the number of its line before each statement."""
     declarations = list(chunks(tokenize(text)))
     functions = frozenset(filter(None, map(_function, declarations)))
-    done = "".join(_narrowed(chunk, functions) for chunk in declarations)
+    constants = frozenset(_values_of_names([code(chunk) for chunk in declarations]))
+    done = "".join(_narrowed(chunk, functions, constants) for chunk in declarations)
     return done.replace("std::make_unsigned_t<", "Wrapping<")
 
 
@@ -139,11 +155,13 @@ def _is_end_of_namespace(chunk: Sequence[Token]) -> bool:
     return [token.text for token in code(chunk)] in (["namespace", "{"], ["}"])
 
 
-def _narrowed(chunk: Sequence[Token], functions: Set[str]) -> str:
+def _narrowed(chunk: Sequence[Token], functions: Set[str], named: Set[str]) -> str:
     words = {token.text for token in chunk}
+    if [token.text for token in code(chunk)[:1]] == ["constexpr"]:
+        return join(chunk)
     if ("inline" in words and words & _KEEPS) or _takes_address_of_int(code(chunk)):
         return join(_with_meetings(list(chunk)))
-    tokens = list(_with_types([*_with_arguments(_with_shared(chunk), functions)]))
+    tokens = list(_with_types([*_with_arguments(_with_shared(chunk), functions, named)]))
     return _with_lines(_with_meetings(tokens)) + _overload(code(chunk))
 
 
@@ -170,9 +188,9 @@ def _with_shared(tokens: Sequence[Token]) -> list[Token]:
     return [*tokens[:start], pointer, *_with_shared(tokens[end:])]
 
 
-def _with_arguments(tokens: Sequence[Token], functions: Set[str]) -> Iterator[Token]:
+def _with_arguments(tokens: Sequence[Token], functions: Set[str], named: Set[str]) -> Iterator[Token]:
     """The tokens with `Int(…)` around arguments like `2` and `tile - 1`, which choose an overload of `functions`."""
-    constants = _template_constants(code(tokens))
+    constants = _template_constants(code(tokens)) | named
     calls: list[str] = []
     words: list[str] = [""]
     end = -1  # of the argument at hand that is a constant

@@ -13,6 +13,7 @@ import libcst as cst
 
 from py2cu import builtins, ir
 from py2cu.analysis.effects import commute
+from py2cu.analysis.promotion import rounded
 from py2cu.builtins.launch import LANE
 from py2cu.frontend.bodies.calls import CallReader
 from py2cu.frontend.bodies.comparisons import read_comparison
@@ -162,8 +163,10 @@ class ExpressionReader:
     def _fold_sign(self, node: ir.Unary) -> ir.Expr:
         """Fold the sign of a constant: `-1.0`."""
         match node:
-            case ir.Unary(op="-", operand=ir.Constant(value=value, text=text)) if not isinstance(value, bool):
-                return ir.Constant(-value, node.span, text=f"-{text}" if text else "")
+            case ir.Unary(op="-", operand=ir.Constant(value=value, text=text, named=named)) if not isinstance(
+                value, bool
+            ):
+                return ir.Constant(-value, node.span, text=f"-{text}" if text else "", named=named)
             case ir.Unary(op="-", operand=ir.Call(args=(ir.Constant(value=real), ir.Constant(value=imag))) as pair) if (
                 is_literal(pair)
             ):
@@ -217,14 +220,15 @@ class ExpressionReader:
             return ir.Constant(0, span)
         if (element := self.scope.environment.element(node)) is not None:
             dtype, number = element
-            return ir.Call(f"numpy.{dtype.name}", (ir.Constant(number, span),), span)
+            named = self.scope.constant(node, rounded(ir.ElementType(dtype), number)).named
+            return ir.Call(f"numpy.{dtype.name}", (ir.Constant(number, span, named=named),), span)
         constant: Value | None = self.scope.environment.constant(node)
         if constant is None:
             constant = self.scope.functions.constant(node)
         if isinstance(constant, complex):
             return literal(constant, span)
         if isinstance(constant, bool | int | float):
-            return ir.Constant(check_64_bits(constant, self.scope.reporter, span), span)
+            return self.scope.constant(node, constant)
         if (table := self.scope.table(node)) is not None:
             return constant_value(table, node, self.scope)
         if self.scope.reports_class(node):

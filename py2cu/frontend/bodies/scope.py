@@ -22,9 +22,10 @@ from py2cu.frontend.bodies.sequences.ranges import Range
 from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, flatten, shape
 from py2cu.frontend.bodies.views import ViewNames
 from py2cu.frontend.declarations.array_declarations import ArrayDeclarationReader
+from py2cu.frontend.declarations.named_constants import named_constant
 from py2cu.frontend.names.ambiguity import hint_for_value, parameter_hint, report_ambiguous_name
 from py2cu.frontend.names.classes import report_class, report_flag
-from py2cu.frontend.names.constants import Constants
+from py2cu.frontend.names.constants import Constants, Real, check_64_bits
 from py2cu.frontend.names.environment import Environment
 from py2cu.ir.abi.parameters import NegativeIndex
 from py2cu.ir.names import numbered
@@ -324,6 +325,12 @@ class Scope:
         around = self.environment.constants(node)
         table = self.functions.constant(node) if around is None and node.value in self.environment.imports else around
         return table if isinstance(table, tuple) else None
+
+    def constant(self, node: cst.BaseExpression, value: Real) -> ir.Constant:
+        """A number from around the function, with the name by which `node` reads it."""
+        span = self.span_of(node)
+        named = named_constant(node, value, self.environment, self.span_of)
+        return ir.Constant(check_64_bits(value, self.reporter, span), span, named=named)
 
     def reports_ambiguous(self, node: cst.CSTNode) -> bool:
         """Report the first ambiguous name in `node`; False if there is none."""

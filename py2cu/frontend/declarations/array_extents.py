@@ -16,6 +16,7 @@ from py2cu import ir
 from py2cu.analysis.template_instances import instances
 from py2cu.builtins.public import CUDA
 from py2cu.diagnostics import Reporter
+from py2cu.frontend.declarations.named_constants import written_extent
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import SYMBOLS, is_in_extents
 from py2cu.frontend.names.syntax import Statement, assigned_names, is_named
@@ -69,7 +70,8 @@ class ExtentReader:
         span = self.span_of(node)
         match node:
             case _ if isinstance(constant, int) and not isinstance(constant, bool):
-                return ir.Constant(constant, span, ir.PY_INT)
+                named = written_extent(node, constant, self.environment, self.span_of)
+                return ir.Constant(constant, span, ir.PY_INT, named=named)
             case cst.Name(value=name) if name in self.constexprs:
                 return ir.Name(name, span, ir.PY_INT)
             case cst.BinaryOperation(left=left, operator=sign, right=right) if is_in_extents(sign):

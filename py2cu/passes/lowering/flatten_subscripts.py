@@ -195,7 +195,8 @@ def add(left: ir.Expr, right: ir.Expr) -> ir.Expr:
         case ir.Binary(op="+", left=inner, right=ir.Constant(value=a)), ir.Constant(value=b):
             return add(inner, ir.Constant(a + b, right.span, ir.INT))
         case _, ir.Constant(value=b) if b < 0:
-            return ir.Binary("-", left, ir.Constant(-b, right.span, ir.INT), right.span, _wider(left, right))
+            subtracted = ir.Constant(-b, right.span, ir.INT, named=right.named)
+            return ir.Binary("-", left, subtracted, right.span, _wider(left, right))
         case _:
             return ir.Binary("+", left, right, right.span, _wider(left, right))
 

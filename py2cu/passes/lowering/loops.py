@@ -12,6 +12,14 @@ A loop's `else` becomes statements after the loop, under a flag where a `break` 
     else:                   →          if (c) { stopped = true; break; }
         s = 0                      }
                                    if (!stopped) s = 0;
+
+Once locals are declared, a `while` whose counter is set directly before, tested, and stepped last becomes C's `for`:
+
+    int half = THREADS / 2;
+    while (half > 0) {             for (int half = THREADS / 2; half > 0; half /= 2) {
+        f(half);            →          f(half);
+        half /= 2;                 }
+    }
 """
 
 from __future__ import annotations
@@ -23,10 +31,11 @@ from py2cu import ir
 from py2cu.analysis.account import elided_in
 from py2cu.analysis.effects import commute, footprint
 from py2cu.diagnostics import Reporter
+from py2cu.dtypes import Kind
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.names import names_in_scope, underscored_name
 from py2cu.ir.rewrite import map_blocks, rebuild_statements, with_fields
-from py2cu.ir.visit import assigned_names, names_in, reads, statements
+from py2cu.ir.visit import all_expressions, assigned_names, blocks, names_in, reads, statements, walk
 
 
 def lower_loops(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -172,3 +181,68 @@ def _outermost(loops: list[ir.For]) -> Iterator[ir.For]:
     for loop in loops:
         if not any(loop is not other and any(loop is inner for inner in statements(other.body)) for other in loops):
             yield loop
+
+
+def make_counting_loops(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
+    """The kernel, with declarations, in which counters are declared in the heads of their loops."""
+    return with_fields(kernel, body=_counting(kernel.body))
+
+
+def _counting(block: ir.Block) -> ir.Block:
+    done: list[ir.Stmt] = []
+    rest = list(block)
+    while rest:
+        stmt = rest.pop(0)
+        match stmt, rest[:1]:
+            case ir.Assign() as first, [ir.While() as loop] if _counts(first, loop):
+                place = next((at for at, later in enumerate(rest[1:], 1) if _mentions(later, first.name)), None)
+                match None if place is None else rest[place]:
+                    case None:
+                        pass
+                    case ir.Assign(name=first.name, value=value) as later if first.name not in names_in(value):
+                        rest[place or 0] = replace(later, declares=first.declares)
+                    case _:  # the counter is read after its loop
+                        done.append(stmt)
+                        continue
+                *body, step = loop.body
+                beside = first.trivia.beside or loop.trivia.beside
+                trivia = ir.Trivia(first.trivia.above, beside)
+                start, step = (replace(each, trivia=ir.BARE) for each in (first, step))
+                rest[0] = replace(loop, body=tuple(body), trivia=trivia, start=(start,), advance=(step,))
+            case _:
+                done.append(map_blocks(stmt, _counting))
+    return tuple(done)
+
+
+def _counts(first: ir.Assign, loop: ir.While) -> bool:
+    """True if `loop` tests the counter that `first` declares, and steps it only at the end of each round."""
+    *body, step = loop.body or (loop,)
+    is_counter = isinstance(first.declares, ir.PythonType) and first.declares.kind is Kind.INT
+    if not is_counter or not body or not isinstance(step, ir.Assign) or step.name != first.name:
+        return False
+    names = {*names_in(step.value)}
+    comments = [*step.trivia.above, step.trivia.beside, *loop.trivia.above]
+    is_simple = not any(isinstance(node, ir.Load | ir.DeviceCall) for node in walk(step.value))
+    return (
+        first.name in names_in(loop.test)
+        and first.name in names
+        and is_simple
+        and names.isdisjoint(assigned_names(tuple(body)))  # rule: counter-step
+        and not any(_continues(tuple(body)))  # rule: counter-continue
+        and not any(comments)
+        and not (first.trivia.beside and loop.trivia.beside)
+    )
+
+
+def _continues(body: ir.Block) -> Iterator[bool]:
+    """Whether each statement goes on with the next round of the loop that `body` belongs to."""
+    for stmt in body:
+        yield isinstance(stmt, ir.Continue)
+        if not isinstance(stmt, ir.For | ir.While):
+            for block in blocks(stmt):
+                yield from _continues(block)
+
+
+def _mentions(stmt: ir.Stmt, name: str) -> bool:
+    read = any(isinstance(node, ir.Name) and node.id == name for node in all_expressions((stmt,)))
+    return read or name in assigned_names((stmt,))

@@ -245,7 +245,8 @@ class CallTyper(TypeJoiner):
             case _:
                 return typed
         if -(2**31) <= bits < 2**32:
-            return ir.Constant(bits & FULL_MASK, typed.span, ir.PY_INT)
+            named = typed.named if isinstance(typed, ir.Constant) else None
+            return ir.Constant(bits & FULL_MASK, typed.span, ir.PY_INT, named=named)
         self.error(
             "P305", f"{bits} does not fit a mask of {WARP_SIZE} lanes", typed.span, "`0xFFFFFFFF` selects all lanes"
         )

@@ -249,7 +249,8 @@ def converted(value: ir.Expr, type_: ir.ScalarType) -> ir.Expr:
         number = constant_as(value.value, type_)
         is_cast = isinstance(value.type, ir.ElementType) and value.type.dtype.kind is Kind.FLOAT
         is_same_number = number == value.value and not is_cast  # otherwise the digits denote another number
-        return ir.Constant(number, value.span, type_, value.text if is_same_number else "", value.cast)
+        text = value.text if is_same_number else ""
+        return ir.Constant(number, value.span, type_, text, value.cast, value.named)
     return ir.Convert(value, type_, value.span)
 
 

@@ -7,6 +7,7 @@ Python integers are `int64_t` throughout, so no kernel is instantiated twice.
 from __future__ import annotations
 
 from functools import partial, reduce
+from itertools import chain
 from typing import Final
 
 from py2cu import ir
@@ -23,6 +24,7 @@ from py2cu.targets.cpu.emit_blocks import BlockEmitter
 from py2cu.targets.cpu.helpers import HELPERS, helpers_of_threads
 from py2cu.targets.cxx.bounds import headers_of_bounds, overflows
 from py2cu.targets.cxx.dialect import Dialect
+from py2cu.targets.cxx.extents import extent_text, launch_constants
 from py2cu.targets.cxx.factors import Factors, factors
 from py2cu.targets.cxx.functions import in_order, spell_functions
 from py2cu.targets.cxx.includes import headers_of_types
@@ -34,7 +36,6 @@ from py2cu.targets.cxx.statements import Emitter
 from py2cu.targets.cxx.views import (
     IndexLoop,
     KernelView,
-    extent_text,
     helpers_of,
     tables_of,
 )
@@ -82,6 +83,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         is_template=False,
         helpers=_helpers(kernel),
         functions=functions,
+        constants=(*speller.declarations, *launch_constants(kernel), *chain(*(f.constants for f in functions))),
         tables=tables,
         kernel_arguments=kernel_args,
         launch_arguments=launch_args,

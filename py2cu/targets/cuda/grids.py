@@ -11,8 +11,8 @@ from typing import Final
 from py2cu import ir
 from py2cu.dtypes import DType
 from py2cu.ir.visit import names_in, walk
+from py2cu.targets.cxx.extents import extent_text
 from py2cu.targets.cxx.factors import Factors, addends, product
-from py2cu.targets.cxx.views import extent_text
 
 _MEMORY: Final = 2**39  # bytes: more than a GPU has
 _DIM3: Final = 2**32

@@ -5,6 +5,7 @@ torch.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from py2cu import ir
@@ -18,6 +19,7 @@ from py2cu.targets.cuda.grids import empty_tests, grid_texts
 from py2cu.targets.cuda.packed_launches import pack_program, packs_of
 from py2cu.targets.cxx.bounds import fits, headers_of_bounds, overflows
 from py2cu.targets.cxx.dialect import Dialect
+from py2cu.targets.cxx.extents import extent_text, launch_constants
 from py2cu.targets.cxx.functions import spell_functions
 from py2cu.targets.cxx.includes import headers_of_types
 from py2cu.targets.cxx.instances import types_of, view_of
@@ -27,7 +29,6 @@ from py2cu.targets.cxx.shared_memory import bytes_text, limit_condition
 from py2cu.targets.cxx.statements import Emitter
 from py2cu.targets.cxx.views import (
     KernelView,
-    extent_text,
     helpers_of,
     tables_of,
 )
@@ -65,6 +66,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         is_template=is_template,
         helpers=helpers_of(kernel),
         functions=functions,
+        constants=(*speller.declarations, *launch_constants(kernel), *chain(*(f.constants for f in functions))),
         tables=tables,
         kernel_arguments=kernel_args,
         launch_arguments=launch_args,

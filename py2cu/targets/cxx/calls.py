@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from py2cu import ir
@@ -11,8 +13,8 @@ from py2cu.builtins.atomics import atomic_function, atomic_helper
 from py2cu.ir.complex_numbers import is_complex_constructor
 from py2cu.passes.lowering.calls import BITS_AS
 from py2cu.passes.lowering.widen_halves import ROUND_TO
-from py2cu.targets.cxx.c_types import FLOATS, arithmetic_type
-from py2cu.targets.cxx.cxx_text import PRIMARY, CxxText
+from py2cu.targets.cxx.c_types import FLOATS, arithmetic_type, keeps_value, same_type
+from py2cu.targets.cxx.cxx_text import PRIMARY, CxxText, functional_cast
 from py2cu.targets.cxx.expressions import ExpressionEmitter
 from py2cu.targets.cxx.helpers.bits import BIT_HELPERS
 from py2cu.targets.cxx.helpers.catalogue import takes_one_type
@@ -100,6 +102,9 @@ class CallEmitter(ExpressionEmitter):
 
     def mask(self, mask: ir.Expr) -> str:
         """A mask of lanes; a constant in hexadecimal digits."""
+        named = self.by_name(mask, "uint32_t") if isinstance(mask, ir.Constant) else None
+        if named is not None:
+            return named.text
         return f"0x{mask.value:X}" if isinstance(mask, ir.Constant) else self.expr(mask).text
 
     def complex_constructor(self, expr: ir.Call) -> CxxText:
@@ -120,6 +125,8 @@ class CallEmitter(ExpressionEmitter):
         if isinstance(part, ir.Constant) and isinstance(type_, ir.ElementType) and type_.dtype.variable is not None:
             self.record_number(part)
             return generic_literal(part, type_.dtype.part)
+        if isinstance(part, ir.Constant):
+            part = replace(part, named=None)  # CUDA's constructor takes it by reference, and no constant has an address
         return self.assigned(part, self.c_type(part.type)).text
 
     def atomic(self, expr: ir.Atomic) -> CxxText:
@@ -145,6 +152,27 @@ class CallEmitter(ExpressionEmitter):
     def launch_object(self, name: str) -> str:
         """The argument that passes a launch object to a device function."""
         return name
+
+    def braced(self, items: Sequence[ir.Expr], types: Sequence[ir.Type]) -> str:
+        """`{a, b}`."""
+        return f"{{{', '.join(self.items(items, types))}}}"
+
+    def items(self, items: Sequence[ir.Expr], types: Sequence[ir.Type]) -> list[str]:
+        """Items in braces: C++ refuses narrowing there, so all but widened Python integers are cast."""
+        texts = []
+        for item, type_ in zip(items, types, strict=True):
+            spelled, wanted = self.expr(item), self.c_type(type_)
+            widens = {spelled.c_type, wanted} <= {"int", "index_t", "int64_t"} and keeps_value(spelled.c_type, wanted)
+            texts.append(spelled.text if widens else self.as_type(item, type_))
+        return texts
+
+    def as_type(self, arg: ir.Expr, type_: ir.Type) -> str:
+        spelled = self.expr(arg)
+        if same_type(spelled.c_type, self.c_type(type_)):
+            return spelled.text
+        if isinstance(arg, ir.Constant) and arg.written is None and self.c_type(type_) == "uint32_t":
+            return f"{spelled.text}u"
+        return functional_cast(spelled.text, self.type_text(type_))
 
     def argument(self, arg: ir.Expr, c_type: str) -> str:
         """An argument of a C function; a double gets a cast, since functions such as `sqrt` are overloaded."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, assert_never
 
@@ -30,11 +30,13 @@ from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, UNARY, CxxT
 from py2cu.targets.cxx.dialect import Callee, Dialect
 from py2cu.targets.cxx.includes import MATH
 from py2cu.targets.cxx.literals import (
-    array_literal,
+    digits,
     float_literal,
     generic_literal,
     integer_literal,
     is_integer_literal,
+    named_literal,
+    table_literal,
 )
 
 _JUNCTION: Final = {"and": "&&", "or": "||"}  # rule: junction
@@ -52,6 +54,8 @@ class ExpressionEmitter(ABC):
         self.callees = callees  # by key
         self.names = dict(kernel.renamed)
         self.locals = dict(kernel.locals)
+        self.constants = {each.constant: each for each in kernel.constants}
+        self.declarations: dict[ir.ConstantDeclaration, None] = {}  # of the constants that the text names
         self.types: set[str] = set()  # that the text names
         self.headers: set[str] = set()  # that its functions and numbers need; `includes.py` has those of types
 
@@ -101,7 +105,7 @@ class ExpressionEmitter(ABC):
 
     def assigned(self, value: ir.Expr, c_type: str) -> CxxText:
         """`value` for an assignment to a `c_type`; only conversions that lose information are written."""
-        if isinstance(value, ir.Constant) and is_integer_literal(value) and c_type not in HALVES:
+        if self.whole_number(value) is not None and c_type not in HALVES:
             return self.operand(value, c_type)
         if isinstance(value, ir.Convert) and not (value.explicit or crosses_type_variable(value)):
             inner = self.expr(value.value)
@@ -191,7 +195,7 @@ class ExpressionEmitter(ABC):
             return text
         values = [self.constant(ir.Constant(value, decl.span, type_)).text for value in decl.values]
         shape = [int(extent.value) for extent in decl.type.dims if isinstance(extent, ir.Constant)]
-        return f"{text} = {array_literal(values, shape)}"
+        return f"{text} = {table_literal(values, shape)}"
 
     def extents(self, decl: ir.ArrayDecl) -> str:
         """`[4][4]`."""
@@ -226,6 +230,8 @@ class ExpressionEmitter(ABC):
     def constant(self, expr: ir.Constant) -> CxxText:
         c_type = self.c_type(expr.type)
         self.record_number(expr)
+        if (named := self.by_name(expr, c_type)) is not None:
+            return named
         if isinstance(expr.type, ir.ElementType) and expr.type.dtype.variable is not None:
             return CxxText(f"{self.type_text(expr.type)}({generic_literal(expr, expr.type.dtype)})", PRIMARY, c_type)
         if c_type == "bool":
@@ -236,6 +242,37 @@ class ExpressionEmitter(ABC):
         if c_type in FLOATS:
             return float_literal(expr, c_type)
         return integer_literal(expr, c_type)
+
+    def by_name(self, expr: ir.Constant, c_type: str) -> CxxText | None:
+        """A number by the name that the module gives it; None where it has none here."""
+        constant = expr.written
+        if constant is not None and not constant.name:
+            return self.expr(constant.definition) if isinstance(expr.type, ir.PythonType) else None
+        if constant is None or (declared := self.constants.get(constant)) is None:
+            return None
+        text = named_literal(expr, declared, c_type, self.type_name(expr.type))
+        if text is None:
+            return None
+        self.declarations[declared] = None
+        return self.chosen(text)
+
+    def definition(self, expr: ir.Expr) -> str:
+        """What a constant of the module is declared as: digits, or an expression."""
+        written = digits(expr) if isinstance(expr, ir.Constant) and expr.written is None else ""
+        return written or self.expr(expr).text
+
+    def whole_number(self, expr: ir.Expr) -> CxxText | None:
+        """A float as the integer that the user wrote or named: beside a float, C converts it; None of others."""
+        if not isinstance(expr, ir.Constant):
+            return None
+        if is_integer_literal(expr):
+            text, precedence = str(int(expr.value)), PRIMARY if expr.value >= 0 else UNARY
+            return CxxText(text, precedence, "int", begins_with_sign=expr.value < 0)
+        is_generic = isinstance(expr.type, ir.ElementType) and expr.type.dtype.variable is not None
+        if is_generic or not isinstance(expr.value, float) or abs(expr.value) >= 2**24:
+            return None
+        named = self.by_name(replace(expr, type=ir.INT), "int")
+        return named if named is not None and named.c_type == "int" else None
 
     def unary(self, expr: ir.Unary) -> CxxText:
         inner = self.expr(expr.operand)
@@ -301,9 +338,7 @@ class ExpressionEmitter(ABC):
         """`expr` without and with its conversion; the inner text is emitted once, or nesting would cost 2ⁿ."""
         if wanted in HALVES | COMPLEXES:
             pass
-        elif isinstance(expr, ir.Constant) and is_integer_literal(expr):
-            precedence = PRIMARY if expr.value >= 0 else UNARY
-            bare = CxxText(str(int(expr.value)), precedence, "int", begins_with_sign=expr.value < 0)
+        elif (bare := self.whole_number(expr)) is not None:
             return bare, self.expr(expr)
         elif isinstance(expr, ir.Convert) and not (expr.explicit or crosses_type_variable(expr)):
             inner = self.expr(expr.value)
@@ -335,27 +370,6 @@ class ExpressionEmitter(ABC):
         """Records the header of INFINITY and NAN."""
         if not math.isfinite(number.value):
             self.headers.add(MATH)
-
-    def braced(self, items: Sequence[ir.Expr], types: Sequence[ir.Type]) -> str:
-        """`{a, b}`."""
-        return f"{{{', '.join(self.items(items, types))}}}"
-
-    def items(self, items: Sequence[ir.Expr], types: Sequence[ir.Type]) -> list[str]:
-        """Items in braces: C++ refuses narrowing there, so all but widened Python integers are cast."""
-        texts = []
-        for item, type_ in zip(items, types, strict=True):
-            spelled, wanted = self.expr(item), self.c_type(type_)
-            widens = {spelled.c_type, wanted} <= {"int", "index_t", "int64_t"} and keeps_value(spelled.c_type, wanted)
-            texts.append(spelled.text if widens else self.as_type(item, type_))
-        return texts
-
-    def as_type(self, arg: ir.Expr, type_: ir.Type) -> str:
-        spelled = self.expr(arg)
-        if same_type(spelled.c_type, self.c_type(type_)):
-            return spelled.text
-        if isinstance(arg, ir.Constant) and self.c_type(type_) == "uint32_t":
-            return f"{spelled.text}u"
-        return functional_cast(spelled.text, self.type_text(type_))
 
 
 def crosses_type_variable(convert: ir.Convert) -> bool:

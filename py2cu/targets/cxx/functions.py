@@ -46,6 +46,7 @@ class FunctionView:
     struct: StructView | None
     is_mutually_recursive: bool  # functions that it calls call it back: all are declared first
     headers: frozenset[str]
+    constants: tuple[ir.ConstantDeclaration, ...]
 
     @property
     def code(self) -> tuple[object, ...]:
@@ -101,8 +102,9 @@ def _spell_function(
     head = f"{result} {function.symbol}"
     headers = headers_of_types(types) | speller.headers
     return FunctionView(
-        doc_lines(function.doc), _type_parameters(types), head, arguments, body, struct, is_mutually_recursive, headers
-    )
+        doc_lines(function.doc), _type_parameters(types), head, arguments, body, struct, is_mutually_recursive, headers,
+        tuple(speller.declarations),
+    )  # fmt: skip
 
 
 def _struct_view(function: ir.Kernel, speller: Emitter) -> StructView | None:

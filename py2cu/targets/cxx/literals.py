@@ -10,7 +10,7 @@ from dataclasses import replace
 from py2cu import ir
 from py2cu.analysis.promotion import as_float, rounded_directly
 from py2cu.dtypes import F32, F64, DType, Kind
-from py2cu.targets.cxx.c_types import arithmetic_type, is_unsigned
+from py2cu.targets.cxx.c_types import FLOATS, HALVES, arithmetic_type, is_unsigned
 from py2cu.targets.cxx.cxx_text import PRIMARY, UNARY, CxxText
 
 
@@ -21,6 +21,26 @@ def array_literal(values: Sequence[str], extents: Sequence[int]) -> str:
     step = len(values) // extents[0]
     rows = [array_literal(values[at : at + step], extents[1:]) for at in range(0, len(values), step)]
     return f"{{{', '.join(rows)}}}"
+
+
+def table_literal(values: Sequence[str], extents: Sequence[int]) -> str:
+    """The same, with each row of several dimensions on a line of its own."""
+    if len(extents) == 1:
+        return array_literal(values, extents)
+    step = extents[-1]
+    rows = [array_literal(values[at : at + step], extents[-1:]) for at in range(0, len(values), step)]
+    opening = [_brackets("{", at, extents) for at in range(len(rows))]
+    closing = [_brackets("}", at + 1, extents) for at in range(len(rows))]
+    lines = ",\n    ".join(map("".join, zip(opening, rows, closing, strict=True)))
+    return f"{{\n    {lines}\n}}"
+
+
+def _brackets(bracket: str, row: int, extents: Sequence[int]) -> str:
+    """The brackets of the dimensions between the first and the last that row number `row` opens, or the one before
+    closes.
+    """
+    sizes = [math.prod(extents[axis:-1]) for axis in range(1, len(extents) - 1)]
+    return bracket * sum(row % size == 0 for size in sizes)
 
 
 def generic_literal(expr: ir.Constant, dtype: DType) -> str:
@@ -35,9 +55,31 @@ def generic_literal(expr: ir.Constant, dtype: DType) -> str:
     return float_literal(replace(expr, value=value, text=""), "double").text
 
 
+def named_literal(expr: ir.Constant, declared: ir.ConstantDeclaration, c_type: str, spelled: str) -> CxxText | None:
+    """`THREADS`, `static_cast<float>(EPS)`: the constant of the module that is the number `expr`, as a `c_type`.
+
+    `spelled` is how the target writes the type. None where C reads another number than in the digits.
+    """
+    value, sign = declared.constant.value, "-" if expr.is_negated else ""
+    symbol, precedence = f"{sign}{declared.symbol}", UNARY if sign else PRIMARY
+    dtype = expr.type.dtype if isinstance(expr.type, ir.ElementType) else None
+    if "bool" in (declared.c_type, c_type) or (declared.c_type in FLOATS and c_type not in FLOATS):
+        return CxxText(symbol, PRIMARY, c_type) if declared.c_type == c_type else None
+    if dtype is not None and dtype.variable is not None:
+        is_exact = dtype.kind is not Kind.FLOAT or rounded_directly(dtype, value) == as_float(dtype, value)
+        text = CxxText(f"{spelled}({symbol})", PRIMARY, c_type, casts_to=spelled)
+        return text if is_exact or value != value else None
+    if c_type in HALVES:
+        return CxxText(f"{spelled}(static_cast<float>({symbol}))", PRIMARY, c_type, casts_to=spelled)
+    is_sign_lost = abs(value) >= 2**31 and is_unsigned(declared.c_type) != is_unsigned(c_type)
+    if (c_type in FLOATS and c_type != declared.c_type) or is_sign_lost:
+        return CxxText(f"static_cast<{spelled}>({symbol})", PRIMARY, c_type, casts_to=spelled)
+    return CxxText(symbol, precedence, declared.c_type, begins_with_sign=bool(sign))
+
+
 def is_one(expr: ir.Expr) -> bool:
     """True for a number that is spelled `1`: a constant of that value, unless its digits are `0x1` or `1.0`."""
-    if not isinstance(expr, ir.Constant) or expr.value != 1 or expr.type == ir.PY_BOOL:
+    if not isinstance(expr, ir.Constant) or expr.value != 1 or expr.type == ir.PY_BOOL or expr.written:
         return False
     return is_integer_literal(expr) if isinstance(expr.value, float) else not _is_hexadecimal(expr.text)
 
@@ -70,6 +112,15 @@ def integer_literal(expr: ir.Constant, c_type: str) -> CxxText:
     wide = not -(2**31) < value < 2**31
     c_type = "int64_t" if wide else "int"
     return CxxText(f"{text}{'L' if wide else ''}", PRIMARY if value >= 0 else UNARY, c_type, begins_with_sign=value < 0)
+
+
+def digits(expr: ir.Constant) -> str:
+    """The digits of a constant where it is declared, whose type the declaration says."""
+    if isinstance(expr.value, int) and expr.value > -(2**63) and expr.type != ir.PY_BOOL:
+        decimal = f"{expr.value}{'u' if expr.value >= 2**63 else ''}"
+        return expr.text if _is_hexadecimal(expr.text) else decimal
+    is_float = re.fullmatch(r"-?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?", expr.text)
+    return expr.text if is_float and expr.type == ir.PY_FLOAT else ""
 
 
 def _is_hexadecimal(digits: str) -> bool:

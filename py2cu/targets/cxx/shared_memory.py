@@ -9,7 +9,7 @@ from py2cu.analysis.launches import elements_of, has_static_shared
 from py2cu.builtins.memory import DYNAMIC_BYTES
 from py2cu.ir.visit import names_in
 from py2cu.targets.cxx.dialect import Dialect
-from py2cu.targets.cxx.views import extent_text
+from py2cu.targets.cxx.extents import extent_text
 
 BYTES: Final = "shared_bytes"  # the launcher's local for the number
 _DEFAULT_LIMIT: Final = "48 * 1024"

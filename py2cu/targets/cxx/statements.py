@@ -95,8 +95,8 @@ class Emitter(CallEmitter):
                 yield from self.conditional(stmt, depth)
             case ir.For():
                 yield from self.controlled(f"{pad}{self.loop_head(stmt)}", stmt.body, depth)
-            case ir.While(test=test, body=body):
-                yield from self.controlled(f"{pad}while ({self.expr(test).text})", body, depth)
+            case ir.While():
+                yield from self.controlled(f"{pad}{self.while_head(stmt)}", stmt.body, depth)
             case ir.Return(value=ir.Tuple(items=items)) if isinstance(self.kernel.result, ir.TupleType):
                 yield Line(f"{pad}return {self.braced(items, self.kernel.result.items)};")
             case ir.Return(value=value) if value is not None:
@@ -314,19 +314,30 @@ class Emitter(CallEmitter):
         start = self.assigned(loop.start, c_type).text
         stop, step = self.expr(loop.stop).within(11), loop.step
         match step:
-            case ir.Constant(value=1):
+            case ir.Constant(value=1) if self.by_name(step, c_type) is None:
                 test, advance = f"{var} < {stop}", f"++{var}"
-            case ir.Constant(value=-1):
+            case ir.Constant(value=-1) if self.by_name(step, c_type) is None:
                 test, advance = f"{var} > {stop}", f"--{var}"
             case ir.Constant(value=value):
                 test = f"{var} < {stop}" if value > 0 else f"{var} > {stop}"
-                advance = f"{var} += {value}" if value > 0 else f"{var} -= {-value}"
+                number = self.by_name(step, c_type)
+                text = str(value) if number is None else number.text
+                advance = f"{var} -= {text[1:]}" if text.startswith("-") else f"{var} += {text}"
             case _:
                 text = self.expr(step).within(11)
                 either = f"{text} > 0 ? {var} < {stop} : {var} > {stop}"
                 test = {1: f"{var} < {stop}", -1: f"{var} > {stop}", 0: either}[loop.direction]
                 advance = f"{var} += {self.expr(step).text}"
         return f"for ({c_type} {var} = {start}; {test}; {advance})"
+
+    def while_head(self, loop: ir.While) -> str:
+        """`while (low < high)`, `for (int half = 64; half > 0; half /= 2)`."""
+        test = self.expr(loop.test).text
+        assignments = [self.assignment(each) for each in (*loop.start, *loop.advance) if isinstance(each, ir.Assign)]
+        if not assignments:
+            return f"while ({test})"
+        start, advance = assignments
+        return f"for ({start} {test}; {advance.removesuffix(';')})"
 
 
 def is_constant_expression(test: ir.Expr, template_values: Collection[str]) -> bool:

@@ -10,7 +10,6 @@ from itertools import product
 from typing import Final
 
 from py2cu import ir
-from py2cu.ir.operators import OPERATORS
 from py2cu.passes.lowering.widen_halves import ROUND_TO
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import FunctionView
@@ -73,6 +72,7 @@ class KernelView:
     is_template: bool
     helpers: tuple[str, ...]
     functions: tuple[FunctionView, ...]
+    constants: tuple[ir.ConstantDeclaration, ...]  # of the module, that the text names
     tables: tuple[str, ...]  # declarations of constants that the body and the functions look things up in
     kernel_arguments: tuple[Argument, ...]
     launch_arguments: tuple[Argument, ...]
@@ -329,25 +329,3 @@ def tables_of(kernel: ir.Kernel, dialect: Dialect) -> tuple[tuple[str, ...], fro
 def helpers_of(kernel: ir.Kernel) -> tuple[str, ...]:
     """The helpers that a kernel and its device functions need."""
     return tuple(dict.fromkeys(name for each in (kernel, *kernel.functions) for name in each.helpers))
-
-
-def extent_text(expr: ir.Expr, kernel: ir.Kernel, outer: int = 0) -> str:
-    """An extent in the host's C++; dimensions are not negative, so `//` and `%` are C's.
-
-    `outer` is the precedence of the operator around it.
-    """
-    match expr:
-        case ir.Constant(value=value):
-            return str(value)
-        case ir.Name(id=name):
-            return kernel.c_name(name)
-        case ir.LaunchIndex(object=launched, axis=axis):
-            return f"{'block' if launched == 'blockDim' else 'grid'}.{axis}"
-        case ir.Unary(op="-", operand=operand):
-            return f"-{extent_text(operand, kernel, 3)}"
-        case ir.Binary(op=op, left=left, right=right):
-            rank = 1 if op in "+-" else 2
-            text = f"{extent_text(left, kernel, rank)} {OPERATORS[op].c} {extent_text(right, kernel, rank + 1)}"
-            return f"({text})" if rank < outer else text
-        case _:
-            raise AssertionError(expr)

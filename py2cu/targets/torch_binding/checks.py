@@ -18,9 +18,10 @@ from py2cu.ir.abi.parameters import Constexpr, Parameter, Role
 from py2cu.ir.abi.signature import Dim, Signature, divisors
 from py2cu.ir.printer import print_expr
 from py2cu.ir.rewrite import rebuild
+from py2cu.targets.cxx.extents import extent_text
 from py2cu.targets.cxx.instances import dtypes_of
 from py2cu.targets.cxx.literals import init_text, is_double
-from py2cu.targets.cxx.views import extent_text, listed
+from py2cu.targets.cxx.views import listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 from py2cu.call.dependencies import Dependencies  # noqa: E402
 from py2cu.diagnostics import TranslationError  # noqa: E402
 from py2cu.kernels import Kernel  # noqa: E402
+from tests.support.constants import with_numbers  # noqa: E402
 from tests.support.edited_files import write  # noqa: E402
 
 HEAD = """
@@ -63,8 +64,8 @@ def cells() -> Iterator[Cells]:
 
 
 def plain(text: str) -> str:
-    """The text with `2` for `2.0f`."""
-    return text.replace(".0f", "")
+    """The text with `2` for `2.0f`, and for a constant of that value."""
+    return with_numbers(text).replace(".0f", "")
 
 
 REDEFINITIONS: list[tuple[str, str, list[tuple[str, str]]]] = [
@@ -166,10 +167,10 @@ def test_a_number_that_only_an_option_names(cells: Cells) -> None:
     cells.run(f"{HEAD}from py2cu import blockIdx, threadIdx\nWIDTH = 64")
     head = "@kernel(size='blocks * WIDTH', block='WIDTH')\ndef f(out: Float32[Tensor, 'n'], blocks: int):\n"
     cells.run(f"{head}    if threadIdx.x < 2:\n        out[threadIdx.x] = blockIdx.x\n")
-    assert "const dim3 block(64)" in cells.kernel.cuda_source
+    assert "const dim3 block(64)" in plain(cells.kernel.cuda_source)
     cells.run("WIDTH = 32")
     cells.run(f"{head}    if threadIdx.x < 3:\n        out[threadIdx.x] = blockIdx.x\n")
-    assert "const dim3 block(32)" in cells.kernel.cuda_source
+    assert "const dim3 block(32)" in plain(cells.kernel.cuda_source)
 
 
 def test_a_list_in_a_function_around(cells: Cells) -> None:

@@ -18,6 +18,7 @@ from py2cu.diagnostics import TranslationError, render
 from py2cu.kernels import Kernel
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
+from tests.support.constants import with_numbers
 
 HEAD = "from jaxtyping import Float32, Int32\nfrom torch import Tensor\nfrom py2cu import Index, device, kernel\n"
 KERNEL = '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    out[i] = '
@@ -105,7 +106,7 @@ def checked(kernel: Kernel) -> None:
 def test_every_way_to_import(tmp_path: Path, line: str, call: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = cuda(write(tmp_path, helpers=CLAMP, main=f"{line}\n\n{KERNEL}{call}(x[i])\n"))
     assert "__device__ float clamp(float v)\n{\n    return limited(sqrtf(fabsf(v)));\n}" in text
-    assert "__device__ float limited(float v)\n{\n    return python_min(v, 4.0f);\n}" in text
+    assert "__device__ float limited(float v)\n{\n    return python_min(v, 4.0f);\n}" in with_numbers(text)
     assert "out[i] = clamp(x[i]);" in text
     assert capsys.readouterr().out == ""  # nothing was run
 
@@ -149,7 +150,9 @@ def test_names_mean_what_they_mean_in_their_file(tmp_path: Path) -> None:
         helpers="K = 2\n\ndef g(v):\n    return K * v\n",
         main=f"from helpers import g\nK = 5\n\n{KERNEL}K + g(x[i])\n",
     )
-    assert "return 2.0f * v;" in cuda(main)
+    text = cuda(main)
+    assert "return 2 * v;" in with_numbers(text)
+    assert {"constexpr int K = 2;", "constexpr int K_ = 5;"} <= {*text.splitlines()}  # two numbers, two names
 
 
 @pytest.mark.builds
@@ -187,11 +190,11 @@ def test_numbers_of_other_files(folder: Path, line: str, text: str) -> None:
         sizes="HALF = 8\nWIDTH = HALF\n",
         main=f"{line}\nfrom helpers import SCALE as scale\n\n{KERNEL}x[i] % {text} * scale + i // {text}\n",
     )
-    assert "floor_mod(x[i], 8.0f) * 0.5f + " in cuda(main)
-    assert "floor_mod(x[i], 8.0f) * 0.5f + " in imported().f.cuda_source
+    assert "floor_mod(x[i], 8f) * 0.5f + " in with_numbers(cuda(main))
+    assert "floor_mod(x[i], 8f) * 0.5f + " in with_numbers(imported().f.cuda_source)
     checked(imported().f)
     write(folder, sizes="WIDTH = 16\n")
-    assert "floor_mod(x[i], 16.0f) * 0.5f + " in imported().f.cuda_source
+    assert "floor_mod(x[i], 16f) * 0.5f + " in with_numbers(imported().f.cuda_source)
 
 
 @pytest.mark.builds
@@ -208,8 +211,8 @@ def test_classes_of_other_files(folder: Path, line: str, owner: str) -> None:
         "class Config:\n    class Inner:\n        SCALE = SCALE\n",
         main=f"{line}\n\n{KERNEL}{value}\n",
     )
-    assert "x[i] * 0.5f + 8.0f + " in cuda(main)
-    assert "x[i] * 0.5f + 8.0f + " in imported().f.cuda_source
+    assert "x[i] * 0.5f + 8 + " in with_numbers(cuda(main))
+    assert "x[i] * 0.5f + 8 + " in with_numbers(imported().f.cuda_source)
     checked(imported().f)
 
 
@@ -331,9 +334,9 @@ def test_findings_say_in_which_file_they_are(folder: Path) -> None:
 
 def test_an_edited_sibling_is_translated_again(folder: Path) -> None:
     write(folder, helpers=CLAMP, main=f"import helpers\n\n{KERNEL}helpers.clamp(x[i])\n")
-    assert "python_min(v, 4.0f)" in imported().f.cuda_source
+    assert "python_min(v, 4.0f)" in with_numbers(imported().f.cuda_source)
     write(folder, helpers=CLAMP.replace("HIGH = 4.0", "HIGH = 12.5"))
-    assert "python_min(v, 12.5f)" in imported().f.cuda_source
+    assert "python_min(v, 12.5f)" in with_numbers(imported().f.cuda_source)
 
 
 @pytest.mark.builds

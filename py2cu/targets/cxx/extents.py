@@ -1,0 +1,43 @@
+"""Emits the extents of a launch, and lists the constants of the module in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from py2cu import ir
+from py2cu.ir.operators import OPERATORS
+from py2cu.ir.visit import walk
+
+
+def launch_constants(kernel: ir.Kernel) -> Iterator[ir.ConstantDeclaration]:
+    """The declarations of the constants in the launcher."""
+    dynamic = (extent for decl in kernel.array_decls if decl.is_dynamic for extent in decl.type.dims)
+    extents = [*(kernel.size or ()), *(kernel.block if kernel.size else ()), *dynamic]
+    inner = (part.written.definition for part in walk(*extents) if isinstance(part, ir.Constant) and part.written)
+    used = {part.written for part in walk(*extents, *inner) if isinstance(part, ir.Constant)}
+    yield from (each for each in kernel.constants if each.constant in used)
+
+
+def extent_text(expr: ir.Expr, kernel: ir.Kernel, outer: int = 0) -> str:
+    """An extent in the host's C++; dimensions are not negative, so `//` and `%` are C's.
+
+    `outer` is the precedence of the operator around it.
+    """
+    match expr:
+        case ir.Constant(value=value, written=constant):
+            if constant is not None and not constant.name:
+                return extent_text(constant.definition, kernel, outer)
+            declared = (each.symbol for each in kernel.constants if each.constant == constant)
+            return next(declared, str(value))
+        case ir.Name(id=name):
+            return kernel.c_name(name)
+        case ir.LaunchIndex(object=launched, axis=axis):
+            return f"{'block' if launched == 'blockDim' else 'grid'}.{axis}"
+        case ir.Unary(op="-", operand=operand):
+            return f"-{extent_text(operand, kernel, 3)}"
+        case ir.Binary(op=op, left=left, right=right):
+            rank = 1 if op in "+-" else 2
+            text = f"{extent_text(left, kernel, rank)} {OPERATORS[op].c} {extent_text(right, kernel, rank + 1)}"
+            return f"({text})" if rank < outer else text
+        case _:
+            raise AssertionError(expr)

@@ -1,0 +1,1 @@
+"""Names of what a file of C++ declares: functions, tables, structs and constants."""
