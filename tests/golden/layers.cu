@@ -195,7 +195,8 @@ cudaError_t swiglu_backward_launch(
     if (std::max({int64_t(grid.x) * block.x, elements}) <= INT32_MAX)
         swiglu_backward_kernel<T, int><<<grid, block, 0, stream>>>(gate, x, grad_out, grad_gate, grad_x, elements);
     else
-        swiglu_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(gate, x, grad_out, grad_gate, grad_x, elements);
+        swiglu_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            gate, x, grad_out, grad_gate, grad_x, elements);
     return cudaGetLastError();
 }
 
@@ -326,7 +327,8 @@ cudaError_t rms_norm_backward_launch(
     if (std::max({int64_t(grid.x) * block.x, n * rows, rows}) <= INT32_MAX)
         rms_norm_backward_kernel<T, int><<<grid, block, 0, stream>>>(x, weight, scale, grad_out, grad_x, n, rows);
     else
-        rms_norm_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, weight, scale, grad_out, grad_x, n, rows);
+        rms_norm_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            x, weight, scale, grad_out, grad_x, n, rows);
     return cudaGetLastError();
 }
 
@@ -387,9 +389,11 @@ cudaError_t rms_norm_backward_weight_launch(
     cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x) * block.x, n * rows, n}) <= INT32_MAX)
-        rms_norm_backward_weight_kernel<T, int><<<grid, block, 0, stream>>>(x, scale, grad_out, grad_weight, rows, n);
+        rms_norm_backward_weight_kernel<T, int><<<grid, block, 0, stream>>>(
+            x, scale, grad_out, grad_weight, rows, n);
     else
-        rms_norm_backward_weight_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, scale, grad_out, grad_weight, rows, n);
+        rms_norm_backward_weight_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            x, scale, grad_out, grad_weight, rows, n);
     return cudaGetLastError();
 }
 

@@ -26,6 +26,7 @@ from py2cu.ir.operators import TORCH_POWERS
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.visit import blocks, expressions, names_in, walk
 from py2cu.passes.checks.hidden_doubles import narrow_precision, note_doubles
+from py2cu.passes.compute_in_launcher import compute_in_launcher
 
 _GREATEST_PRODUCT: Final = 8  # a greater power takes more than three multiplications
 
@@ -37,7 +38,8 @@ def note_performance(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     for caller in (kernel, *functions):
         ranges, local = Ranges(with_fields(caller, functions=functions)), reporter.within(caller.origin)
         if precision is not None:
-            note_doubles(caller, precision, ranges, local)
+            in_kernel = compute_in_launcher(caller, local) if caller is kernel else caller
+            note_doubles(in_kernel, precision, ranges, local)
         noter = _Noter(caller, local, ranges, _thread_axes(caller))
         for place in _places(caller.body, False):
             noter.look_at(place)
