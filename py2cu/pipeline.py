@@ -51,6 +51,7 @@ from py2cu.passes.checks.packs import note_packs
 from py2cu.passes.checks.performance import note_performance
 from py2cu.passes.checks.powers import check_powers
 from py2cu.passes.checks.row_width import check_row_widths
+from py2cu.passes.compute_in_launcher import compute_in_launcher
 from py2cu.passes.find_in_place_pairs import find_in_place_pairs
 from py2cu.passes.find_independent_dims import find_independent_dims
 from py2cu.passes.guards.early_return import add_guards
@@ -150,6 +151,7 @@ LOWERINGS: Final = (
         check_once,
         widen_naturals,
         everywhere(divide_integers),
+        compute_in_launcher,
         name_strides,
         choose_integer_widths,
         everywhere(flatten_subscripts),

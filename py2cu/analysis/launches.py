@@ -13,6 +13,7 @@ from py2cu.analysis.effects import syncs_grid
 from py2cu.builtins.memory import DYNAMIC_BYTES
 from py2cu.dtypes import BOOL, C128, F64, I32, I64, DType, Kind
 from py2cu.ir.abi.launch import INDEX, Bound, LaunchProgram, Passed, SharedArray, Source, Term
+from py2cu.ir.abi.launch_values import LaunchValue
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.rewrite import rebuild
 from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements, walk
@@ -40,6 +41,7 @@ def launch_program(
         has_index_type=has_index_type,
         fits=tuple(bound_of(bound, kernel) for bound in kernel.bounds) if has_index_type else (),
         overflows=overflows(kernel),
+        values=() if is_whole else kernel.launch_values,
         strides=kernel.strides,
         shared=tuple(_shared(plain)),
         has_static_shared=has_static_shared(kernel),
@@ -99,6 +101,14 @@ def _passed(kernel: ir.Kernel, arguments: Iterable[Argument], is_whole: bool) ->
         if is_whole or name in used:
             source = Source.STRIDE if name in strides else Source.NUMBER
             yield Passed(name, source, _whole_type(type_) if is_whole else _kernel_type(kernel, name, type_, parameter))
+    for value in () if is_whole else passed_values(kernel):
+        yield Passed(value.name, Source.VALUE, _kernel_type(kernel, value.name, ir.PY_FLOAT, None))
+
+
+def passed_values(kernel: ir.Kernel) -> tuple[LaunchValue, ...]:
+    """The launch values that the body reads, rather than the launcher alone."""
+    used = used_names(kernel)
+    return tuple(value for value in kernel.launch_values if value.name in used)
 
 
 def _whole_type(type_: ir.Type) -> str:

@@ -25,6 +25,7 @@ from typing import Any, Final, NoReturn, TypeVar, Union, get_args, get_origin
 from py2cu.diagnostics import Diagnostic, InternalError, Related, Severity
 from py2cu.dtypes import BY_NAME, DType, Kind, TypeVariable
 from py2cu.ir.abi.launch import Bound, LaunchProgram, PackedLaunch, Passed, SharedArray, Source, Term
+from py2cu.ir.abi.launch_values import LaunchValue, Operation
 from py2cu.ir.abi.parameters import (
     BlockParameter,
     Constexpr,
@@ -61,7 +62,7 @@ _CLASSES: Final[Mapping[str, type[Any]]] = {
         Translation, Artifacts, Text, Diagnostic, Related, SourceFile, Span, Signature, Dim, Parameter, TupleParameter,
         Constexpr, Default, IndexParameter, BlockParameter, Guard, PredicatedSite, NegativeIndex, ArrayType,
         ElementType, PythonType, TupleType, UnknownType, Constant, NamedConstant, Name, Binary, TypeVariable, CallText,
-        LaunchProgram, PackedLaunch, Passed, Term, Bound, SharedArray, Stride,
+        LaunchProgram, PackedLaunch, Passed, Term, Bound, SharedArray, Stride, LaunchValue, Operation,
     )
 }  # fmt: skip
 _ENUMERATIONS: Final = (TargetName, Severity, Role, Kind, Width, Source)

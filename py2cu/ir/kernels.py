@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from py2cu.diagnostics import Origin
 from py2cu.dtypes import DType, Kind, TypeVariable
+from py2cu.ir.abi.launch_values import LaunchValue
 from py2cu.ir.abi.parameters import (
     BlockParameter,
     Constexpr,
@@ -195,7 +196,8 @@ class Kernel:
     bounds: tuple[IndexBound, ...] = ()
     size_bounds: tuple[IndexBound, ...] = ()
     all_integers_bounded: bool = False
-    narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats: parameters
+    launch_values: tuple[LaunchValue, ...] = ()  # set by compute_in_launcher
+    narrowed: tuple[tuple[str, ElementType], ...] = ()  # set by narrow_floats: parameters and launch values
     helpers: tuple[str, ...] = ()  # set by lower_semantics
     symbol: str = ""  # where it is not its name; set by rename: what the C++ functions and the op are named after
     variables: tuple[TypeVariable, ...] = ()  # of a generic kernel

@@ -15,6 +15,7 @@ from py2cu.ir.visit import assigned_names
 def names_in_scope(kernel: Kernel) -> set[str]:
     """The names in a kernel: parameters, dimensions, indices, locals, kernel-local arrays and tables."""
     names = {p.name for p in kernel.parameters} | {index.name for index in kernel.indices} | {*kernel.dims}
+    names |= {value.name for value in kernel.launch_values}
     names |= {decl.name for decl in kernel.array_decls} | {name for name, _ in kernel.locals}  # rule: hidden-array
     return names.union(assigned_names(kernel.body))
 

@@ -80,3 +80,5 @@ UNARY: Final[dict[str, Callable[[Any], Any]]] = {
 COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
+TORCH_POWERS: Final = (2, 3, 0.5, -1, -2, -0.5)
+"""The exponents, as constants, for which torch computes a float element's power by products, quotients and roots."""

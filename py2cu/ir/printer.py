@@ -7,6 +7,7 @@ from typing import assert_never
 
 from py2cu import ir
 from py2cu.dtypes import Kind
+from py2cu.ir.abi.launch_values import value_in_python
 
 
 def print_kernel(kernel: ir.Kernel) -> str:
@@ -33,6 +34,8 @@ def _print_launch(kernel: ir.Kernel) -> Iterator[str]:
     for bound in kernel.bounds:
         products = ((*names, *([str(by)] if by != 1 or not names else [])) for names, by in bound.terms)
         yield f"  32 bits hold {' + '.join(map(' * '.join, products))}"
+    for value in kernel.launch_values:
+        yield f"  the launcher computes {value.name} = {value_in_python(value.value, str)}"
     yield from (f"  {name} is passed as {_show(type_)}" for name, type_ in kernel.narrowed)
 
 

@@ -86,6 +86,7 @@ def _knows_locals(function: ir.Kernel, kernel: ir.Kernel) -> Broken:
     """Every name that is assigned is a local or a parameter; every name that is read is known."""
     assigned = {name for name, _ in function.locals} | {p.name for p in function.parameters}
     known = assigned.union(function.dims, kernel.dims, (index.name for index in function.indices))
+    known.update(value.name for value in function.launch_values)
     for stmt in statements(function.body):
         if isinstance(stmt, ir.For):
             known.add(stmt.var)

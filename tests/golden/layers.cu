@@ -366,7 +366,15 @@ cudaError_t launch_swiglu_backward(
     const T* gate, const T* x, const T* grad_out, T* grad_gate, T* grad_x, int64_t elements, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
+<<<<<<< HEAD
     swiglu_backward_kernel<1, 1, T><<<grid, block, 0, stream>>>(gate, x, grad_out, grad_gate, grad_x, elements);
+=======
+    if (std::max({int64_t(grid.x) * block.x, elements}) <= INT32_MAX)
+        swiglu_backward_kernel<T, int><<<grid, block, 0, stream>>>(gate, x, grad_out, grad_gate, grad_x, elements);
+    else
+        swiglu_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            gate, x, grad_out, grad_gate, grad_x, elements);
+>>>>>>> wt-launchvals
     return cudaGetLastError();
 }
 
@@ -458,7 +466,8 @@ cudaError_t launch_rms_norm_backward(
     if (std::max({int64_t(grid.x) * block.x, n * rows, rows}) <= INT32_MAX)
         rms_norm_backward_kernel<T, int><<<grid, block, 0, stream>>>(x, weight, scale, grad_out, grad_x, n, rows);
     else
-        rms_norm_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, weight, scale, grad_out, grad_x, n, rows);
+        rms_norm_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            x, weight, scale, grad_out, grad_x, n, rows);
     return cudaGetLastError();
 }
 
@@ -493,9 +502,11 @@ cudaError_t launch_rms_norm_backward_weight(
     cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x) * block.x, n * rows, n}) <= INT32_MAX)
-        rms_norm_backward_weight_kernel<T, int><<<grid, block, 0, stream>>>(x, scale, grad_out, grad_weight, rows, n);
+        rms_norm_backward_weight_kernel<T, int><<<grid, block, 0, stream>>>(
+            x, scale, grad_out, grad_weight, rows, n);
     else
-        rms_norm_backward_weight_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, scale, grad_out, grad_weight, rows, n);
+        rms_norm_backward_weight_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            x, scale, grad_out, grad_weight, rows, n);
     return cudaGetLastError();
 }
 

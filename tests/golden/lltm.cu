@@ -185,9 +185,11 @@ cudaError_t launch_lltm_gates_grad(
     int64_t b, int64_t s, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.y) * block.y, int64_t(grid.x) * block.x, 3 * b * s}) <= INT32_MAX)
-        lltm_gates_grad_kernel<T, int><<<grid, block, 0, stream>>>(gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s);
+        lltm_gates_grad_kernel<T, int><<<grid, block, 0, stream>>>(
+            gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s);
     else
-        lltm_gates_grad_kernel<T, int64_t><<<grid, block, 0, stream>>>(gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s);
+        lltm_gates_grad_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s);
     return cudaGetLastError();
 }
 

@@ -204,9 +204,11 @@ cudaError_t tiled_matmul_launch(
                   A_size1 + 2 * int64_t(block.x), A_size1 + int64_t(block.x) + int64_t(block.y),
                   int64_t(block.x) + int64_t(block.x) * block.x, A_size0 * A_size1, B_size0 * B_size1,
                   C_size0 * C_size1}) <= INT32_MAX && std::fabs(dynamic_bytes) <= INT32_MAX)
-        tiled_matmul_kernel<int><<<grid, block, shared_bytes, stream>>>(A, B, C, A_size0, A_size1, B_size0, B_size1, C_size0, C_size1);
+        tiled_matmul_kernel<int><<<grid, block, shared_bytes, stream>>>(
+            A, B, C, A_size0, A_size1, B_size0, B_size1, C_size0, C_size1);
     else
-        tiled_matmul_kernel<int64_t><<<grid, block, shared_bytes, stream>>>(A, B, C, A_size0, A_size1, B_size0, B_size1, C_size0, C_size1);
+        tiled_matmul_kernel<int64_t><<<grid, block, shared_bytes, stream>>>(
+            A, B, C, A_size0, A_size1, B_size0, B_size1, C_size0, C_size1);
     return cudaGetLastError();
 }
 

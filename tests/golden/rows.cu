@@ -177,9 +177,11 @@ cudaError_t launch_layer_norm(
     dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x), n + 128, n * rows, rows}) <= INT32_MAX)
-        layer_norm_kernel<T, int><<<grid, block, 0, stream>>>(x, weight, bias, round_to<T>(eps), out, mean, scale, n);
+        layer_norm_kernel<T, int><<<grid, block, 0, stream>>>(
+            x, weight, bias, round_to<T>(eps), out, mean, scale, n);
     else
-        layer_norm_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, weight, bias, round_to<T>(eps), out, mean, scale, n);
+        layer_norm_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            x, weight, bias, round_to<T>(eps), out, mean, scale, n);
     return cudaGetLastError();
 }
 
@@ -227,7 +229,8 @@ cudaError_t launch_layer_norm_backward(
     if (std::max({int64_t(grid.x), n + 128, n * rows, rows}) <= INT32_MAX)
         layer_norm_backward_kernel<T, int><<<grid, block, 0, stream>>>(x, weight, mean, scale, grad_out, grad_x, n);
     else
-        layer_norm_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, weight, mean, scale, grad_out, grad_x, n);
+        layer_norm_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            x, weight, mean, scale, grad_out, grad_x, n);
     return cudaGetLastError();
 }
 
@@ -281,9 +284,11 @@ cudaError_t launch_layer_norm_backward_weights(
     int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(block.x) + 32 * int64_t(grid.x), rows + 8, n, n * rows}) <= INT32_MAX)
-        layer_norm_backward_weights_kernel<T, int><<<grid, block, 0, stream>>>(x, mean, scale, grad_out, grad_weight, grad_bias, rows, n);
+        layer_norm_backward_weights_kernel<T, int><<<grid, block, 0, stream>>>(
+            x, mean, scale, grad_out, grad_weight, grad_bias, rows, n);
     else
-        layer_norm_backward_weights_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, mean, scale, grad_out, grad_weight, grad_bias, rows, n);
+        layer_norm_backward_weights_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            x, mean, scale, grad_out, grad_weight, grad_bias, rows, n);
     return cudaGetLastError();
 }
 

@@ -335,7 +335,7 @@ cudaError_t launch_smoothed_loss(
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void smoothed_loss_backward_kernel(
     const T* __restrict__ x, const int64_t* __restrict__ target, const T* __restrict__ grad_loss,
-    T* __restrict__ grad_x, index_t n, index_t rows)
+    T* __restrict__ grad_x, index_t n, index_t rows, double n_term)
 {
     index_t r = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (r >= rows) return;
@@ -346,7 +346,7 @@ __global__ void smoothed_loss_backward_kernel(
     for (index_t i = 0; i < n; ++i)
         total += static_cast<T>(exp(to_compute_type(x[r * n + i] - top)));
     for (index_t i = 0; i < n; ++i) {
-        T wanted = round_to<T>((i == target[r] ? 1 - 0.1 : 0.0) + 0.1 / n);
+        T wanted = round_to<T>((i == target[r] ? 1 - 0.1 : 0.0) + n_term);
         grad_x[r * n + i] = grad_loss[r] * (static_cast<T>(exp(to_compute_type(x[r * n + i] - top))) / total - wanted);
     }
 }
@@ -356,10 +356,13 @@ cudaError_t launch_smoothed_loss_backward(
     const T* x, const int64_t* target, const T* grad_loss, T* grad_x, int64_t n, int64_t rows, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
+    const double n_term = 0.1 / n;
     if (std::max({int64_t(grid.x) * block.x, n * rows, rows}) <= INT32_MAX)
-        smoothed_loss_backward_kernel<T, int><<<grid, block, 0, stream>>>(x, target, grad_loss, grad_x, n, rows);
+        smoothed_loss_backward_kernel<T, int><<<grid, block, 0, stream>>>(
+            x, target, grad_loss, grad_x, n, rows, n_term);
     else
-        smoothed_loss_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, target, grad_loss, grad_x, n, rows);
+        smoothed_loss_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            x, target, grad_loss, grad_x, n, rows, n_term);
     return cudaGetLastError();
 }
 

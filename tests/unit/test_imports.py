@@ -54,7 +54,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "passes.typing": IR,
     "passes.guards": IR,
     "passes.lowering": IR | {"passes.guards", "passes.typing"},
-    "passes.checks": IR,
+    "passes.checks": IR | {"passes"},
     "translation": ABI,
     "targets.cxx": IR | {"passes.lowering"},
     "targets.cuda": IR | {"passes.lowering", "targets.cxx"},

@@ -30,6 +30,7 @@ from py2cu.call.launchers.extents import ExtentLines
 from py2cu.call.launchers.likeness import LikenessLines
 from py2cu.call.launchers.memory import MemoryLines, if_given, meet, overlaps_itself
 from py2cu.call.launchers.tuples import unpacked
+from py2cu.call.launchers.values import value_lines
 from py2cu.dtypes import BY_NAME, I64, DType, Kind
 from py2cu.ir.abi.launch import (
     ALIGNMENT,
@@ -336,6 +337,7 @@ class _Writer:
         types = [None if p.source is Source.ARRAY else BY_NAME.get(p.type, I64) for p in program.passed]
         frame = Frame(self.engine.launch, types)
         self.names |= {"free": frame.free, "new": frame.new, "pack": frame.pack}
+        yield from value_lines(self.signature, program, self.extents, self.names)
         given = [f"v_{name} is not None" for name in program.optional]
         values = [*chain.from_iterable(self._passed(p.name, p.source, BY_NAME.get(p.type)) for p in program.passed)]
         yield from self.engine.lines(self.names, LaunchLines(program, given, values))
@@ -351,7 +353,7 @@ class _Writer:
                 return [f"v_{name} is not None"]
             case Source.STRIDE:
                 return [f"t_{name}"]
-        value = self.extents.symbol(name)
+        value = f"c_{name}" if source is Source.VALUE else self.extents.symbol(name)
         if any(p.name == name and p.may_be_none for p in self.signature.parameters):
             value = f"(0 if {value} is None else {value})"  # `or` would lose the sign of -0.0
         if dtype is None:

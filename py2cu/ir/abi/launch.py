@@ -1,7 +1,7 @@
 """The launch of a kernel as data: what is passed, and how grid, memory and instance follow from the numbers of a call.
 
 `analysis/launches.py` makes a `LaunchProgram` of a lowered kernel. Two spellings of it run: the launcher in the emitted
-C++ (`targets/cxx/bounds.py`, `targets/cuda/grids.py`), and the launcher of calls in Python (`call/launchers`).
+C++ (`targets/cxx/launcher/bounds.py`, `targets/cuda/grids.py`), and the launcher of calls in Python (`call/launchers`).
 
 Extents are integers, exact in both: where 64 bits may not hold a number, it is computed as a double. The names in
 expressions are those of dimensions and numbers; `blockDim.x` and `gridDim.x` are the launch's own.
@@ -15,6 +15,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from py2cu.ir.abi.launch_values import LaunchValue
 from py2cu.ir.abi.parameters import Stride
 from py2cu.ir.types import Binary, Constant, DimExpr, Name
 from py2cu.records import record
@@ -54,6 +55,7 @@ class Source(enum.Enum):
     NUMBER = "number"  # a number of the call, or an extent
     STRIDE = "stride"
     PRESENCE = "presence"  # whether the call passes a number
+    VALUE = "value"  # one of `LaunchProgram.values`
 
 
 @record(frozen=True, slots=True)
@@ -143,6 +145,7 @@ class LaunchProgram:
     has_index_type: bool = False
     fits: tuple[Bound, ...] = ()
     overflows: tuple[Bound, ...] = ()  # of a launch with elements: none may exceed MOST_THREADS
+    values: tuple[LaunchValue, ...] = ()  # what the launcher computes for the kernel; each may need earlier ones
     strides: tuple[Stride, ...] = ()
     shared: tuple[SharedArray, ...] = ()
     has_static_shared: bool = False  # so that a smaller number than the limit has to be asked for

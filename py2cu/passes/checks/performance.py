@@ -22,12 +22,13 @@ from py2cu.analysis.global_indices import find_global_indices
 from py2cu.analysis.ranges import Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
+from py2cu.ir.operators import TORCH_POWERS
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.visit import blocks, expressions, names_in, walk
 from py2cu.passes.checks.hidden_doubles import narrow_precision, note_doubles
+from py2cu.passes.compute_in_launcher import compute_in_launcher
 
 _GREATEST_PRODUCT: Final = 8  # a greater power takes more than three multiplications
-_ROOTS: Final = {0.5: "math.sqrt({})", -0.5: "1 / math.sqrt({})", -1: "1 / {}"}
 
 
 def note_performance(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -37,7 +38,8 @@ def note_performance(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     for caller in (kernel, *functions):
         ranges, local = Ranges(with_fields(caller, functions=functions)), reporter.within(caller.origin)
         if precision is not None:
-            note_doubles(caller, precision, ranges, local)
+            in_kernel = compute_in_launcher(caller, local) if caller is kernel else caller
+            note_doubles(in_kernel, precision, ranges, local)
         noter = _Noter(caller, local, ranges, _thread_axes(caller))
         for place in _places(caller.body, False):
             noter.look_at(place)
@@ -119,13 +121,13 @@ class _Noter:
         if not isinstance(expr.type, ir.ElementType) or expr.type.dtype.kind is not Kind.FLOAT:
             return
         dtype, text = expr.type.dtype, self.reporter.file.quote(base.span)
-        is_leaf = isinstance(base, ir.Name | ir.Load)
-        is_product = exponent in range(2, _GREATEST_PRODUCT + 1)
-        becomes_product = isinstance(expr, ir.Binary) and exponent == 2 and is_leaf and dtype.variable is None
-        if exponent not in _ROOTS and (not is_product or becomes_product):
+        is_operator, is_leaf = isinstance(expr, ir.Binary), isinstance(base, ir.Name | ir.Load)
+        if exponent in TORCH_POWERS:
+            if is_operator:
+                return  # no power in the text
+            hint = f"write `{text if is_leaf else f'({text})'} ** {exponent:g}`"
+        elif exponent not in range(4, _GREATEST_PRODUCT + 1):
             return
-        if not is_product:
-            hint = f"write `{_ROOTS[exponent].format(text if is_leaf else f'({text})')}`"
         elif dtype.is_half or not is_leaf:  # products of halves would be rounded one by one
             value = f"np.float32({text})" if dtype.is_half else text
             hint = f"multiply: `v = {value}`, then `{' * '.join('v' * int(exponent))}`"

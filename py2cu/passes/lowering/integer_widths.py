@@ -17,10 +17,12 @@ from dataclasses import replace
 from py2cu import ir
 from py2cu.analysis.argument_ranges import functions_with_ranges
 from py2cu.analysis.call_graph import reachable_functions
+from py2cu.analysis.launches import used_names
 from py2cu.analysis.ranges import FAR, INT_MAX, Ranges
 from py2cu.builtins import ROWS
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import I32, I64, Kind
+from py2cu.ir.abi.launch_values import only_converted
 from py2cu.ir.abi.parameters import Constexpr
 from py2cu.ir.intervals import Interval, SymbolicBound, plus, times
 from py2cu.ir.names import list_elements
@@ -72,8 +74,11 @@ class _Chooser:
             for name, type_ in kernel.locals
         )
         array_decls = tuple(self.of_list(decl) if decl.is_list else decl for decl in kernel.array_decls)
+        converted = only_converted(kernel.launch_values) - used_names(kernel) - {*kernel.dims}  # the launcher's alone
         parameters = tuple(
-            p if isinstance(p.type, ir.ArrayType) else replace(p, type=self.of_name(p.name, p.type))
+            p
+            if isinstance(p.type, ir.ArrayType) or p.name in converted
+            else replace(p, type=self.of_name(p.name, p.type))
             for p in kernel.parameters
         )
         for index in kernel.indices:

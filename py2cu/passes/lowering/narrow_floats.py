@@ -54,6 +54,8 @@ def _with_converted_arguments(caller: ir.Kernel, functions: dict[str, ir.Kernel]
 
 def _narrow(kernel: ir.Kernel) -> ir.Kernel:
     narrowed = _narrow_names(kernel)
+    while narrowed is not kernel:  # a narrowed local converts what is assigned to it
+        kernel, narrowed = narrowed, _narrow_names(narrowed)
     calls_round_to = any(isinstance(n, ir.Call) and n.function == ROUND_TO for n in all_expressions(narrowed.body))
     launcher_rounds = any(may_be_half(type_) for _, type_ in narrowed.narrowed)
     return replace(narrowed, helpers=(*narrowed.helpers, ROUND_TO)) if calls_round_to or launcher_rounds else narrowed
@@ -62,6 +64,7 @@ def _narrow(kernel: ir.Kernel) -> ir.Kernel:
 def _narrow_names(kernel: ir.Kernel) -> ir.Kernel:
     assigned = {stmt.name for stmt in statements(kernel.body) if isinstance(stmt, ir.Assign)}
     parameters = [p.name for p in kernel.parameters if p.type in _WEAK and p.name not in assigned]
+    parameters += [value.name for value in kernel.launch_values]
     locals_ = [name for name, type_ in kernel.locals if type_ in _WEAK]
     element_type_of = _only_types(kernel)
     tables = [
@@ -94,7 +97,7 @@ def _narrow_names(kernel: ir.Kernel) -> ir.Kernel:
             else b
             for b in kernel.array_decls
         ),
-        narrowed=tuple((name, element_types[name]) for name in parameters if name in element_types),
+        narrowed=(*kernel.narrowed, *((name, element_types[name]) for name in parameters if name in element_types)),
     )
 
 

@@ -3,6 +3,7 @@
     i // w              i / w                    where neither can be negative
     a // b              floor_div(a, b)          elsewhere
     x[i] + y[i]         wrapping_add(x, y)       int32 and int64 elements, where the sum may overflow
+    (x[i] - m) ** 2     square(x[i] - m)         and the other powers that torch computes without `pow`
 
 `calls.py` and `conversions.py` do the same for calls and conversions. A helper is a small function that the target
 emits above the kernel; `Kernel.helpers` lists the helpers in use.
@@ -27,6 +28,7 @@ from py2cu.ir.visit import names_in, walk
 from py2cu.passes.lowering.calls import CallLowering
 from py2cu.passes.lowering.conversions import ConversionLowering, is_generic, nonzero, strip_wrap, to_signed, wrapping
 from py2cu.passes.lowering.required_helpers import RequiredHelpers
+from py2cu.passes.lowering.widen_halves import constant_exponent
 
 
 def lower_semantics(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -197,17 +199,39 @@ class _Lowering:
                 return self.helper(OPERATORS[expr.op].elementwise, expr)
             case "//" | "%":
                 return self.helper(OPERATORS[expr.op].helper, expr)
-            case "**" if (
-                not is_generic(expr.type)
-                and isinstance(expr.right, ir.Constant)
-                and expr.right.value == 2
-                and _may_repeat(expr.left)
-            ):
-                return ir.Binary("*", expr.left, expr.left, expr.span, expr.type)
             case "**":
-                return ir.Call("math.pow", (expr.left, expr.right), expr.span, expr.type)
+                return self.float_power(expr)
             case _:
                 return expr
+
+    def float_power(self, expr: ir.Binary[ir.Expr]) -> ir.Expr:
+        """A power as torch computes it without `pow`; of Python floats only a square."""
+        base, exponent = expr.left, constant_exponent(expr.right)
+        one = ir.Constant(1.0, expr.span, expr.type, text="1")
+        # rule: torch-power
+        match exponent if isinstance(expr.type, ir.ElementType) or exponent == 2 else None:
+            case 2 | 3 as factors:
+                return self.repeated(base, int(factors), expr)
+            case 0.5:
+                return ir.Call("math.sqrt", (base,), expr.span, expr.type)
+            case -1:
+                return replace(expr, op="/", left=one, right=base)
+            case -2:
+                return replace(expr, op="/", left=one, right=self.repeated(base, 2, expr))
+            case -0.5:
+                root = ir.Call("math.sqrt", (base,), expr.span, expr.type)
+                return replace(expr, op="/", left=one, right=root)
+            case _:
+                return ir.Call("math.pow", (base, expr.right), expr.span, expr.type)
+
+    def repeated(self, base: ir.Expr, factors: int, power: ir.Binary[ir.Expr]) -> ir.Expr:
+        """The product of two or three `factors`, each `base`; a helper evaluates an expression once."""
+        if not _may_repeat(base):
+            name = "square" if factors == 2 else "cube"
+            self.helpers.require(name)
+            return ir.Call(name, (base,), power.span, power.type)
+        product = self.binary(ir.Binary("*", base, base, power.span, power.type))
+        return product if factors == 2 else self.binary(ir.Binary("*", product, base, power.span, power.type))
 
     def complex_binary(self, expr: ir.Binary[ir.Expr]) -> ir.Expr:
         """C++ adjusts infinite products and quotients, Python and torch do not: helpers compute plain formulas."""
@@ -219,9 +243,9 @@ class _Lowering:
 
     def power(self, expr: ir.Binary[ir.Expr]) -> ir.Expr:
         """A whole number to a power that is not negative."""
-        is_square = isinstance(expr.right, ir.Constant) and expr.right.value == 2
-        if is_square and _may_repeat(expr.left):
-            return self.binary(ir.Binary("*", expr.left, expr.left, expr.span, expr.type))
+        exponent = constant_exponent(expr.right)
+        if _may_repeat(expr.left) and (exponent == 2 or (exponent == 3 and isinstance(expr.type, ir.ElementType))):
+            return self.repeated(expr.left, int(exponent), expr)
         return self.helper("int_pow", expr)  # rule: power-of-integers
 
     def negate(self, expr: ir.Unary) -> ir.Expr:

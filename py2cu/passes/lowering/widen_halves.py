@@ -44,6 +44,8 @@ def widen_halves(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 def _widen(expr: ir.Expr) -> ir.Expr:
     match expr:
+        case ir.Binary(op="**", right=right) if constant_exponent(right) in (2, 3, -1, -2):  # rule: half-power
+            return expr  # products and quotients
         case ir.Binary(op="//" | "%" | "**", left=left, right=right, type=type_) if _is_rounded(type_):
             wide = replace(expr, left=_wide(left), right=_wide(right), type=_wide_type(type_))
             return ir.Convert(wide, type_, wide.span)
@@ -61,6 +63,15 @@ def _widen(expr: ir.Expr) -> ir.Expr:
             return expr if _SINGLE in (value.type, type_) else replace(expr, value=_wide(value))
         case _:
             return expr
+
+
+def constant_exponent(exponent: ir.Expr) -> float | None:
+    """The value of a constant exponent, also of one that this pass widened; None for any other."""
+    match exponent:
+        case ir.Constant(value=value) | ir.Call(function="to_compute_type", args=(ir.Constant(value=value),)):
+            return value if isinstance(value, int | float) else None
+        case _:
+            return None
 
 
 def convert_generic(value: ir.Expr, type_: ir.Type) -> ir.Expr:

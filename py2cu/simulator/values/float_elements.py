@@ -14,7 +14,14 @@ from typing import Any, ClassVar, Final, Self, SupportsIndex
 
 from py2cu.dtypes import DType
 from py2cu.simulator.state import THREAD
-from py2cu.simulator.values.checked_int import LONG_HIGH, LONG_LOW, division_by_zero, report_inexact_comparison, truth
+from py2cu.simulator.values.checked_int import (
+    LONG_HIGH,
+    LONG_LOW,
+    CheckedInt,
+    division_by_zero,
+    report_inexact_comparison,
+    truth,
+)
 from py2cu.simulator.values.errors import INF, error_if_nonfinite, propagate_error, remainder_error
 from py2cu.simulator.values.integer_elements import IntElement
 from py2cu.simulator.values.operators import (
@@ -26,6 +33,7 @@ from py2cu.simulator.values.operators import (
     install_operator,
     promote_and_apply,
 )
+from py2cu.simulator.values.powers import TORCH_POWERS, power_ieee, python_power
 from py2cu.simulator.values.rounding import ROUNDING, as_float, cell, from_integer
 
 INFINITE: Final = (INF, -INF)
@@ -211,6 +219,8 @@ def _install_operators(cls: type[FloatElement]) -> None:
         install_operator(cls, name, compute, handles_any_operand=True)
     for name, compute in _rare_operators(cls).items():
         install_operator(cls, name, compute)
+    if not cls.is_python:
+        install_operator(cls, "pow", _power_of_element(cls), handles_any_operand=True)
     for name in COMPARISONS:  # rule: compare-tainting
         install_operator(cls, name, _tainting_comparison(cls, name), handles_any_operand=True)
 
@@ -340,31 +350,24 @@ def _rare_operators(cls: type[FloatElement]) -> dict[str, Method]:
         error = remainder_error(a, b) + unit * abs(value) if a.error or b.error else 0.0
         return cls.with_error(value, error_if_nonfinite(a, b, error) if math.isnan(value) else error)  # type: ignore[no-any-return]
 
-    power = _python_power if cls.is_python else power_ieee
     return {
         "floordiv": with_propagated_error(floor_divide, 1),
         "mod": remainder,
-        "pow": with_propagated_error(power, 8),
+        "pow": with_propagated_error(python_power if cls.is_python else power_ieee, 8),
     }
 
 
-def _python_power(a: float, b: float) -> float:
-    value = a**b
-    if isinstance(value, complex):
-        raise TypeError(f"{a!r} ** {b!r} is not real")
-    return float(value)
+def _power_of_element(cls: Any) -> Method:
+    """`**` as torch computes it for a constant exponent. The error is that of `pow`, which other exponents take."""
+    general = cls.__pow__
 
+    def operate(a: Any, b: Any) -> Any:
+        power = general(a, b)
+        if b.__class__ in (int, float, CheckedInt) and b in TORCH_POWERS:  # rule: torch-power-simulated
+            return cls.with_error(TORCH_POWERS[b](a.value, cls.dtype), power.error)
+        return power
 
-def power_ieee(a: float, b: float) -> float:
-    """C's `pow`: NaN and infinities where Python raises or gives a complex number."""
-    try:
-        return math.pow(a, b)
-    except OverflowError:
-        return -INF if a < 0 and b % 2 == 1 else INF
-    except ValueError:
-        if a != 0:
-            return math.nan
-        return math.copysign(INF, a) if b % 2 == 1 else INF
+    return operate
 
 
 def _tainting_comparison(cls: type[FloatElement], name: str) -> Method:

@@ -23,9 +23,10 @@ from py2cu.simulator.values.checked_int import CheckedInt, check_64_bits, check_
 from py2cu.simulator.values.complex_elements import ComplexElement, complex_function
 from py2cu.simulator.values.errors import propagate_error
 from py2cu.simulator.values.family import Element, PyComplex, PyFloat, common_class, element_class
-from py2cu.simulator.values.float_elements import FloatElement, integral, power_ieee
+from py2cu.simulator.values.float_elements import FloatElement, integral
 from py2cu.simulator.values.float_parts import float_of
 from py2cu.simulator.values.integer_elements import IntElement
+from py2cu.simulator.values.powers import power_ieee
 
 Function = Callable[..., Any]
 

@@ -40,6 +40,7 @@ class BlockEmitter(Emitter):
     def __init__(self, kernel: ir.Kernel, dialect: Dialect, callees: Mapping[str, Callee]) -> None:
         super().__init__(kernel, dialect, callees)
         taken = {kernel.c_name(name) for name in (*self.locals, *kernel.dims, *(p.name for p in kernel.parameters))}
+        taken |= {kernel.c_name(value.name) for value in kernel.launch_values}
         taken |= {callee.function.symbol for callee in callees.values()}  # rule: hidden-callee
         self.number = underscored_name("thread", taken)
         self.thread = FIRST_THREAD  # the thread whose element of a per-thread array `name` spells

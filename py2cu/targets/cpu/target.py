@@ -22,13 +22,14 @@ from py2cu.ir.names import underscored_name
 from py2cu.ir.visit import statements
 from py2cu.targets.cpu.emit_blocks import BlockEmitter
 from py2cu.targets.cpu.helpers import HELPERS, helpers_of_threads
-from py2cu.targets.cxx.bounds import headers_of_bounds, overflows
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.extents import extent_text, launch_constants
 from py2cu.targets.cxx.factors import Factors, factors
 from py2cu.targets.cxx.functions import in_order, spell_functions
 from py2cu.targets.cxx.includes import headers_of_types
 from py2cu.targets.cxx.instances import types_of, view_of
+from py2cu.targets.cxx.launcher.bounds import headers_of_bounds, overflows
+from py2cu.targets.cxx.launcher.values import headers_of_values, value_arguments, value_texts
 from py2cu.targets.cxx.lines import doc_lines
 from py2cu.targets.cxx.parameters import headers_of_arguments, kernel_arguments, launch_arguments
 from py2cu.targets.cxx.shared_memory import bytes_text
@@ -73,7 +74,8 @@ def view(kernel: ir.Kernel) -> KernelView:
     speller = BlockEmitter(kernel, DIALECT, callees) if runs_whole_blocks else Emitter(kernel, DIALECT, callees)
     body = tuple(speller.body())
     tables, table_headers = tables_of(kernel, DIALECT)
-    kernel_args, launch_args = kernel_arguments(kernel, DIALECT), launch_arguments(kernel, DIALECT)
+    kernel_args = (*kernel_arguments(kernel, DIALECT), *value_arguments(kernel, DIALECT))
+    launch_args = launch_arguments(kernel, DIALECT)
     types = speller.types.union(argument.base for argument in kernel_args)
     return KernelView(
         name=kernel.symbol,
@@ -87,6 +89,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         tables=tables,
         kernel_arguments=kernel_args,
         launch_arguments=launch_args,
+        computed=value_texts(kernel, DIALECT),
         takes_strides=bool(kernel.strides),
         optional=tuple((kernel.c_name(p.name), kernel.flag(p.name)) for p in kernel.optional_arrays),
         indices=tuple(_loop(kernel, speller, index) for index in kernel.indices),
@@ -105,7 +108,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         headers=headers_of_types(types).union(
             speller.headers, table_headers, *(function.headers for function in functions)
         ),
-        bound_headers=headers_of_bounds(kernel, with_fits=False),
+        bound_headers=headers_of_bounds(kernel, with_fits=False) | headers_of_values(kernel),
         launch_headers=headers_of_arguments(launch_args),
         waits_anywhere=contains_yield(kernel.body)
         or any(

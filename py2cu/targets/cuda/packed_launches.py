@@ -9,7 +9,7 @@ from py2cu.ir.abi.launch import PackedLaunch
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.visit import statements
 from py2cu.targets.cxx.extents import extent_text
-from py2cu.targets.cxx.packs import PackView
+from py2cu.targets.cxx.launcher.packs import PackView
 
 
 def packs_of(kernel: ir.Kernel) -> PackView | None:

@@ -17,12 +17,13 @@ from py2cu.passes.lowering.index_arithmetic import add_index_arithmetic
 from py2cu.targets.cuda.emit_packs import PackEmitter
 from py2cu.targets.cuda.grids import empty_tests, grid_texts
 from py2cu.targets.cuda.packed_launches import pack_program, packs_of
-from py2cu.targets.cxx.bounds import fits, headers_of_bounds, overflows
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.extents import extent_text, launch_constants
 from py2cu.targets.cxx.functions import spell_functions
 from py2cu.targets.cxx.includes import headers_of_types
 from py2cu.targets.cxx.instances import types_of, view_of
+from py2cu.targets.cxx.launcher.bounds import fits, headers_of_bounds, overflows
+from py2cu.targets.cxx.launcher.values import headers_of_values, value_arguments, value_texts
 from py2cu.targets.cxx.lines import doc_lines
 from py2cu.targets.cxx.parameters import headers_of_arguments, kernel_arguments, launch_arguments
 from py2cu.targets.cxx.shared_memory import bytes_text, limit_condition
@@ -51,7 +52,7 @@ def view(kernel: ir.Kernel) -> KernelView:
     kernel = add_index_arithmetic(kernel)
     functions, callees = spell_functions(kernel, DIALECT)
     speller = PackEmitter(kernel, _WIDE, callees) if packs else Emitter(kernel, DIALECT, callees)
-    kernel_args = kernel_arguments(kernel, speller.dialect)
+    kernel_args = (*kernel_arguments(kernel, speller.dialect), *value_arguments(kernel, speller.dialect))
     body = tuple(speller.block(kernel.body))
     types = speller.types.union(argument.base for argument in kernel_args)
     is_template = DIALECT.widths[ir.Width.INDEX] in types
@@ -70,6 +71,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         tables=tables,
         kernel_arguments=kernel_args,
         launch_arguments=launch_args,
+        computed=value_texts(kernel, DIALECT),
         takes_strides=bool(kernel.strides),
         optional=tuple((kernel.c_name(p.name), kernel.flag(p.name)) for p in kernel.optional_arrays),
         indices=(),
@@ -91,7 +93,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         headers=headers_of_types(types).union(
             speller.headers, table_headers, *(function.headers for function in functions)
         ),
-        bound_headers=headers_of_bounds(kernel, with_fits=is_template),
+        bound_headers=headers_of_bounds(kernel, with_fits=is_template) | headers_of_values(kernel),
         launch_headers=headers_of_arguments(launch_args),
     )
 

@@ -66,7 +66,7 @@ def _rename(kernel: ir.Kernel, symbols: Mapping[str, str]) -> ir.Kernel:
     """
     names = [p.name for p in kernel.parameters] + [i.name for i in kernel.indices]
     names += [decl.name for decl in kernel.array_decls]
-    names += [*kernel.dims, *(name for name, _ in kernel.locals)]
+    names += [*kernel.dims, *(name for name, _ in kernel.locals), *(value.name for value in kernel.launch_values)]
     taken = set(names)
     called = _called_functions(kernel) | {variable.symbol for variable in kernel.variables}
     functions = {_stem(symbols[key]) for key in callees(kernel.body)}  # rule: hidden-function

@@ -14,8 +14,9 @@ from py2cu.passes.lowering.widen_halves import ROUND_TO
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import FunctionView
 from py2cu.targets.cxx.includes import MATH, headers_of_types
+from py2cu.targets.cxx.launcher.packs import PackView
+from py2cu.targets.cxx.launcher.values import ValueText
 from py2cu.targets.cxx.lines import Line
-from py2cu.targets.cxx.packs import PackView
 from py2cu.targets.cxx.parameters import (
     Argument,
     template_head,
@@ -76,6 +77,7 @@ class KernelView:
     tables: tuple[str, ...]  # declarations of constants that the body and the functions look things up in
     kernel_arguments: tuple[Argument, ...]
     launch_arguments: tuple[Argument, ...]
+    computed: tuple[ValueText, ...]  # what the launcher computes for the kernel
     indices: tuple[IndexLoop, ...]  # CPU index kernels, slowest first
     launch: tuple[str, ...]  # CPU block kernels: the launch objects that the body reads
     threads: tuple[str, ...]
@@ -228,10 +230,19 @@ class KernelView:
 
     @property
     def kernel_call(self) -> str:
-        by_name = {argument.name: argument for argument in self.launch_arguments}
-        return ", ".join(
-            self._passed(argument, by_name.get(argument.name, argument)) for argument in self.kernel_arguments
-        )
+        return ", ".join(self.passed)
+
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """The arguments in a call of the kernel, in the launcher."""
+        launched = (*self.launch_arguments, *(value.argument for value in self.computed))
+        by_name = {argument.name: argument for argument in launched}
+        return tuple(self._passed(argument, by_name.get(argument.name, argument)) for argument in self.kernel_arguments)
+
+    @property
+    def value_lines(self) -> tuple[str, ...]:
+        """The lines of the launcher that compute numbers for the kernel."""
+        return tuple(line for value in self.computed for line in value.lines)
 
     @property
     def entry_arguments(self) -> tuple[str, ...]:

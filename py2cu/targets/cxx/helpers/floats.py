@@ -1,10 +1,26 @@
-"""Helpers for floats: rounding to halves, NaN in extrema, the parts of a float, rounding to decimals."""
+"""Helpers for floats: powers, rounding to halves, NaN in extrema, the parts of a float, rounding to decimals."""
 
 from __future__ import annotations
 
 from typing import Final
 
 FLOAT_HELPERS: Final[dict[str, str]] = {
+    "square": """\
+// Python's `value ** 2`, a product as in torch.
+template <typename T>
+{prefix} T square(T value)
+{{
+    return value * value;
+}}
+""",
+    "cube": """\
+// Python's `value ** 3`, a product as in torch.
+template <typename T>
+{prefix} T cube(T value)
+{{
+    return value * value * value;
+}}
+""",
     "to_compute_type": """\
 // Converts half types to float before a math function; other types are unchanged.
 template <typename T>
