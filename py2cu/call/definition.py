@@ -30,12 +30,12 @@ from py2cu.call.argument_checks import (
 from py2cu.call.batching import run_batched
 from py2cu.call.gradients import BackwardCall, Gradients
 from py2cu.call.launchers.launcher import LaunchFunction
-from py2cu.call.layout import Launch, allocate_outputs, op_arguments
+from py2cu.call.layout import allocate_outputs, op_arguments
 from py2cu.call.native import Native
 from py2cu.call.sharding import have_dtensor, prepare
 from py2cu.call.torch_state import are_plain_types, is_plain, require_writable
 from py2cu.ir.abi.launch import REFUSED
-from py2cu.ir.abi.parameters import Default, Parameter, Role
+from py2cu.ir.abi.parameters import Default, Parameter
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID, SchemaStyle, schemas
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import is_complex
@@ -178,7 +178,7 @@ class _Overload:
         parameters = (signature.parameter(parameter) for _, parameter, _ in self.arguments)
         pairs = zip(op._schema.arguments, parameters, strict=False)
         self.arrays = {each.name: parameter for each, parameter in pairs if parameter.is_array}
-        self.written = [p for p in self.arrays.values() if p.role is not Role.INPUT]
+        self.written = [(place, p.name) for place, p in enumerate(self._parameters) if p in signature.written]
         self._places = {each.name: place for place, each in enumerate(op._schema.arguments)}
         self._defaults = [each.default_value if each.has_default_value() else None for each in op._schema.arguments]
         self._complex = {place: p.default for place, p in enumerate(self._parameters) if is_complex(p.type)}
@@ -189,14 +189,7 @@ class _Overload:
         native: Native = self._definition().native
         return native
 
-    def read(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Launch]:
-        """The arguments by parameter, None left out, and the grid and the block of a launch."""
-        values = self._in_order(args, kwargs)
-        passed = zip(self._parameters, values, strict=False)
-        given = {p.name: value for p, value in passed if value is not None}  # `in` would compare elements
-        return self.native.layout.complete(given), (values[-2], values[-1]) if self.is_launch else ()
-
-    def _in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
+    def in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
         """The arguments by parameter, and then the grid and the block of a launch, as launchers take them.
 
         The dispatcher leaves out arguments that are equal to their defaults.
@@ -211,6 +204,12 @@ class _Overload:
             values[place : place + 2] = [_complex(real, imag, default)]
         return values
 
+    def values(self, in_order: Sequence[Any]) -> dict[str, Any]:
+        """The values by parameter, complete, and without None."""
+        passed = zip(self._parameters, in_order, strict=False)
+        given = {p.name: value for p, value in passed if value is not None}  # `in` would compare elements
+        return self.native.layout.complete(given)
+
     def prepare_sharding(self, values: Mapping[str, Any]) -> None:
         """Tell torch how to shard the op, before it first meets a DTensor."""
         if have_dtensor(values.values()):
@@ -218,9 +217,11 @@ class _Overload:
 
     def implementation(self, device: TargetName) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
-            result = self._launched(device.value, self._in_order(args, kwargs))
-            # Where nothing was launched, an error names the argument.
-            return self.native.run(device.value, *self.read(args, kwargs)) if result is _REFUSED else result
+            in_order = self.in_order(args, kwargs)
+            if (result := self._launched(device.value, in_order)) is not _REFUSED:
+                return result
+            launch = (in_order[-2], in_order[-1]) if self.is_launch else ()
+            return self.native.run(device.value, self.values(in_order), launch)  # raises what names the argument
 
         return run
 
@@ -252,7 +253,7 @@ class _Overload:
 
     def fake(self, *args: Any, **kwargs: Any) -> Any:
         """The outputs without their elements; checks all arguments but their memory."""
-        values, _ = self.read(args, kwargs)
+        values = self.values(self.in_order(args, kwargs))
         check_traced_arguments(self.signature, values)  # rule: traced-arguments
         missing = [p.name for p in self.signature.outputs if p.name not in values]
         complete = allocate_outputs(self.signature, values)
@@ -264,13 +265,13 @@ class _Overload:
 
     def bump_versions(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         """Tell autograd that the arrays which the kernel writes change."""
-        written = self._written_arrays(*self.read(args, kwargs))
+        written = self._written_arrays(self.in_order(args, kwargs))
         require_writable(self.signature.name, written)
         torch.autograd.graph.increment_version(list(written.values()))
         return self.op().redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args, **kwargs)
 
-    def _written_arrays(self, values: Mapping[str, Any], _: Launch) -> dict[str, torch.Tensor]:
-        return {p.name: values[p.name] for p in self.written if p.name in values}
+    def _written_arrays(self, in_order: Sequence[Any]) -> dict[str, torch.Tensor]:
+        return {name: array for place, name in self.written if (array := in_order[place]) is not None}
 
     def autograd(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         """Run the op below autograd, the compiled code at once if nothing else has to see the call.
@@ -279,7 +280,7 @@ class _Overload:
         """
         given = (*args, *kwargs.values()) if kwargs else args
         is_of_plain_types = are_plain_types(tuple(map(type, given)))
-        in_order = self._in_order(args, kwargs)
+        in_order = self.in_order(args, kwargs)
         device = self._device(in_order) if is_of_plain_types else ""
         if (result := self._launched(device, in_order, of_call=True)) is not _REFUSED:
             return result if self._returns else None
@@ -297,7 +298,7 @@ class _Overload:
         is_sharded = not is_of_plain_types and have_dtensor(given)
         if not is_recorded and forward_ad._current_level < 0 and not is_sharded:
             return run(torch._C._after_autograd_keyset) if self.written else launch_or_run()
-        values, launch = self.read(args, kwargs)
+        values = self.values(in_order)
         if is_sharded:
             self.prepare_sharding(values)
         refuse_tangents(self.signature.name, values)
@@ -305,7 +306,7 @@ class _Overload:
             return run(torch._C._after_autograd_keyset)
         if self.is_launch:
             check_launch_gradients(self.signature, values)  # rule: autograd-launch
-        written = tuple(self._written_arrays(values, launch)) if self.written else ()
+        written = tuple(self._written_arrays(in_order)) if self.written else ()
         if written:
             check_written(self.signature, values, written)
         return self._definition().gradients.record(launch_or_run, values, written)
