@@ -1,5 +1,7 @@
 """A form says where a call's parameters come from, for calls, traces, operators, simulations and checks alike."""
 
+import math
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -43,6 +45,17 @@ def filled(i: Index["tile"], x: Float32[Tensor, "1"], out: Float32[Tensor, "tile
 @kernel
 def shaped(i: Index["rows"], x: Float32[Tensor, "rows tile"], out: Float32[Tensor, "rows"], tile: Constexpr[int]):
     out[i] = x[i, tile - 1]
+
+
+@kernel
+def turned(
+    i: Index["n"],
+    x: Float32[Tensor, "n"],
+    out: Float32[Tensor, "n"],
+    by: complex = 1j,
+    far: complex = complex(2, math.inf),
+):
+    out[i] = (x[i] * by).imag + far.real
 
 
 def form(k: Kernel, *args: object, on_grid: bool = False, **kwargs: object) -> Form:
@@ -115,6 +128,14 @@ def test_an_op_measures_a_given_output_as_a_call_does():
             assert filled(one, out=torch.empty(size)).tolist() == expected
     compiled = torch.compile(lambda x, out: filled(x, out=out), backend="eager", fullgraph=True)
     assert compiled(one.detach(), torch.empty(6)).tolist() == [7.0] * 6
+
+
+@pytest.mark.builds
+def test_an_op_completes_complex_numbers():
+    """A schema cannot express an infinite part of a default: it says None."""
+    assert turned.op(X).tolist() == turned(X).tolist() == [2, 3, 4, 5]
+    assert turned.op(X, by_imag=2.0).tolist() == [2, 4, 6, 8]
+    assert turned.op(X, far_real=0.0).tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.builds
