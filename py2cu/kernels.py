@@ -162,7 +162,7 @@ class Kernel(Traced):
         """
         from py2cu.check import check_call
 
-        return check_call(self, self._prepare().binder, args, kwargs, contracts=self._fma)
+        return check_call(self, self._prepare().layout, args, kwargs, contracts=self._fma)
 
     def run(self, target_device: str, arguments: Mapping[str, Any]) -> None:
         """Run the code compiled for "cuda" or "cpu" in place; `arguments` includes every array."""

@@ -1,7 +1,7 @@
 """Call kernels from Python: bind and check arguments, run the compiled code or the simulator, translate when needed.
 
-`Translator` translates a live function, `Simulator` is `k.simulate`. `plan` and `variants` run calls of compiled
-kernels; they import torch, so they are not imported here.
+`Translator` translates a live function, `Simulator` is `k.simulate`. `plan` runs calls of compiled kernels; it imports
+torch, so it is not imported here.
 """
 
 from py2cu.call.simulated import Simulator

@@ -1,7 +1,7 @@
 """Bind the arguments of a call to parameters: one rule for calls, explicit launches, `simulate` and `check`.
 
-In: positional and keyword arguments. Out: `BoundArguments`, the values by parameter. Errors: `TypeError`, with the
-usage.
+In: the types of positional and keyword arguments. Out: the parameters that the positional ones are. Errors:
+`TypeError`, with the usage.
 
 A reading assigns parameters to positional arguments. It fits if the number, names and kinds (tensor, number) of the
 arguments do and no required input is missing. The first reading that fits wins:
@@ -25,30 +25,19 @@ import numbers
 import operator
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
-from py2cu.call.argument_checks import check_arguments
 from py2cu.call.launchers.numbers import NUMBERS, SYMBOLS, kind_of
-from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, Parameter, Role, TupleParameter, is_constexpr_value
-from py2cu.ir.abi.signature import Dim, Signature
-from py2cu.ir.abi.tuples import flatten, tuple_of
+from py2cu.ir.abi.signature import Signature
 
-Values = dict[str, Any]
 Reading = tuple[Parameter, ...]
 
 
-class BoundArguments(NamedTuple):
-    """The arguments of a call by name, defaults included, and the names of the positional ones."""
-
-    values: Values
-    positional: tuple[str, ...]
-
-
-class ArgumentBinder:
-    """Binds the arguments of one kernel's calls; the only place that accepts or refuses an argument in Python."""
+class Readings:
+    """The readings of one kernel's calls; with those of `check_arguments`, all that refuses an argument in Python."""
 
     def __init__(self, signature: Signature) -> None:
         self.signature = signature
@@ -58,69 +47,19 @@ class ArgumentBinder:
         self._all: Reading = tuple(positional)
         self._required = _among(positional, signature.required)
         self._readings = (self._inputs, self._required, self._all, not_derived)  # rule: output-readings
-        has_tuples = any(isinstance(p, TupleParameter) for p in signature.parameters)
-        # The binder of calls that pass tuples.
-        self.of_tuples = ArgumentBinder(signature.with_tuples()) if signature.tuples and not has_tuples else self
-        self._positional: dict[tuple[object, ...], tuple[str, ...]] = {}  # by the types of calls with tuples
         self._names_in_tuples = {
             number: (name, f"{name}[{place}]")
             for name, numbers in signature.tuples
             for place, number in enumerate(numbers)
         }
 
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundArguments:
-        """Bind the arguments of a call; outputs, and numbers that a shape determines, may be absent.
+    def fit(self, types: Sequence[type], named: Mapping[str, type], *, on_grid: bool) -> tuple[str, ...]:
+        """The parameters that positional arguments of these types are, beside those of `named` types.
 
         Raises:
-            TypeError: too many, too few, unknown or repeated arguments, or one of the wrong type.
+            TypeError: no reading fits.
         """
-        if self.may_pass_tuples(args, kwargs):
-            args, kwargs = (), self.flatten(args, kwargs, in_order=False)
-        return self._bound(self._readings, args, kwargs)
-
-    def bind_in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundArguments:
-        """Bind the arguments of an explicit launch: all parameters, in order.
-
-        Raises:
-            TypeError: as `bind`.
-        """
-        if self.may_pass_tuples(args, kwargs):
-            args, kwargs = (), self.flatten(args, kwargs, in_order=True)
-        return self._bound((self._all,), args, kwargs)  # rule: default-binder
-
-    def may_pass_tuples(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-        """Whether some of these arguments may be tuples; false for calls that `flatten` has changed."""
-        tuples = self.signature.tuples
-        return bool(tuples) and (bool(args) or any(name in kwargs for name, _ in tuples))
-
-    def flatten(self, args: Sequence[Any], kwargs: Mapping[str, Any], *, in_order: bool) -> Values:
-        """The arguments by name, with each tuple replaced by its numbers; `in_order` for an explicit launch.
-
-        Raises:
-            TypeError: as `bind`, or as `bind_in_order`.
-        """
-        key = in_order, *map(type, args), *kwargs, *map(type, kwargs.values())  # rule: tuple-by-types
-        if (names := self._positional.get(key)) is None:
-            types = {name: type(value) for name, value in kwargs.items()}
-            names = self._positional[key] = self.of_tuples.positional([*map(type, args)], types, in_order=in_order)
-        return flatten(self.usage, self.signature.tuples, {**dict(zip(names, args, strict=True)), **kwargs})
-
-    def positional(self, types: Sequence[type], named: Mapping[str, type], *, in_order: bool) -> tuple[str, ...]:
-        """The parameters that positional arguments of these types are bound to, beside those of `named` types.
-
-        Raises:
-            TypeError: as `bind`, or as `bind_in_order`.
-        """
-        return self._first_fit((self._all,) if in_order else self._readings, types, named)
-
-    def _bound(self, readings: Sequence[Reading], args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundArguments:
-        types = {name: type(value) for name, value in kwargs.items()}
-        names = self._first_fit(readings, [*map(type, args)], types)
-        return BoundArguments(self.complete({**dict(zip(names, args, strict=True)), **kwargs}), names)
-
-    def _first_fit(
-        self, readings: Sequence[Reading], types: Sequence[type], named: Mapping[str, type]
-    ) -> tuple[str, ...]:
+        readings = (self._all,) if on_grid else self._readings  # rule: default-binder
         problems, wrong_type = [], None
         for reading in readings:
             positional = {p.name: each for p, each in zip(reading, types, strict=False)}
@@ -147,14 +86,14 @@ class ArgumentBinder:
             return f"takes {len(reading)} positional argument{'s' * (len(reading) != 1)}, got {count}"
         names = {p.name for p in self.signature.parameters}
         if unknown := [name for name in named if name not in names]:
-            return f"has no parameter {_list(unknown)}"
+            return f"has no parameter {list_of(unknown)}"
         if repeated := [name for name in named if name in positional]:
-            return f"got {_list(repeated)} twice"
+            return f"got {list_of(repeated)} twice"
         types = {**positional, **named}
         missing = [p.name for p in self.signature.required if p.name not in types]
-        if missing := [name for name in missing if self.source(name, types) is None]:
+        if missing := [name for name in missing if not self._is_measured(name, types)]:
             shown = dict.fromkeys(self._names_in_tuples.get(name, (name,))[0] for name in missing)
-            return f"is missing {_list([*shown])}{self._way_to_fill(missing[0])}"
+            return f"is missing {list_of([*shown])}{self._way_to_fill(missing[0])}"
         return self._type_mismatch(types, _kinds_of)
 
     def _way_to_fill(self, name: str) -> str:
@@ -183,100 +122,45 @@ class ArgumentBinder:
         advice = f"; pass outputs by name: {', '.join(outputs)}" if outputs else ""
         return advice + (f"; keyword-only: {', '.join(by_keyword)}" if by_keyword else "")
 
-    def accept(self, values: Mapping[str, Any], *, on_grid: bool = False) -> str:
-        """Check bound arguments, and return the device to run on, "cuda" or "cpu"; `on_grid`: of an explicit launch.
+    def _is_measured(self, name: str, passed: Container[str | None]) -> bool:
+        return any(dim.name == name and dim.array in passed for dim in self.signature.measured)
+
+    def integer(self, name: str, value: Any) -> int:
+        """A whole number, also NumPy's, as Python's own.
 
         Raises:
-            RuntimeError: a tensor of the wrong device, dtype, shape or layout, or a number out of range.
+            TypeError: it is no valid template argument, and the parameter is one.
         """
-        return check_arguments(self.signature, values, on_grid=on_grid)
-
-    def require_launch(self, missing: Sequence[str], *, on_grid: bool) -> None:
-        """Refuse a call whose number of threads is unknown, and a launch with outputs `missing`.
-
-        Raises:
-            TypeError: as said.
-        """
-        name = self.signature.name
-        if on_grid and missing:
-            raise TypeError(f"{name}[grid, block](...) needs every argument; missing {_list(missing)}")
-        if self.signature.size is None and not on_grid:
-            how = f"launch it as {name}[grid, block](...), or decorate it with @kernel(size=…)"
-            raise TypeError(f"the number of threads of {name} is unknown: {how}")
-
-    def complete(self, values: Values) -> Values:
-        """Add the defaults of missing numbers, and the integers that a shape determines and the op does not find.
-
-        An optional parameter that is None counts as missing.
-
-        Raises:
-            TypeError: an integer that is no valid template argument.
-        """
-        complete = dict(values)
-        if self._takes_all:
-            return complete
-        for parameter in self.signature.parameters:
-            name = parameter.name
-            if parameter.may_be_none and complete.get(name) is None:
-                complete.pop(name, None)
-            if name not in complete and (value := self._omitted(parameter, complete)) is not None:
-                complete[name] = value
-            if name in complete and name in self.signature.constexpr_ints:
-                complete[name] = self._number(name, complete[name])
-            is_symbol = isinstance(complete.get(name), torch.SymInt)
-            if name in complete and not parameter.is_array and kind_of(parameter) is Kind.INT and not is_symbol:
-                complete[name] = int(complete[name])  # NumPy's integers become Python's
-        return complete
-
-    @functools.cached_property
-    def _takes_all(self) -> bool:
-        """Whether every parameter is an array that a call cannot leave out."""
-        return all(p.is_array and not p.may_be_none for p in self.signature.parameters)
-
-    def source(self, name: str, values: Container[str]) -> Dim | None:
-        """The array argument whose extent supplies an omitted integer of the op; None if no array does."""
-        return next((dim for dim in self.signature.measured if dim.name == name and dim.array in values), None)
-
-    def _omitted(self, parameter: Parameter, values: Mapping[str, Any]) -> Any:
-        """The value of a number that a call omits; None if the op finds it, or its array has too few dimensions."""
-        dims = self.signature.dims if parameter.constexpr is not None else ()
-        derived = (dim for dim in dims if dim.name == parameter.name and dim.array in values)
-        dim = next(derived, None) or self.source(parameter.name, values)
-        if dim is None:
-            return parameter.default.value if parameter.default is not None else None  # rule: default-omitted
-        return dim.measure(self.signature.array_type(str(dim.array)), values[str(dim.array)].shape, values)
-
-    def _number(self, name: str, value: Any) -> Any:
-        if isinstance(value, torch.SymInt):
-            return value  # the op gets the number
-        number = value if isinstance(value, bool) else operator.index(value)
-        if not is_constexpr_value(number):
-            what = f"a whole number from 0 to {CONSTEXPR_MAX}"
-            raise TypeError(f"{self.usage} takes {what} as `{name}`, got {number}")
-        return number
+        if name in self.signature.constexpr_ints:
+            number = value if isinstance(value, bool) else operator.index(value)
+            if not is_constexpr_value(number):
+                what = f"a whole number from 0 to {CONSTEXPR_MAX}"
+                raise TypeError(f"{self.usage} takes {what} as `{name}`, got {number}")
+        return int(value)
 
     @functools.cached_property
     def usage(self) -> str:
         """The call as messages show it: `rgb2grey(x, out=None)`."""
-        if self.of_tuples is not self:
-            return self.of_tuples.usage
-        parameters = (*self.signature.inputs, *self.signature.outputs)
-        positional = [self._shown(p) for p in parameters if not p.by_keyword]
-        named = [self._shown(p) for p in parameters if p.by_keyword]
-        return f"{self.signature.name}({', '.join([*positional, *(['*'] if named else []), *named])})"
+        signature = self.signature.with_tuples()
+        required = signature.required
+        parameters = (*signature.inputs, *signature.outputs)
+        positional = [_shown(p, required) for p in parameters if not p.by_keyword]
+        named = [_shown(p, required) for p in parameters if p.by_keyword]
+        return f"{signature.name}({', '.join([*positional, *(['*'] if named else []), *named])})"
 
-    def _shown(self, parameter: Parameter) -> str:
-        if parameter.default is not None:
-            return f"{parameter.name}={parameter.default.text or parameter.default.value}"
-        is_required = parameter in self.signature.required
-        return parameter.name if is_required else f"{parameter.name}=None"
+
+def _shown(parameter: Parameter, required: Container[Parameter]) -> str:
+    if parameter.default is not None:
+        return f"{parameter.name}={parameter.default.text or parameter.default.value}"
+    return parameter.name if parameter in required else f"{parameter.name}=None"
 
 
 def _among(parameters: Iterable[Parameter], selected: Sequence[Parameter]) -> Reading:
     return tuple(p for p in parameters if p in selected)
 
 
-def _list(names: Sequence[str]) -> str:
+def list_of(names: Sequence[str]) -> str:
+    """Names in a message."""
     return ", ".join(f"`{name}`" for name in names)
 
 
@@ -295,6 +179,11 @@ def _types_of(parameter: Parameter) -> tuple[type, ...]:
     if isinstance(parameter, TupleParameter) or parameter.is_array:
         return _kinds_of(parameter)
     return NUMBERS[kind_of(parameter)][1]
+
+
+def tuple_of(count: int) -> str:
+    """A tuple parameter in a message."""
+    return f"a tuple of {count} number{'s' * (count != 1)}"
 
 
 def _described(parameter: Parameter) -> str:

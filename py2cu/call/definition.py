@@ -29,20 +29,23 @@ from py2cu.call.argument_checks import (
 )
 from py2cu.call.batching import run_batched
 from py2cu.call.gradients import BackwardCall, Gradients
-from py2cu.call.native import Launch, Native
-from py2cu.call.outputs import allocate_outputs
+from py2cu.call.launchers.launcher import LaunchFunction
+from py2cu.call.layout import allocate_outputs, op_arguments
+from py2cu.call.native import Native
 from py2cu.call.sharding import have_dtensor, prepare
 from py2cu.call.torch_state import are_plain_types, is_plain, require_writable
 from py2cu.ir.abi.launch import REFUSED
-from py2cu.ir.abi.parameters import Parameter, Role
+from py2cu.ir.abi.parameters import Default, Parameter
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID, SchemaStyle, schemas
 from py2cu.ir.abi.signature import Signature
+from py2cu.ir.types import is_complex
 from py2cu.threads import ForkSafeLock
 from py2cu.translation import TargetName
 
 NAMESPACE: Final = "py2cu"
 _KEYS: Final = {TargetName.CPU: "CPU", TargetName.CUDA: "CUDA"}
 _DEVICES: Final = {target.value for target in _KEYS}
+_REFUSED: Final = object()
 
 
 class Differentiated(Protocol):
@@ -132,7 +135,9 @@ class Definition:
     def __init__(self, name: str, native: Native, backwards: Sequence[BackwardCall]) -> None:
         self.name = name
         self.native = native
-        self.compiled: dict[tuple[str, str, bool], Any] = {}  # launchers by overload, device and `of_call`
+        self.launchers: dict[
+            tuple[str, str, bool], LaunchFunction | None
+        ] = {}  # launchers by overload, device and `of_call`
         self.gradients = Gradients(native.signature, backwards)
         library: Any = torch.library.Library(NAMESPACE, "FRAGMENT")  # type: ignore[no-untyped-call]
         self.library = library
@@ -163,49 +168,47 @@ class _Overload:
     """
 
     def __init__(self, definition: Definition, op: Any) -> None:
-        self.signature = definition.native.signature
+        signature = self.signature = definition.native.signature
         self.is_launch = op._overloadname == ON_GRID
         self._definition: Callable[[], Any] = weakref.ref(definition)
         self.op: Callable[[], Any] = weakref.ref(op)
-        schema = [*op._schema.arguments]
-        self.names = [argument.name for argument in schema]
-        self.defaults = {each.name: each.default_value for each in schema if each.has_default_value()}
-        names = {*self.names}
-        style = style_of(self.signature)
-        spelled = ((p, style.arguments(p)) for p in self.signature.parameters)
-        self.parameters = [(p, arguments) for p, arguments in spelled if names.issuperset(arguments)]
-        self.arrays = {names[0]: parameter for parameter, names in self.parameters if parameter.is_array}
-        self.written = [p for p in self.arrays.values() if p.role is not Role.INPUT]
-        # The arguments are the arrays, by their names, none of which may be left out.
-        spellings = [(name, p.name) for p, (name, *_) in self.parameters]
-        self.is_simple = (
-            not self.is_launch
-            and spellings == [(name, name) for name in self.names]
-            and all(p.is_array and not p.may_be_none for p in self.signature.parameters)
-        )
-        self._name = op._overloadname
-        self._first = next(place for place, name in enumerate(self.names) if name in self.arrays)
-        self._returns = bool(op._schema.returns)
+        self._name, self._returns = op._overloadname, bool(op._schema.returns)
+        self._parameters = signature.inputs if self._returns else signature.parameters
+        self.arguments = op_arguments(op, self._parameters)
+        parameters = (signature.parameter(parameter) for _, parameter, _ in self.arguments)
+        pairs = zip(op._schema.arguments, parameters, strict=False)
+        self.arrays = {each.name: parameter for each, parameter in pairs if parameter.is_array}
+        self.written = [(place, p.name) for place, p in enumerate(self._parameters) if p in signature.written]
+        self._places = {each.name: place for place, each in enumerate(op._schema.arguments)}
+        self._defaults = [each.default_value if each.has_default_value() else None for each in op._schema.arguments]
+        self._complex = {place: p.default for place, p in enumerate(self._parameters) if is_complex(p.type)}
+        self._first = next((at for at, p in enumerate(self._parameters) if p.is_array and not p.may_be_none), None)
 
     @property
     def native(self) -> Native:
         native: Native = self._definition().native
         return native
 
-    def read(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], Launch]:
-        """The arguments by parameter, None left out, and the grid and the block of a launch.
+    def in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
+        """The arguments by parameter, and then the grid and the block of a launch, as launchers take them.
 
         The dispatcher leaves out arguments that are equal to their defaults.
         """
-        if self.is_simple and not kwargs:
-            return dict(zip(self.names, args, strict=True)), ()
-        given = {**self.defaults, **dict(zip(self.names, args, strict=False)), **kwargs}
-        values = {}
-        for parameter, (name, *imaginary) in self.parameters:
-            value = given[name]
-            if value is not None:  # `in` would compare elements
-                values[parameter.name] = complex(value, given[imaginary[0]]) if imaginary else value
-        return self.native.binder.complete(values), (given["grid"], given["block"]) if self.is_launch else ()
+        if not kwargs and not self._complex and len(args) == len(self._defaults):
+            return args
+        values = [*args, *self._defaults[len(args) :]]
+        for name, value in kwargs.items():
+            values[self._places[name]] = value
+        for place, default in self._complex.items():
+            real, imag = values[place : place + 2]
+            values[place : place + 2] = [_complex(real, imag, default)]
+        return values
+
+    def values(self, in_order: Sequence[Any]) -> dict[str, Any]:
+        """The values by parameter, complete, and without None."""
+        passed = zip(self._parameters, in_order, strict=False)
+        given = {p.name: value for p, value in passed if value is not None}  # `in` would compare elements
+        return self.native.layout.complete(given)
 
     def prepare_sharding(self, values: Mapping[str, Any]) -> None:
         """Tell torch how to shard the op, before it first meets a DTensor."""
@@ -214,28 +217,43 @@ class _Overload:
 
     def implementation(self, device: TargetName) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
-            if (compiled := self.compiled(device.value)) is not None:
-                try:
-                    return compiled(*args, **kwargs)
-                except REFUSED:
-                    pass  # nothing was launched: the checks below raise an error that names the argument
-            values, launch = self.read(args, kwargs)
-            return self.native.run(device.value, values, launch)
+            in_order = self.in_order(args, kwargs)
+            if (result := self._launched(device.value, in_order)) is not _REFUSED:
+                return result
+            launch = (in_order[-2], in_order[-1]) if self.is_launch else ()
+            return self.native.run(device.value, self.values(in_order), launch)  # raises what names the argument
 
         return run
 
-    def compiled(self, device: str, *, of_call: bool = False) -> Any:
-        """The launcher with the same arguments, compiled if necessary; None if there is none."""
+    def _launched(self, device: str, in_order: Sequence[Any], *, of_call: bool = False) -> Any:
+        """What the launcher of the op's arguments returns; `_REFUSED` if there is none, or if it has launched nothing.
+
+        `of_call`: it also checks for modes, transforms and autograd, and bumps version counters.
+        """
         definition, key = self._definition(), (self._name, device, of_call)
-        if key not in definition.compiled:
-            is_known = device in _DEVICES
-            launcher = definition.native.same_overload(device, self.op(), of_call=of_call) if is_known else None
-            definition.compiled[key] = launcher
-        return definition.compiled[key]
+        if key not in definition.launchers:
+            native = definition.native
+            is_known = device in _DEVICES and not (of_call and native.is_built)
+            definition.launchers[key] = (
+                native.overload(device, allocates=self._returns, on_grid=self.is_launch, of_call=of_call)
+                if is_known
+                else None
+            )
+        if (launcher := definition.launchers[key]) is None:
+            return _REFUSED
+        try:
+            return launcher(*in_order)
+        except REFUSED:
+            return _REFUSED
+
+    def _device(self, in_order: Sequence[Any]) -> str:
+        """The device of the first array that may not be left out; empty if there is none."""
+        array = None if self._first is None else in_order[self._first]
+        return "" if array is None else str(array.device.type)
 
     def fake(self, *args: Any, **kwargs: Any) -> Any:
         """The outputs without their elements; checks all arguments but their memory."""
-        values, _ = self.read(args, kwargs)
+        values = self.values(self.in_order(args, kwargs))
         check_traced_arguments(self.signature, values)  # rule: traced-arguments
         missing = [p.name for p in self.signature.outputs if p.name not in values]
         complete = allocate_outputs(self.signature, values)
@@ -247,51 +265,40 @@ class _Overload:
 
     def bump_versions(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         """Tell autograd that the arrays which the kernel writes change."""
-        written = self._written_arrays(*self.read(args, kwargs))
+        written = self._written_arrays(self.in_order(args, kwargs))
         require_writable(self.signature.name, written)
         torch.autograd.graph.increment_version(list(written.values()))
         return self.op().redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args, **kwargs)
 
-    def _written_arrays(self, values: Mapping[str, Any], _: Launch) -> dict[str, torch.Tensor]:
-        return {p.name: values[p.name] for p in self.written if p.name in values}
+    def _written_arrays(self, in_order: Sequence[Any]) -> dict[str, torch.Tensor]:
+        return {name: array for place, name in self.written if (array := in_order[place]) is not None}
 
     def autograd(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         """Run the op below autograd, the compiled code at once if nothing else has to see the call.
 
         The call is recorded if an argument requires grad.
         """
-        if not kwargs and are_plain_types(tuple(map(type, args))):
-            array = args[self._first]
-            launcher = None if array is None else self.compiled(array.device.type, of_call=True)
-            if launcher is not None:
-                try:
-                    result = launcher(*args)
-                except REFUSED:
-                    pass  # nothing was launched: a mode, a transform or autograd has to see the call, or it is refused
-                else:
-                    return result if self._returns else None
+        given = (*args, *kwargs.values()) if kwargs else args
+        is_of_plain_types = are_plain_types(tuple(map(type, given)))
+        in_order = self.in_order(args, kwargs)
+        device = self._device(in_order) if is_of_plain_types else ""
+        if (result := self._launched(device, in_order, of_call=True)) is not _REFUSED:
+            return result if self._returns else None
 
         def run(keyset_below: Any) -> Any:
             with torch._C._AutoDispatchBelowAutograd():
                 return self.op().redispatch(keyset & keyset_below, *args, **kwargs)
 
         def launch_or_run() -> Any:
-            if is_of_plain_types and is_plain(given):
-                array = next(value for value in given if isinstance(value, torch.Tensor))
-                if (compiled := self.compiled(array.device.type)) is not None:
-                    try:
-                        return compiled(*args, **kwargs)
-                    except REFUSED:
-                        pass  # nothing was launched: the op raises an error that names the argument
+            if is_plain(given) and (result := self._launched(device, in_order)) is not _REFUSED:
+                return result
             return run(torch._C._after_ADInplaceOrView_keyset)  # `mark_dirty` bumps the versions
 
-        given = (*args, *kwargs.values()) if kwargs else args
-        is_of_plain_types = are_plain_types(tuple(map(type, given)))
         is_recorded = torch.is_grad_enabled() and torch._C._any_requires_grad(*given)
         is_sharded = not is_of_plain_types and have_dtensor(given)
         if not is_recorded and forward_ad._current_level < 0 and not is_sharded:
             return run(torch._C._after_autograd_keyset) if self.written else launch_or_run()
-        values, launch = self.read(args, kwargs)
+        values = self.values(in_order)
         if is_sharded:
             self.prepare_sharding(values)
         refuse_tangents(self.signature.name, values)
@@ -299,10 +306,16 @@ class _Overload:
             return run(torch._C._after_autograd_keyset)
         if self.is_launch:
             check_launch_gradients(self.signature, values)  # rule: autograd-launch
-        written = tuple(self._written_arrays(values, launch)) if self.written else ()
+        written = tuple(self._written_arrays(in_order)) if self.written else ()
         if written:
             check_written(self.signature, values, written)
         return self._definition().gradients.record(launch_or_run, values, written)
+
+
+def _complex(real: float | None, imag: float | None, default: Default | None) -> complex:
+    """A complex number of two arguments; None stands for a part of the default that schemas cannot express."""
+    constant = 0j if default is None else complex(default.value)
+    return complex(constant.real if real is None else real, constant.imag if imag is None else imag)
 
 
 def check_written(signature: Signature, values: Mapping[str, Any], written: Sequence[str]) -> None:

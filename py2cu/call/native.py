@@ -15,21 +15,17 @@ from typing import Any
 import torch
 
 from py2cu.call.argument_checks import check_arguments, check_launch
-from py2cu.call.bind import ArgumentBinder
 from py2cu.call.launchers.engines import ASSERTION, CpuEngine, CudaEngine, Engine
-from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, has_device, write_launcher
+from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, write_launcher
+from py2cu.call.layout import Launch, Layout, call_op, op_arguments
 from py2cu.ir.abi.launch import REFUSED, LaunchProgram
-from py2cu.ir.abi.parameters import Parameter, Role
-from py2cu.ir.abi.schemas import ON_GRID
+from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
-from py2cu.ir.types import ArrayType, is_complex
+from py2cu.ir.types import ArrayType
 from py2cu.options import Values, extents_of
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
 from py2cu.translation import Artifacts, TargetName, Translation
-
-Launch = tuple[list[int], list[int]] | tuple[()]
-"""The grid and the block of an explicit launch; empty for a call."""
 
 
 class Native:
@@ -41,7 +37,7 @@ class Native:
         self.translation = translation
         self.fma = fma
         self.signature: Signature = translation.signatures[0]
-        self.binder = ArgumentBinder(self.signature)
+        self.layout = Layout(self.signature)
         self._translate = translate
         self._launchers: dict[tuple[str, Order], LaunchFunction] = {}
         self._translations: dict[tuple[int, ...], Translation] = {}
@@ -83,23 +79,6 @@ class Native:
                     self._launchers[key] = self._made(device, order)
         return self._launchers[key]
 
-    def same_overload(self, device: str, op: Any, *, of_call: bool = False) -> Any:
-        """The launcher that takes the arguments of `op` unchanged; None if the dispatcher passes them in another form.
-
-        `of_call`: the launcher serves a call, so it also checks for modes, transforms and autograd.
-        """
-        arguments = op._schema.arguments
-        if any(each.kwarg_only or each.has_default_value() for each in arguments) or any(
-            is_complex(p.type) for p in self.signature.parameters
-        ):
-            return None
-        on_grid = op._overloadname == ON_GRID
-        parameters = len(arguments) - 2 * on_grid
-        allocates = bool(self.signature.outputs) and parameters == len(self.signature.inputs)
-        if of_call and (self.is_built or not has_device(self.signature, [p.name for p in self.signature.inputs])):
-            return None
-        return self.overload(device, allocates=allocates and not on_grid, on_grid=on_grid, of_call=of_call)
-
     @property
     def digest(self) -> str:
         """A hash of what the code does, equal in every process."""
@@ -117,19 +96,17 @@ class Native:
     def _made(self, device: str, order: Order) -> LaunchFunction:
         """A launcher; of a kernel with type variables or template arguments, a function that chooses one."""
         shift = 6 * order.on_grid
-        places = {name: place + shift for place, name in enumerate(order.names)}
+        places = {name: f"v{place + shift}" for place, name in enumerate(order.names)}
         arrays = [places[name] for name in self._dtype_sources()]
-        numbers = [places.get(name) for name in self.signature.constexprs]
-        if not arrays and not numbers:
+        constexprs = [each for each in self.layout.sources(order.names) if each[0] in self.signature.constexprs]
+        if not arrays and not constexprs:
             return self._written(device, order, (), ())
-        defaults = [parameter.default for parameter in map(self.signature.parameter, self.signature.constexprs)]
-        fixed = [None if default is None else default.value for default in defaults]
         launchers: dict[tuple[Any, ...], LaunchFunction] = {}
 
         def find(key: tuple[Any, ...], *values: Any) -> LaunchFunction:
-            if None in key:  # a shape determines a template argument
+            if None in key:  # a template argument was left out
                 passed = dict(zip(order.names, values[shift:], strict=True))
-                known = self.binder.complete({name: value for name, value in passed.items() if value is not None})
+                known = self.layout.complete({name: value for name, value in passed.items() if value is not None})
                 key = (*key[: len(arrays)], *(known.get(name) for name in self.signature.constexprs))
                 if None in key:
                     raise Misfit
@@ -138,9 +115,18 @@ class Native:
                 launchers[key] = self._written(device, order, dtypes, chosen)
             return launchers[key]
 
-        given = [f"v{place}.dtype" for place in arrays]
-        given += [repr(default) if at is None else f"v{at}" for at, default in zip(numbers, fixed, strict=True)]
+        given = [f"{array}.dtype" for array in arrays]
+        for name, _, _, default, array in constexprs:
+            extent = None if array is None else self._extent(name, array, places[array])
+            given.append(places.get(name) or extent or repr(default))
         return _choice(launchers, find, given, shift + len(order.names))
+
+    def _extent(self, name: str, array: str, passed: str) -> str | None:
+        """Python for the template argument that an array determines; None if that is more than an extent."""
+        dim = self.layout.extents[name, array]
+        if not dim.is_extent or self.signature.array_type(array).leading:
+            return None
+        return f"({passed}.shape[{dim.axis}] if {passed}.dim() > {dim.axis} else None)"
 
     def _dtype_sources(self) -> list[str]:
         """For each type variable, the array whose dtype is its value."""
@@ -180,7 +166,7 @@ class Native:
 
     def _program(self, device: str, values: Mapping[str, Any]) -> LaunchProgram | None:
         """The launch program for these arguments; None of files."""
-        complete = self.binder.complete(dict(values))
+        complete = self.layout.complete(values)
         numbers = tuple(complete[name] for name in self.signature.constexprs if name in complete)
         translation = self._translation(numbers)
         texts = translation.artifacts(TargetName(device)).of_calls
@@ -201,7 +187,7 @@ class Native:
             if numbers not in self._translations:
                 all_numbers = dict(zip(self.signature.constexprs, numbers, strict=True))
                 values = {name: (all_numbers[name],) for name in self.signature.constexpr_ints}
-                self.binder.complete(all_numbers)  # refuses what is no template argument
+                self.layout.complete(all_numbers)  # refuses what is no template argument
                 self._translations[numbers] = self._translate(values)
             return self._translations[numbers]
 
@@ -226,14 +212,15 @@ class Native:
         from py2cu.build import load
 
         packet = getattr(getattr(torch.ops, load(artifacts, fma=self.fma, source=self.source)), self.signature.op)
-        allocates = self.signature.are_allocated(order.names)
-        fills = bool(self.signature.outputs) and self.signature.op_allocates and not allocates
-        op = packet.grid if order.on_grid else packet.out if fills else packet.default
-        positional = take_positional(op, self.signature.inputs if allocates else self.signature.parameters)
-        function = raise_assertions(positional) if self.signature.asserts else positional  # rule: assert-raised
-        if not order.on_grid:
-            return function
-        return lambda gx, gy, gz, bx, by, bz, *values: function(*values, [gx, gy, gz], [bx, by, bz])
+        op = getattr(packet, self.layout.overload(order.names, on_grid=order.on_grid))
+        arguments = op_arguments(op, [*map(self.signature.parameter, order.names)])
+        shift = 6 * order.on_grid
+
+        def run(*values: Any) -> Any:
+            launch = ([*values[:3]], [*values[3:6]]) if order.on_grid else ()
+            return call_op(op, arguments, dict(zip(order.names, values[shift:], strict=True)), launch)
+
+        return raise_assertions(run) if self.signature.asserts else run  # rule: assert-raised
 
     @property
     def is_built(self) -> bool:
@@ -291,25 +278,5 @@ def raise_assertions(op: LaunchFunction) -> LaunchFunction:
                 raise
             failure = AssertionError(str(error))
         raise failure
-
-    return call
-
-
-def take_positional(op: Any, parameters: Sequence[Parameter]) -> LaunchFunction:
-    """`op` as a function of one positional argument for each of `parameters`, and then the grid and the block, if any.
-
-    The op itself takes a complex number as two real ones. In its schema, arguments after a default are keyword-only.
-    """
-    names = [argument.name for argument in op._schema.arguments if argument.kwarg_only]
-    if not names and not any(is_complex(parameter.type) for parameter in parameters):
-        return op._op  # type: ignore[no-any-return]  # without the overload's own call: 0.2 microseconds
-    count = len(op._schema.arguments) - len(names)
-
-    def call(*values: Any) -> Any:
-        flat: list[Any] = []
-        for place, value in enumerate(values):
-            has_parts = place < len(parameters) and is_complex(parameters[place].type)
-            flat += (float(value.real), float(value.imag)) if has_parts else (value,)
-        return op(*flat[:count], **dict(zip(names, flat[count:], strict=True)))
 
     return call

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from py2cu.call.bind import BoundArguments
+from py2cu.call.argument_checks import check_arguments
 from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, has_device
-from py2cu.call.native import Launch, Native
-from py2cu.call.outputs import allocate_outputs
+from py2cu.call.layout import Form, Launch, Values, allocate_outputs, call_op, passed
+from py2cu.call.native import Native
 from py2cu.call.torch_state import are_plain_types, increment_versions, is_plain, is_watched, require_writable
 from py2cu.ir.abi.launch import REFUSED, has_launched, mark_launched
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID
@@ -27,7 +27,6 @@ from py2cu.source import SourceFile
 
 if TYPE_CHECKING:
     from py2cu.call.definition import Differentiated, Operator, OperatorSource
-    from py2cu.call.op_calls import OpCall
 
 Types = tuple[object, ...]
 
@@ -49,11 +48,10 @@ class KernelCall:
         self._backwards = backwards
         self._source: OperatorSource | None = None
         self.signature: Signature = native.signature
-        self.binder = native.binder
+        self.layout = native.layout
         self.launchers: dict[Types, LaunchFunction] = {}
         self.grid_launchers: dict[Types, LaunchFunction] = {}
         self._by_device: dict[Types, dict[str, LaunchFunction]] = {}  # the same launchers
-        self._op_calls: dict[Types, OpCall] = {}
         recorder = weakref.WeakMethod(self._recorder)  # an op lives as long as its kernel: no cycle holds it
         native.recorder = lambda device, order: made(device, order) if (made := recorder()) is not None else None
 
@@ -125,33 +123,19 @@ class KernelCall:
     def bind_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
         """Bind and check the arguments, run the code, and keep a launcher for later calls with the same types."""
         types = argument_types(args, kwargs)
-        if self.binder.may_pass_tuples(args, kwargs):
-            order = self._tuple_order(args, kwargs, launch)
-            args, kwargs = (), self.binder.flatten(args, kwargs, in_order=bool(launch))
-        else:
-            order = None
-        bound = self.binder.bind_in_order(args, kwargs) if launch else self.binder.bind(args, kwargs)
-        values = bound.values
-        missing = [p.name for p in self.signature.outputs if p.name not in values]
-        self.binder.require_launch(missing, on_grid=bool(launch))
+        form, values = self.layout.bind(args, kwargs, on_grid=bool(launch))
+        self.layout.require_launch(form)
         if not (are_plain_types(types) and is_plain(values.values())) or is_watched(values.values()):
-            return self._through_op(bound, args, kwargs, launch)
-        device = self.binder.accept(values, on_grid=bool(launch))
-        self._keep(device, types, order or (*bound.positional, *kwargs), launch)
-        allocates = self.signature.are_allocated(values)
-        if missing and not allocates:
+            return self._through_op(form, (*args, *kwargs.values()), values, launch)
+        device = check_arguments(self.signature, values, on_grid=bool(launch))
+        self._keep(device, types, form.names, launch)
+        if form.missing:
             values = allocate_outputs(self.signature, values)
         written = {p.name: values[p.name] for p in self.signature.written if p.name in values}
         require_writable(self.signature.name, written)
         increment_versions(written.values())  # rule: version-written
         result = self.native.run(device, values, launch)
-        return result if allocates or launch else self.result(values)
-
-    def _tuple_order(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> tuple[str, ...]:
-        """The parameters and tuple parameters that the arguments are, by position."""
-        named = {name: type(value) for name, value in kwargs.items()}
-        types = [*map(type, args)]
-        return (*self.binder.of_tuples.positional(types, named, in_order=bool(launch)), *kwargs)
+        return result if form.allocated or launch else self.result(values)
 
     def _keep(self, device: str, types: Types, names: tuple[str, ...], launch: Launch) -> None:
         """Write the launcher of a form, if it has one for every set of arguments."""
@@ -172,8 +156,9 @@ class KernelCall:
         if given and len(given) < len(signature.outputs):
             return None
         launch = self.native.launcher(device, replace(order, of_call=False, records=False))
-        left_out = (p for p in signature.parameters if p.name not in names and p.default is not None)
-        defaults = {p.name: p.default.value for p in left_out if p.default is not None}
+        left_out = [source for source in self.layout.sources(names) if source[1] is None]
+        defaults = {name: default for name, _, _, default, _ in left_out if default is not None}
+        is_measured = any(array is not None for *_, array in left_out)
         may_write = [p.name for p in signature.written if p.name in names]
         is_optional = any(p.may_be_none or signature.is_optional(p) for p in signature.parameters if p.name in names)
 
@@ -185,7 +170,9 @@ class KernelCall:
             passed = dict(zip(names, values, strict=True))
             if is_optional:
                 passed = {name: value for name, value in passed.items() if value is not None}
-            if defaults:
+            if is_measured:
+                passed = call.layout.complete(passed)
+            elif defaults:
                 passed = {**defaults, **passed}
             written = tuple([name for name in may_write if name in passed]) if may_write else ()
             if written:
@@ -210,26 +197,17 @@ class KernelCall:
 
         return record
 
-    def _through_op(self, bound: BoundArguments, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
+    def _through_op(self, form: Form, arguments: tuple[Any, ...], values: Values, launch: Launch) -> Any:
         """Call the op `py2cu::…`."""
-        from py2cu.call.op_calls import call_op, op_call_of
-
-        op = self.operator
-        key = (
-            op.name,
-            tuple(map(type, args)),
-            tuple((name, type(value)) for name, value in kwargs.items()),
-            bool(launch),
-        )
-        if (op_call := self._op_calls.get(key)) is None:
-            op_call = self._op_calls[key] = op_call_of(op, key[1], dict(key[2]), on_grid=bool(launch))
-        if op_call.missing:
-            values = allocate_outputs(self.signature, bound.values)
-            kwargs = kwargs | {name: values[name] for name in op_call.missing}
-        op.definition.functions[op_call.overload].prepare_sharding(
-            bound.values
-        )  # its autograd is off in inference mode
-        return call_op(op_call, args, kwargs, launch)
+        operator = self.operator
+        overload = operator.definition.functions[form.overload]
+        given = passed(form.sources, arguments)
+        if form.missing:
+            values = allocate_outputs(self.signature, values)
+            given |= {name: values[name] for name in form.missing}
+        overload.prepare_sharding(values)  # its autograd is off in inference mode
+        result = call_op(operator[form.overload], overload.arguments, given, launch)
+        return result if form.allocated or launch else self.result(values)
 
     def run(self, device: str, values: Mapping[str, Any]) -> None:
         """Run the code for `device` on arguments that include every array."""

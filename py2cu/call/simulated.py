@@ -48,8 +48,8 @@ class Simulator:
         return lambda *args, **kwargs: self._run(args, kwargs, tuple(grid), tuple(block))  # rule: launch-mirrored
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Extent | None, block: Extent | None) -> Any:
-        from py2cu.call.argument_checks import check_launch_gradients
-        from py2cu.call.outputs import allocate_outputs
+        from py2cu.call.argument_checks import check_arguments, check_launch_gradients
+        from py2cu.call.layout import allocate_outputs
         from py2cu.call.torch_state import require_writable
         from py2cu.simulator import SimulationWarning, simulate
 
@@ -57,9 +57,8 @@ class Simulator:
         keywords = call.signature.keywords
         names = [name for name in ("sanitize", "seed", "break_at") if name in kwargs.keys() - keywords]
         options = {name: kwargs.pop(name) for name in names}
-        bind = call.binder.bind if grid is None else call.binder.bind_in_order
-        bound = bind(args, kwargs).values
-        call.binder.accept(bound, on_grid=grid is not None)  # rule: plan-accepts
+        _, bound = call.layout.bind(args, kwargs, on_grid=grid is not None)
+        check_arguments(call.signature, bound, on_grid=grid is not None)  # rule: plan-accepts
         require_writable(
             call.signature.name, {p.name: bound[p.name] for p in call.signature.written if p.name in bound}
         )

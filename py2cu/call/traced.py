@@ -12,12 +12,10 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from py2cu.ir.abi.tuples import Tuples, flatten
 from py2cu.options import Extent
 
 if TYPE_CHECKING:
-    from py2cu.call.native import Launch
-    from py2cu.call.op_calls import PlainOpCall
+    from py2cu.call.layout import ArgumentType, Launch
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 _NUMBERS: Final = itertools.count()
@@ -53,23 +51,28 @@ class Traced:
         return self._prepare()
 
     @_constant
-    def op_call_in_trace(
-        self, _: Sequence[str], types: tuple[type, ...], named: tuple[tuple[str, type], ...], on_grid: bool
-    ) -> PlainOpCall:
-        """How a call with arguments of these types reaches the op."""
-        from py2cu.call.op_calls import op_call_of
+    def form_in_trace(
+        self,
+        _: Sequence[str],
+        types: tuple[ArgumentType, ...],
+        named: tuple[tuple[str, ArgumentType], ...],
+        on_grid: bool,
+    ) -> tuple[Any, ...] | str:
+        """The op's name, the arguments of its overload, and the form of a call with arguments of these types.
 
-        return op_call_of(self._prepare().operator, types, dict(named), on_grid=on_grid).plain()
-
-    @_constant
-    def tuples_in_trace(
-        self, _: Sequence[str], types: tuple[type, ...], named: tuple[tuple[str, type], ...], on_grid: bool
-    ) -> tuple[str, Tuples, tuple[str, ...]] | None:
-        """For a kernel with tuple parameters: its usage, the tuples, and the names of the positional arguments."""
-        binder = self._prepare().binder
-        if not binder.signature.tuples:
-            return None
-        return binder.usage, binder.signature.tuples, binder.of_tuples.positional(types, dict(named), in_order=on_grid)
+        All are plain tuples: Dynamo of torch 2.11 does not read the fields of named ones. Of a call that is refused,
+        the message: Dynamo passes on an error that it traces, but takes one that is raised here for its own.
+        """
+        call = self._prepare()
+        try:
+            form = call.layout.form(types, named, on_grid=on_grid)
+            call.layout.require_launch(form)
+        except TypeError as error:
+            return str(error)
+        if form.missing:
+            names = ", ".join(f"`{name}`" for name in form.missing)
+            return f"{self.__name__} cannot allocate {names} under `torch.compile`; pass all outputs, or none"
+        return call.operator.name, call.operator.definition.functions[form.overload].arguments, tuple(form)
 
     @_constant
     def op_name_in_trace(self, _: Sequence[str]) -> tuple[str, str]:
@@ -120,20 +123,23 @@ def traced_op(kernel: Traced) -> Any:
 
 
 def _call(kernel: Traced, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
-    from py2cu.call.op_calls import call_op
+    import torch
 
-    identities, types = _identities(kernel), tuple([type(each) for each in args])
-    named = tuple([(name, type(value)) for name, value in kwargs.items()])
-    if (tuples := kernel.tuples_in_trace(identities, types, named, bool(launch))) is not None:
-        usage, of_numbers, positional = tuples
-        kwargs = flatten(usage, of_numbers, {**dict(zip(positional, args, strict=True)), **kwargs})
-        args, types, named = (), (), tuple([(name, type(value)) for name, value in kwargs.items()])
-    op_call = kernel.op_call_in_trace(identities, types, named, bool(launch))
-    *_, missing = op_call
-    if missing:
-        names = ", ".join([f"`{name}`" for name in missing])
-        raise TypeError(f"{kernel.__name__} cannot allocate {names} under `torch.compile`; pass all outputs, or none")
-    return call_op(op_call, args, kwargs, launch)
+    from py2cu.call.layout import call_op, passed, type_of
+
+    types = tuple([type_of(each) for each in args])
+    named = tuple([(name, type_of(value)) for name, value in kwargs.items()])
+    found = kernel.form_in_trace(_identities(kernel), types, named, bool(launch))
+    if isinstance(found, str):
+        raise TypeError(found)
+    name, arguments, form = found
+    overload, _, sources, outputs, _, _ = form
+    values = passed(sources, (*args, *kwargs.values()))
+    result = call_op(getattr(getattr(torch.ops.py2cu, name), overload), arguments, values, launch)
+    if launch or not outputs:
+        return result
+    given = tuple([values[name] for name in outputs])
+    return given[0] if len(given) == 1 else given
 
 
 def _identities(kernel: Traced) -> list[str]:

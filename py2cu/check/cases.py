@@ -13,7 +13,7 @@ from typing import Final
 
 import torch
 
-from py2cu.call.outputs import allocate_outputs
+from py2cu.call.layout import allocate_outputs
 from py2cu.check import draw
 from py2cu.check.draw import EXTREME, NON_FINITE, RANDOM, TAME, ValueGenerator
 from py2cu.check.redzones import CONTIGUOUS, EXPANDED, SLICED, TRANSPOSED, poison

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from py2cu.call.bind import ArgumentBinder
+from py2cu.call.argument_checks import check_arguments
+from py2cu.call.layout import Layout
 from py2cu.check.cases import user_case
 from py2cu.check.gradients import Differentiable, check_gradients
 from py2cu.check.progress import progress_bar
@@ -51,7 +52,7 @@ def small_values_of(kernel: Instantiable) -> dict[str, tuple[int, ...]]:
 
 
 def check_call(
-    kernel: Checkable, binder: ArgumentBinder, args: Sequence[Any], kwargs: Mapping[str, Any], *, contracts: bool
+    kernel: Checkable, layout: Layout, args: Sequence[Any], kwargs: Mapping[str, Any], *, contracts: bool
 ) -> CheckReport:
     """Check `kernel` on the arguments of a call or, without any, on invented ones; see `Kernel.check`."""
     parameters = kernel.signature.keywords
@@ -64,8 +65,8 @@ def check_call(
         if not args and not arguments:
             report = check_kernel(kernel.with_small_values(), contracts=contracts, progress=progress, **options)
             return _with_gradients(kernel, report, None, contracts, options.get("race")) if with_gradients else report
-        values = binder.bind(args, arguments).values
-        device = binder.accept(values)
+        _, values = layout.bind(args, arguments)
+        device = check_arguments(layout.signature, values)
         case = user_case(kernel.signature.instance(values), values)
         report = check_kernel(kernel, [case], device=device, contracts=contracts, progress=progress, **options)
         return _with_gradients(kernel, report, values, contracts, options.get("race")) if with_gradients else report

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import torch
 
+from py2cu.call.layout import allocate_outputs
 from py2cu.call.native import Native
-from py2cu.call.outputs import allocate_outputs
 from py2cu.kernels import Kernel
 from tests.fuzz.judge import run_cells
 from tests.support.libraries import Device, Setting, build

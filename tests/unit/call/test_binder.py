@@ -157,8 +157,9 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     return imported(tmp_path_factory.mktemp("binder") / "calls.py", KERNELS)
 
 
-def binder(kernels: ModuleType, name: str):
-    return getattr(kernels, name)._prepare().binder
+def bound(kernels: ModuleType, name: str, args, kwargs, *, on_grid: bool = False):
+    _, values = getattr(kernels, name)._prepare().layout.bind(args, kwargs, on_grid=on_grid)
+    return values
 
 
 def same(values: dict[str, Any], expected: dict[str, Any]) -> bool:
@@ -171,17 +172,17 @@ def same(values: dict[str, Any], expected: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize(("name", "args", "kwargs", "expected"), CALLS)
 def test_no_call_has_changed(kernels, name, args, kwargs, expected):
-    assert same(binder(kernels, name).bind(args, kwargs).values, expected)
+    assert same(bound(kernels, name, args, kwargs), expected)
 
 
 @pytest.mark.parametrize(("name", "args", "kwargs", "expected"), LAUNCHES)
 def test_an_explicit_launch_reads_its_parameters_in_order(kernels, name, args, kwargs, expected):
-    assert same(binder(kernels, name).bind_in_order(args, kwargs).values, expected)
+    assert same(bound(kernels, name, args, kwargs, on_grid=True), expected)
 
 
 @pytest.mark.parametrize(("name", "args", "kwargs", "expected"), WITH_DEFAULTS)
 def test_defaults_stand_in_for_what_a_call_leaves_out(kernels, name, args, kwargs, expected):
-    assert same(binder(kernels, name).bind(args, kwargs).values, DEFAULTS | expected)
+    assert same(bound(kernels, name, args, kwargs), DEFAULTS | expected)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_defaults_stand_in_for_what_a_call_leaves_out(kernels, name, args, kwarg
 )
 def test_what_fits_no_reading_is_refused(kernels, name, args, kwargs, said):
     with pytest.raises(TypeError, match=said):
-        binder(kernels, name).bind(args, kwargs)
+        bound(kernels, name, args, kwargs)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +225,7 @@ def test_what_fits_no_reading_is_refused(kernels, name, args, kwargs, said):
 )
 def test_an_explicit_launch_knows_no_other_order(kernels, name, args, kwargs):
     with pytest.raises(TypeError):
-        binder(kernels, name).bind_in_order(args, kwargs)
+        bound(kernels, name, args, kwargs, on_grid=True)
 
 
 @pytest.mark.parametrize("name", ["two", "normed", "first"])
@@ -272,7 +273,7 @@ def test_a_default_is_what_the_function_has(tmp_path_factory, monkeypatch, value
     monkeypatch.setenv("PY2CU_TEST_DEFAULT", str(value))
     source = KERNELS.replace("EPS = 0.25", 'import os\nEPS = float(os.environ["PY2CU_TEST_DEFAULT"])')
     module = imported(tmp_path_factory.getbasetemp() / "computed.py", source)
-    assert binder(module, "normed").bind((X,), {}).values["named"] == value
+    assert bound(module, "normed", (X,), {})["named"] == value
 
 
 @pytest.mark.builds
@@ -353,7 +354,7 @@ def more(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
 
 
 def test_a_later_reading_that_fits_altogether_is_taken(more):
-    values = binder(more, "in_place").bind((X, 2.5, 4), {}).values
+    values = bound(more, "in_place", (X, 2.5, 4), {})
     assert same(values, {"x": X, "r": 2.5, "c": 4})
 
 

@@ -12,7 +12,7 @@ from torch import Tensor  # noqa: E402
 from torch.func import grad, jacrev, vmap  # noqa: E402
 
 from py2cu import Index, Kernel, kernel  # noqa: E402
-from py2cu.call import batching  # noqa: E402
+from py2cu.call import batching, definition  # noqa: E402
 from py2cu.call.native import Native  # noqa: E402
 
 pytestmark = pytest.mark.builds
@@ -123,9 +123,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return run(self, *args, **kwargs)
 
     monkeypatch.setattr(Native, "run", counted)
-    monkeypatch.setattr(
-        "py2cu.call.definition._Overload.compiled", lambda *_, **__: None
-    )  # which would be called instead
+    # Launchers, which would be called instead, refuse everything.
+    monkeypatch.setattr(definition._Overload, "_launched", lambda *_, **__: definition._REFUSED)
     return names
 
 
