@@ -1,6 +1,7 @@
 """The stages of the compiler in order: source → kernels → passes → texts.
 
-    read_module → read_kernel → passes → render for each target → Translation
+    read_module → read_kernel → passes → Lowered ┬→ render for each target            → Translation
+                                                 └→ render_for_calls for a target     → CallTranslation
 
 Stages report errors and go on; all errors of a file are raised together. Nothing here needs torch.
 """
@@ -8,20 +9,19 @@ Stages report errors and go on; all errors of a file are raised together. Nothin
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, product
-from pathlib import PurePath
-from typing import Final
+from typing import Final, TypeVar
 
 from py2cu import ir
 from py2cu.analysis.signatures import signature_of
 from py2cu.collector import collector_paused
-from py2cu.diagnostics import Reporter, TranslationError
+from py2cu.diagnostics import Diagnostic, Reporter, TranslationError
 from py2cu.frontend.backwards import check_backwards
 from py2cu.frontend.kernel_reader import read_kernel
 from py2cu.frontend.numba.jit import with_signature
-from py2cu.frontend.source.dynamic_kernels import report_dynamic_kernels
+from py2cu.frontend.source.chosen_kernels import chosen_kernels
 from py2cu.frontend.source.reader import LAMBDA, KernelSource, Module, read_module
 from py2cu.hosts.functions import host_sources
 from py2cu.hosts.of_file import render_hosts
@@ -74,7 +74,6 @@ from py2cu.passes.manager import Pass, Run, Step, passes, run_passes, show
 from py2cu.passes.typing.infer_types import infer_types
 from py2cu.passes.typing.recover_errors import recover_type_errors
 from py2cu.source import SourceFile, Span
-from py2cu.suggestions import did_you_mean
 from py2cu.targets.cpu.hide_counters import hide_counters
 from py2cu.targets.cpu.inline_collectives import CannotSplit, runs_in_blocks
 from py2cu.targets.cpu.insert_yields import insert_yields
@@ -82,9 +81,11 @@ from py2cu.targets.cpu.split_at_barriers import split_at_barriers
 from py2cu.targets.cuda.hide_negation import hide_negation
 from py2cu.targets.cxx.naming import rename
 from py2cu.targets.cxx.uniquify_symbols import uniquify_symbols
-from py2cu.targets.render import render
+from py2cu.targets.render import render, render_for_calls
 from py2cu.threads import with_deep_stack
-from py2cu.translation import Artifacts, TargetName, Translation
+from py2cu.translation import CallTranslation, TargetName, Text, Translation
+
+Texts = TypeVar("Texts")
 
 
 def everywhere(run: Run) -> Run:
@@ -168,8 +169,50 @@ STEPS: Final = (
 )  # fmt: skip
 
 
-@with_deep_stack
-@collector_paused()
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """Kernels without errors, of which texts are rendered when they are asked for."""
+
+    name: str
+    families: tuple[ir.Instances, ...]
+    finished: tuple[ir.Instances, ...]  # the same after the last passes
+    operators: tuple[Signature, ...]  # of the bindings, which take arrays where calls in Python allocate them
+    signatures: tuple[Signature, ...]
+    notes: tuple[Diagnostic, ...]
+    reporter: Reporter
+    host: Text | None = None  # of the host functions, where the file has some
+
+    def files(self, targets: Iterable[TargetName] = TargetName) -> Translation:
+        """The files of these targets."""
+        file = self.reporter.file.name
+        texts, obstacles = self._rendered(
+            targets, lambda kernels, target: render(self.name, file, kernels, self.operators, target)
+        )
+        return Translation(self.name, file, self.signatures, self.notes, texts, obstacles, self.host)
+
+    def for_calls(self, *targets: TargetName) -> CallTranslation:
+        """What calls on these targets need."""
+        texts, obstacles = self._rendered(targets, lambda kernels, target: render_for_calls(self.name, kernels, target))
+        return CallTranslation(self.name, self.reporter.file.name, self.signatures, self.notes, texts, obstacles)
+
+    @with_deep_stack
+    @collector_paused()
+    def _rendered(
+        self, targets: Iterable[TargetName], make: Callable[[tuple[ir.Instances, ...], TargetName], Texts]
+    ) -> tuple[dict[TargetName, Texts], dict[TargetName, str]]:
+        """What `make` makes of the kernels for each target, and why targets have none."""
+        texts: dict[TargetName, Texts] = {}
+        obstacles: dict[TargetName, str] = {}
+        for target in targets:
+            try:
+                is_cuda = target is TargetName.CUDA
+                kernels = self.finished if is_cuda else _for_cpu(self.families, self.finished, self.reporter)
+                texts[target] = make(kernels, target)
+            except CannotSplit as obstacle:
+                obstacles[target] = str(obstacle)
+        return texts, obstacles
+
+
 def translate_file(
     file: SourceFile,
     only: str | None = None,
@@ -186,11 +229,26 @@ def translate_file(
     Raises:
         TranslationError: with all the errors of the file.
     """
+    return lower_file(file, only, notes, values, signatures).files(targets)
+
+
+@with_deep_stack
+@collector_paused()
+def lower_file(
+    file: SourceFile,
+    only: str | None = None,
+    notes: bool = False,
+    values: Values = NO_VALUES,
+    signatures: Sequence[str] = (),
+) -> Lowered:
+    """What `translate_file` renders; raises what it raises."""
     reporter = Reporter(file)
     module = read_module(file, reporter)
-    sources = tuple(with_signature(s, signatures) for s in (_chosen(module, only, reporter) if module else ()))
-    done = _translate(_stem(file), module, [(source, None) for source in sources], targets, reporter, values, notes)
-    if module is None or not (hosts := host_sources(module, only)):
+    hosts = host_sources(module, only) if module else ()
+    chosen = chosen_kernels(module, only, reporter, is_required=not hosts) if module else ()
+    sources = [(with_signature(source, signatures), None) for source in chosen]
+    done = _lower_all(file.stem, module, sources, reporter, values, notes)
+    if module is None or not hosts:
         return done
     known = {signature.name: signature for signature in done.signatures}
     find = functools.partial(_signature_in, module, known, reporter, values)
@@ -199,7 +257,7 @@ def translate_file(
 
 @with_deep_stack
 @collector_paused()
-def translate_function(
+def lower_function(
     file: SourceFile,
     line: int,
     name: str,
@@ -207,8 +265,8 @@ def translate_function(
     live: Mapping[str, object],
     values: Values = NO_VALUES,
     defaults: Mapping[str, object] | None = None,
-) -> Translation:
-    """Translate the function `name` at `line`, with the options, globals and defaults of the live function.
+) -> Lowered:
+    """The function `name` at `line`, with the options, globals and defaults of the live function.
 
     `values` gives, for `Constexpr[int]` parameters, the values to instantiate.
 
@@ -223,19 +281,18 @@ def translate_function(
         what = "a lambda cannot be a kernel" if name == LAMBDA else f"no function `{name}` begins here"
         reporter.error("P107", what, Span(line, 0, line, 1), "write the kernel as a function, with `def`")
     sources = [(source, options)] if source else []
-    return _translate(options.name or name, module, sources, TargetName, reporter, values, defaults=defaults)
+    return _lower_all(options.name or name, module, sources, reporter, values, defaults=defaults)
 
 
-def _translate(
+def _lower_all(
     name: str,
     module: Module | None,
     sources: Iterable[tuple[KernelSource, KernelOptions | None]],
-    targets: Iterable[TargetName],
     reporter: Reporter,
     values: Values,
     notes: bool = False,
     defaults: Mapping[str, object] | None = None,
-) -> Translation:
+) -> Lowered:
     assert module is not None or reporter.failed
     families = tuple(
         compile_kernel(module, *source, reporter, values, notes, defaults) for source in sources if module is not None
@@ -243,30 +300,13 @@ def _translate(
     if reporter.failed:
         raise TranslationError(reporter.sorted)  # rule: refused-raises
     finished = _finish(families, reporter)
-    unbound = tuple(map(signature_of, finished))
-    signatures = tuple(signature.called() for signature in unbound)
+    operators = tuple(map(signature_of, finished))
+    signatures = tuple(signature.called() for signature in operators)
     if module is not None and all(options is None for _, options in sources):  # a call checks its backwards itself
         names = (source.function.name.value for source, _ in sources)
         chosen = dict(zip(names, signatures, strict=True))
         check_backwards(module, chosen, functools.partial(_signature_in, module, chosen, reporter, values), reporter)
-    name = spell_identifier(name)
-    source_name = _printable(PurePath(reporter.file.name).name)
-    texts: dict[TargetName, Artifacts] = {}
-    obstacles: dict[TargetName, str] = {}
-    for target in targets:
-        try:
-            kernels = finished if target is TargetName.CUDA else _for_cpu(families, finished, reporter)
-            texts[target] = render(name, source_name, kernels, unbound, target)
-        except CannotSplit as obstacle:
-            obstacles[target] = str(obstacle)
-    return Translation(
-        name=name,
-        python_file=reporter.file.name,
-        signatures=signatures,
-        notes=reporter.sorted,
-        texts=texts,
-        obstacles=obstacles,
-    )
+    return Lowered(spell_identifier(name), families, finished, operators, signatures, reporter.sorted, reporter)
 
 
 def _signature_in(
@@ -278,11 +318,6 @@ def _signature_in(
     own = Reporter(reporter.file)
     family = compile_kernel(module, source, None, own, values)
     return None if own.failed else signature_of(_finish((family,), own)[0]).called()
-
-
-def _printable(name: str) -> str:
-    """A file's name as one line of a comment, with non-printing characters escaped."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
 
 
 def _for_cpu(
@@ -361,27 +396,3 @@ def _lower(kernel: ir.Kernel, local: Reporter, notes: Iterable[Pass], *, is_wide
     if not local.failed:
         kernel = run_passes(chain(notes, LOWERINGS), kernel, local)
     return kernel, local
-
-
-def _chosen(module: Module, only: str | None, reporter: Reporter) -> tuple[KernelSource, ...]:
-    chosen = tuple(s for s in module.kernels if only is None or s.function.name.value == only)
-    has_dynamic_error = report_dynamic_kernels(module, only, reporter)
-    if not chosen and not has_dynamic_error and not host_sources(module, only):
-        message = f"there is no kernel called `{only}`" if only else "there is no kernel in this file"
-        hint = "decorate a function with `@kernel` from py2cu"
-        if only and module.kernels:
-            known = [source.function.name.value for source in module.kernels]
-            hint = did_you_mean(only, known, f"its kernels are {', '.join(known)}")
-        reporter.error("P107", message, Span(1, 0, 1, 1), hint)
-    names: dict[str, KernelSource] = {}
-    for source in chosen:
-        name = source.function.name.value
-        if name in names:
-            reporter.error("P107", f"two kernels are called `{name}`", module.span(source.function.name), "rename one")
-        names[name] = source
-    return chosen
-
-
-def _stem(file: SourceFile) -> str:
-    stem = PurePath(file.name).stem
-    return stem if stem.isidentifier() else "".join(c if c.isalnum() else "_" for c in stem) or "kernels"

@@ -70,7 +70,7 @@ def load_files(
                     with errors.of(path):  # translate here, so that all errors show before any build
                         known = kernel.signature.constexpr_ints.keys() & values.keys()
                         kernels.append(kernel.with_values(**{name: values[name] for name in known}))
-                        kernels[-1].translation  # noqa: B018
+                        kernels[-1].signature  # noqa: B018
                 for host in loaded.hosts:
                     with errors.of(path):
                         host.translation  # noqa: B018
