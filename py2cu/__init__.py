@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from importlib.machinery import PathFinder
 
 __version__ = "0.1.0"
 
@@ -40,7 +41,12 @@ def __dir__() -> list[str]:
 
 
 def _language(name: str = "") -> Mapping[str, object]:
-    """The names of the language; for `name`, those that the first modules with it enter, since all take 20 ms."""
+    """The names of the language; for `name`, those that the first modules with it enter, since all take 20 ms.
+
+    Python also asks for modules of this package, in `from py2cu import ir`, before it imports them.
+    """
+    if PathFinder.find_spec(f"{__name__}.{name}", __path__):
+        return {}
     from py2cu.builtins.public import PUBLIC
 
     for module in ("annotations", "launch", "memory", "sync", "rows"):

@@ -47,6 +47,7 @@ def __hash__(self):
 def _methods(class_: type[Any]) -> dict[str, Any]:
     """What `dataclass` would add to create, compare, hash and show an object."""
     all_fields = fields(class_)
+    assert all(each.default_factory is MISSING for each in all_fields)
     defaults = {f"_{each.name}": each.default for each in all_fields if each.default is not MISSING}
     compared = [each.name for each in all_fields if each.compare]
     of_self, of_other = (f"({''.join(f'{value}.{name}, ' for name in compared)})" for value in ("self", "other"))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from py2cu.diagnostics import Diagnostic, EnvironmentLacks
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.ir.abi.signature import Signature
+from py2cu.records import record
 
 
 class TargetName(enum.StrEnum):
@@ -22,7 +23,7 @@ class TargetName(enum.StrEnum):
     CPU = "cpu"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Text:
     """One emitted file; `origin[i]` is the Python line behind line i + 1, or 0 for a line without one."""
 
@@ -37,7 +38,7 @@ class Text:
         return [line for line in lines if not line.startswith('#include "')]
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CallText:
     """What calls compile: the kernels as they stand in the file, without what else a C++ program needs.
 
@@ -103,7 +104,7 @@ def _compared(value: object) -> object:
     return type(value).__name__, *(_compared(getattr(value, each.name)) for each in fields(value) if each.compare)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Artifacts:
     """The three files of one target: kernels with launchers, their declarations, the torch binding."""
 

@@ -24,13 +24,13 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from py2cu.build import codec, store
 from py2cu.build.codec import Class
-from py2cu.build.store import FORMAT, Kind, Untrusted
-from py2cu.build.upkeep import HINT, prune
+from py2cu.build.store import FORMAT, HINT, Kind, Untrusted
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import CallTranslation, Translation
 
@@ -110,8 +110,9 @@ def translator_stamp() -> str:
         version = package / "__init__.py"
         facts = [(version.read_text(encoding="utf-8"), 0, version.stat().st_mtime_ns)]
     else:
-        places = (package.rglob("*.py"), package.with_name("templates").rglob("*.j2"))
-        stats = ((str(path), path.stat()) for place in places for path in place)
+        walks = chain(os.walk(package), os.walk(package.with_name("templates")))  # `rglob` takes three times as long
+        paths = (os.path.join(folder, name) for folder, _, names in walks for name in names)
+        stats = ((path, os.stat(path)) for path in paths if path.endswith((".py", ".j2")))
         facts = sorted((path, stat.st_size, stat.st_mtime_ns) for path, stat in stats)
     return hashlib.sha256(repr((FORMAT, facts)).encode()).hexdigest()[:16]
 
@@ -198,6 +199,8 @@ def _build_in(root: Path, kind: Kind, key: str, tool: str, build: Callable[[Path
 def _prune_sometimes(key: str) -> None:
     """After one entry in sixteen: listing all takes time."""
     if hashlib.sha256(key.encode()).digest()[0] < 16:
+        from py2cu.build.upkeep import prune
+
         with contextlib.suppress(OSError):
             prune()
 

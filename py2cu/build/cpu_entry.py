@@ -16,17 +16,15 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import torch
 
 from py2cu.build import cache, processes, store, toolchain
-from py2cu.build.library import cpu_flags
-from py2cu.build.messages import DISK_FULL, call_error
 from py2cu.build.notices import announced
 from py2cu.diagnostics import EnvironmentLacks
+from py2cu.records import record
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
 from py2cu.translation import CallText, TargetName
@@ -41,7 +39,7 @@ _entries: dict[str, Entry] = {}
 _LOADING: Final = ForkSafeLock()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CpuInstance:
     """An instance of a kernel: the name of its functions in the text, and the template arguments, `<16, float>`."""
 
@@ -68,7 +66,7 @@ class CpuInstance:
     @property
     def flags(self) -> list[str]:
         """The flags of a build, but for the place of torch's headers."""
-        return [*" ".join(cpu_flags()).split(), *_FLAGS, f"-DINSTANCE_OF_{self.symbol}={self.template}"]
+        return [*" ".join(toolchain.cpu_flags()).split(), *_FLAGS, f"-DINSTANCE_OF_{self.symbol}={self.template}"]
 
     @property
     def needs_torch(self) -> bool:
@@ -139,6 +137,8 @@ def _compile(instance: CpuInstance, directory: Path, source: Callable[[], Source
         done = _run(line, directory)
         if done.status == 0 and library.is_file():
             return library
+    from py2cu.build.messages import DISK_FULL, call_error
+
     if any(sign in done.output for sign in DISK_FULL):
         raise OSError(errno.ENOSPC, "no space left to build in", str(directory))
     if done.status == 0:

@@ -15,7 +15,6 @@ from typing import Final
 
 from py2cu.build import cache, driver, nvrtc
 from py2cu.build.cubin import CompileError, Cubin
-from py2cu.build.messages import call_error
 from py2cu.build.notices import announced
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.source import SourceFile
@@ -57,6 +56,8 @@ class CudaInstance:
                 name=text.name,
             )
         except CompileError as failure:
+            from py2cu.build.messages import call_error
+
             error = call_error(failure.log, self.code, TargetName.CUDA, source())
         raise error
 

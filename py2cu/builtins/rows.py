@@ -1,7 +1,5 @@
 """All functions and constants of the language: importing this module enters their rows."""
 
-from __future__ import annotations
-
 from py2cu.builtins import (  # noqa: F401 - each enters its own
     annotations,
     atomics,

@@ -22,7 +22,7 @@ SIMULATED: Final = {"simulator.findings", "simulator.launch", "simulator.state"}
 # Each room, and the rooms below it that it may import. A room that is not listed is a file directly in the package.
 ROOMS: Final[Mapping[str, Set[str]]] = {
     "codes": set(),
-    "dtypes": set(),
+    "dtypes": {"records"},
     "records": set(),
     "options": set(),
     "side_by_side": set(),
@@ -32,8 +32,8 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "live": set(),
     "source": {"records"},
     "function_text": {"source"},
-    "diagnostics": {"codes", "source"},
-    "ir.operators": set(),
+    "diagnostics": {"codes", "records", "source"},
+    "ir.operators": {"records"},
     "ir.types": BASE,
     "ir.abi": BASE | {"ir.operators", "ir.types"},
     "builtins": ABI,
