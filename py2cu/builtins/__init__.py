@@ -6,25 +6,18 @@ Importing the package enters nothing: the file of a kernel needs the names that 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from py2cu.builtins.rows import (
-        CONSTANTS,
-        PUBLIC,
+    from py2cu.builtins.formulas import (
         REFUSED,
-        ROWS,
-        Bound,
-        Builtin,
-        Rule,
-        ThreadScope,
         find_fold,
         find_formula,
         find_pair_formula,
         formula_names,
-        lookup,
-        names,
-        row_behind,
         way_to_unpack,
         ways_to_call,
     )
+    from py2cu.builtins.public import PUBLIC
+    from py2cu.builtins.registry import ROWS, Bound, Builtin, Rule, ThreadScope, lookup, names, row_behind
+    from py2cu.builtins.rows import CONSTANTS
 
 __all__ = [
     "CONSTANTS",
@@ -50,7 +43,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from py2cu.builtins import rows
+    from py2cu.builtins import formulas, public, registry, rows
 
-    value = globals()[name] = getattr(rows, name)
+    value = globals()[name] = next(
+        vars(home)[name] for home in (rows, public, registry, formulas) if name in vars(home)
+    )
     return value

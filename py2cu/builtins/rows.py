@@ -15,17 +15,7 @@ from py2cu.builtins import (  # noqa: F401 - each enters its own
     sync,
     warp,
 )
-from py2cu.builtins.formulas import (
-    REFUSED,
-    find_fold,
-    find_formula,
-    find_pair_formula,
-    formula_names,
-    way_to_unpack,
-    ways_to_call,
-)
-from py2cu.builtins.public import PUBLIC
-from py2cu.builtins.registry import ROWS, Bound, Builtin, Rule, ThreadScope, lookup, names, register, row_behind
+from py2cu.builtins.registry import register
 
 register(math.ROWS)
 register(python.ROWS)
@@ -34,23 +24,3 @@ register(launch.ROWS)
 register(methods.ROWS)
 
 CONSTANTS = {**math.CONSTANTS, **launch.CONSTANTS}
-
-__all__ = [
-    "CONSTANTS",
-    "PUBLIC",
-    "REFUSED",
-    "ROWS",
-    "Bound",
-    "Builtin",
-    "Rule",
-    "ThreadScope",
-    "find_fold",
-    "find_formula",
-    "find_pair_formula",
-    "formula_names",
-    "lookup",
-    "names",
-    "row_behind",
-    "way_to_unpack",
-    "ways_to_call",
-]
