@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from py2cu.records import record
 from py2cu.source import SourceFile, Span
 
 
@@ -20,7 +21,7 @@ class Severity(enum.Enum):
     NOTE = "note"
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Related:
     """A remark on another place that explains a diagnostic: "`x` is float32 here"."""
 
@@ -29,7 +30,7 @@ class Related:
     file: SourceFile | None = None  # None for the diagnostic's own
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Origin:
     """A file other than the kernel's, and the place that uses it."""
 

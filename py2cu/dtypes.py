@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
 from typing import Final
+
+from py2cu.records import record
 
 
 class Kind(enum.IntEnum):
@@ -21,7 +22,7 @@ class Kind(enum.IntEnum):
     COMPLEX = 3
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class TypeVariable:
     """The type variable of a generic kernel: its template parameter, its annotation, and the dtypes that it admits."""
 
@@ -39,7 +40,7 @@ class TypeVariable:
         return any(row.is_half for row in self.admits)
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class DType:
     """One element type: its names in torch, C++ and jaxtyping, and its range."""
 

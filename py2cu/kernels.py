@@ -81,7 +81,7 @@ class Kernel(Traced):
         self.backwards: list[Any] = [*backwards]
         self._lock = ForkSafeLock()
         self._translator: Translator | None = None
-        self._translation: Translation | None = None
+        self._edited: Translation | None = None  # files in place of those that the translator makes
         self._call: KernelCall | None = None
         self._launchers: dict[tuple[object, ...], Callable[..., Any]] = {}  # those of `_call`
         self._grids: dict[tuple[Extent, Extent], Callable[..., None]] = {}  # the launches prepared so far
@@ -242,34 +242,31 @@ class Kernel(Traced):
     @property
     def signature(self) -> Signature:
         """The parameters of a call, the launch and the outputs."""
-        return self.translation.signatures[0]
+        translation = self._edited or self._current_translator().of_calls(self._values)
+        return translation.signatures[0]
 
     @property
     def translation(self) -> Translation:
-        """The emitted texts, the signature and the notes.
+        """All emitted files, the signature and the notes.
 
         Raises:
             TranslationError: the function is outside the language.
         """
-        if self._translation is None or not self._unchanged():
-            with self._lock:
-                translator = self._current_translator()
-                self._translation = self._translation or translator(self._values)
-                self._unchanged = translator.dependencies.unchanged
-        return self._translation
+        return self._edited or self._current_translator().files(self._values)
 
     def _current_translator(self) -> Translator:
         """The translator of the function; a new one if a name that the function looks up was rebound."""
-        last = self._translator
-        if last is None or not last.dependencies.unchanged():  # rule: redefined-at-use
-            current = Translator(self._function, self._options)
-            if last is not None and last.key == current.key:  # rebound to an equal value  # rule: redefined-equal
-                last.dependencies = current.dependencies
-            else:
-                self._translator, self._translation, self._call = current, None, None
-                self._launchers = {}
-        assert self._translator is not None
-        return self._translator
+        with self._lock:
+            last = self._translator
+            if last is None or not last.dependencies.unchanged():  # rule: redefined-at-use
+                current = Translator(self._function, self._options)
+                if last is not None and last.key == current.key:  # rebound to an equal value  # rule: redefined-equal
+                    last.dependencies = current.dependencies
+                else:
+                    self._translator, self._call, self._launchers = current, None, {}
+            assert self._translator is not None
+            self._unchanged = self._translator.dependencies.unchanged
+            return self._translator
 
     def _copy(self, **changes: Any) -> Kernel:
         """A kernel of the same function with other arguments of the constructor."""
@@ -285,8 +282,7 @@ class Kernel(Traced):
 
         if is_found_by_name(self):
             return self.__qualname__
-        texts = self._translation if self._unchanged is _always else None
-        options = self._options, dict(self._values), self._fma, texts, tuple(self.backwards)
+        options = self._options, dict(self._values), self._fma, self._edited, tuple(self.backwards)
         return _unpickled, (portable(self._function), *options)
 
     def __deepcopy__(self, memo: object = None) -> Kernel:
@@ -298,7 +294,7 @@ class Kernel(Traced):
     def with_translation(self, translation: Translation) -> Kernel:
         """The same Python with other emitted texts, such as an edited `.cu`; calls and `check` then use these texts."""
         other = self._copy()
-        other._translation, other._unchanged = translation, _always
+        other._edited, other._unchanged = translation, _always
         return other
 
     def with_values(self, **values: int | Iterable[int]) -> Kernel:
@@ -324,7 +320,7 @@ class Kernel(Traced):
     def without_fma(self) -> Kernel:
         """The same kernel, compiled without fused multiply-adds: each multiplication and each addition is rounded."""
         other = self._copy(fma=False, backwards=self._with_copies(Kernel.without_fma))
-        other._translation, other._unchanged = self._translation, self._unchanged
+        other._edited, other._unchanged = self._edited, self._unchanged
         return other
 
     def with_options(self, **changes: Any) -> Kernel:
@@ -360,17 +356,17 @@ class Kernel(Traced):
 
     def _prepare(self) -> KernelCall:
         """The object that runs calls of the function as it is now; translates if necessary."""
-        if (call := self._call) is not None and self._translation is not None and self._unchanged():
+        if (call := self._call) is not None and self._unchanged():
             return call
         with self._lock, collector_paused():
             from py2cu.call.native import Native
             from py2cu.call.plan import KernelCall
 
-            translation = self.translation
+            signature = self.signature
             if self._call is None:
-                if translation.signatures[0].constexprs and self._translator is None:
+                if signature.constexprs and self._translator is None:  # of edited files
                     self._translator = Translator(self._function, self._options)
-                native = Native(translation, self._translator, fma=self._fma)
+                native = Native(self._translator, self._values, self._edited, fma=self._fma)
                 self._call = KernelCall(native, self.backwards)
                 self._launchers = self._call.launchers
             return self._call

@@ -1,6 +1,7 @@
 """The stages of the compiler in order: source → kernels → passes → texts.
 
-    read_module → read_kernel → passes → render for each target → Translation
+    read_module → read_kernel → passes → Lowered ┬→ render for each target            → Translation
+                                                 └→ render_for_calls for a target     → CallTranslation
 
 Stages report errors and go on; all errors of a file are raised together. Nothing here needs torch.
 """
@@ -11,7 +12,6 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
-from pathlib import PurePath
 from typing import Final
 
 from py2cu import ir
@@ -21,13 +21,13 @@ from py2cu.diagnostics import Reporter, TranslationError
 from py2cu.frontend.backwards import check_backwards
 from py2cu.frontend.kernel_reader import read_kernel
 from py2cu.frontend.numba.jit import with_signature
-from py2cu.frontend.source.dynamic_kernels import report_dynamic_kernels
+from py2cu.frontend.source.chosen_kernels import chosen_kernels
 from py2cu.frontend.source.reader import LAMBDA, KernelSource, Module, read_module
 from py2cu.hosts.functions import host_sources
 from py2cu.hosts.of_file import render_hosts
 from py2cu.ir.abi.signature import Signature
-from py2cu.ir.rewrite import with_fields
-from py2cu.ir.verify import Stage, verify
+from py2cu.ir.verify import Stage
+from py2cu.lowered import FINISHES, PACKING, SEARCHES, SPLITTING, UNIQUIFY, YIELDS, Lowered, finish
 from py2cu.options import NO_VALUES, KernelOptions, Values
 from py2cu.passes.canonical.lift_assertions import lift_assertions
 from py2cu.passes.canonical.lift_atomics import lift_atomics
@@ -62,46 +62,21 @@ from py2cu.passes.lowering.identifiers import spell_identifier
 from py2cu.passes.lowering.index_arithmetic import flatten_indices
 from py2cu.passes.lowering.integer_quotients import divide_integers
 from py2cu.passes.lowering.integer_widths import choose_integer_widths
-from py2cu.passes.lowering.loops import lower_loops, make_counting_loops
+from py2cu.passes.lowering.loops import lower_loops
 from py2cu.passes.lowering.make_complex import make_complex
 from py2cu.passes.lowering.narrow_floats import narrow_floats
 from py2cu.passes.lowering.operators import lower_semantics
 from py2cu.passes.lowering.pass_extents import pass_extents
-from py2cu.passes.lowering.place_declarations import place_declarations
 from py2cu.passes.lowering.shared_layout import lay_out_shared_memory
 from py2cu.passes.lowering.split_tuples import split_tuples
-from py2cu.passes.lowering.structured_bindings import make_structured_bindings
 from py2cu.passes.lowering.widen_halves import widen_halves
-from py2cu.passes.manager import Pass, Run, Step, passes, run_passes, show
+from py2cu.passes.manager import Pass, Step, everywhere, passes, run_passes, show
 from py2cu.passes.typing.infer_types import infer_types
 from py2cu.passes.typing.recover_errors import recover_type_errors
 from py2cu.source import SourceFile, Span
-from py2cu.suggestions import did_you_mean
-from py2cu.targets.cpu.hide_counters import hide_counters
-from py2cu.targets.cpu.inline_collectives import CannotSplit, runs_in_blocks
-from py2cu.targets.cpu.insert_yields import insert_yields
-from py2cu.targets.cpu.split_at_barriers import split_at_barriers
 from py2cu.targets.cuda.hide_negation import hide_negation
-from py2cu.targets.cuda.pack_elements import pack_elements
-from py2cu.targets.cxx.naming import rename
-from py2cu.targets.cxx.symbols.declare_constants import declare_constants
-from py2cu.targets.cxx.symbols.uniquify_symbols import uniquify_symbols
-from py2cu.targets.render import render
 from py2cu.threads import with_deep_stack
-from py2cu.translation import Artifacts, TargetName, Translation
-
-
-def everywhere(run: Run) -> Run:
-    """The pass `run`, applied to a kernel and to each of its device functions."""
-
-    @functools.wraps(run)
-    def run_all(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-        functions = tuple(run(f, reporter.within(f.origin)) for f in kernel.functions)
-        kernel = run(kernel, reporter)
-        return with_fields(kernel, functions=functions)
-
-    return run_all
-
+from py2cu.translation import TargetName, Translation
 
 READ: Final = Step("read_kernel", Stage.UNTYPED)
 # Passes that report errors. NAMES always runs. TYPES follows if the kernel was read without errors, else RECOVERY.
@@ -138,6 +113,7 @@ EFFECTS: Final = passes(
 )
 # Notes: on performance, on request; on indices, for kernels of Numba, which counts negative ones from the end.
 NOTES: Final = passes(Stage.TYPED, note_performance)
+PACK_NOTES: Final = passes(Stage.LOWERED, note_packs)
 WRAPPING: Final = passes(Stage.TYPED, note_negative_indices)
 # Rewrites of correct kernels into operations that C has.
 LOWERINGS: Final = (
@@ -160,29 +136,12 @@ LOWERINGS: Final = (
     ),
     *passes(Stage.LOWERED, everywhere(lower_semantics), narrow_floats, hide_negation, flatten_indices),
 )
-# For CUDA: a thread computes neighbouring elements, of which notes on performance tell.
-PACK_NOTES, PACKING = passes(Stage.LOWERED, note_packs), passes(Stage.LOWERED, pack_elements)
-# For the CPU. The threads of a block run one after the other there: spin loops yield, and kernels split at barriers.
-SEARCHES: Final = passes(Stage.LOWERED, everywhere(hide_counters))
-YIELDS: Final = passes(Stage.LOWERED, insert_yields)
-SPLITTING: Final = passes(Stage.LOWERED, split_at_barriers)
-# The last form before emission. `uniquify_symbols` sees all kernels of a file at once.
-FINISHES: Final = passes(
-    Stage.FINISHED,
-    everywhere(place_declarations),
-    everywhere(make_structured_bindings),
-    everywhere(make_counting_loops),
-    rename,
-)
-UNIQUIFY: Final = Step("uniquify_symbols", Stage.FINISHED)
 STEPS: Final = (
     READ, *NAMES, *TYPES, *RECOVERY, *EFFECTS, *WRAPPING, *NOTES, *LOWERINGS, *PACK_NOTES, *PACKING, *SEARCHES, *YIELDS,
     *SPLITTING, *FINISHES, UNIQUIFY,
 )  # fmt: skip
 
 
-@with_deep_stack
-@collector_paused()
 def translate_file(
     file: SourceFile,
     only: str | None = None,
@@ -200,12 +159,26 @@ def translate_file(
     Raises:
         TranslationError: with all the errors of the file.
     """
+    return replace(lower_file(file, only, notes, values, signatures), namespace=namespace).files(targets)
+
+
+@with_deep_stack
+@collector_paused()
+def lower_file(
+    file: SourceFile,
+    only: str | None = None,
+    notes: bool = False,
+    values: Values = NO_VALUES,
+    signatures: Sequence[str] = (),
+) -> Lowered:
+    """What `translate_file` renders; raises what it raises."""
     reporter = Reporter(file)
     module = read_module(file, reporter)
-    sources = tuple(with_signature(s, signatures) for s in (_chosen(module, only, reporter) if module else ()))
-    kernels = [(source, None) for source in sources]
-    done = _translate(_stem(file), module, kernels, targets, reporter, values, notes, namespace=namespace)
-    if module is None or not (hosts := host_sources(module, only)):
+    hosts = host_sources(module, only) if module else ()
+    chosen = chosen_kernels(module, only, reporter, is_required=not hosts) if module else ()
+    sources = [(with_signature(source, signatures), None) for source in chosen]
+    done = _lower_all(file.stem, module, sources, reporter, values, notes)
+    if module is None or not hosts:
         return done
     known = {signature.name: signature for signature in done.signatures}
     find = functools.partial(_signature_in, module, known, reporter, values)
@@ -214,7 +187,7 @@ def translate_file(
 
 @with_deep_stack
 @collector_paused()
-def translate_function(
+def lower_function(
     file: SourceFile,
     line: int,
     name: str,
@@ -222,8 +195,8 @@ def translate_function(
     live: Mapping[str, object],
     values: Values = NO_VALUES,
     defaults: Mapping[str, object] | None = None,
-) -> Translation:
-    """Translate the function `name` at `line`, with the options, globals and defaults of the live function.
+) -> Lowered:
+    """The function `name` at `line`, with the options, globals and defaults of the live function.
 
     `values` gives, for `Constexpr[int]` parameters, the values to instantiate.
 
@@ -238,53 +211,35 @@ def translate_function(
         what = "a lambda cannot be a kernel" if name == LAMBDA else f"no function `{name}` begins here"
         reporter.error("P107", what, Span(line, 0, line, 1), "write the kernel as a function, with `def`")
     sources = [(source, options)] if source else []
-    name, namespace = options.name or name, options.namespace
-    return _translate(name, module, sources, TargetName, reporter, values, defaults=defaults, namespace=namespace)
+    lowered = _lower_all(options.name or name, module, sources, reporter, values, defaults=defaults)
+    return replace(lowered, namespace=options.namespace)
 
 
-def _translate(
+def _lower_all(
     name: str,
     module: Module | None,
     sources: Iterable[tuple[KernelSource, KernelOptions | None]],
-    targets: Iterable[TargetName],
     reporter: Reporter,
     values: Values,
     notes: bool = False,
     defaults: Mapping[str, object] | None = None,
-    namespace: str = "",
-) -> Translation:
+) -> Lowered:
     assert module is not None or reporter.failed
     families = tuple(
         compile_kernel(module, *source, reporter, values, notes, defaults) for source in sources if module is not None
     )
     if reporter.failed:
         raise TranslationError(reporter.sorted)  # rule: refused-raises
-    finished = _finish(families, reporter)
-    unbound = tuple(map(signature_of, finished))
-    signatures = tuple(signature.called() for signature in unbound)
+    for first, *_ in families if notes else ():
+        run_passes(PACK_NOTES, first, reporter)
+    finished = finish(families, reporter)
+    operators = tuple(map(signature_of, finished))
+    signatures = tuple(signature.called() for signature in operators)
     if module is not None and all(options is None for _, options in sources):  # a call checks its backwards itself
         names = (source.function.name.value for source, _ in sources)
         chosen = dict(zip(names, signatures, strict=True))
         check_backwards(module, chosen, functools.partial(_signature_in, module, chosen, reporter, values), reporter)
-    name = spell_identifier(name)
-    source_name = _printable(PurePath(reporter.file.name).name)
-    texts: dict[TargetName, Artifacts] = {}
-    obstacles: dict[TargetName, str] = {}
-    for target in targets:
-        try:
-            of_target = functools.partial(_for_cuda, notes) if target is TargetName.CUDA else _for_cpu
-            kernels = of_target(families, finished, reporter)
-            texts[target] = render(name, source_name, kernels, unbound, target, namespace)
-        except CannotSplit as obstacle:
-            obstacles[target] = str(obstacle)
-    return Translation(
-        name=name,
-        python_file=reporter.file.name,
-        signatures=signatures,
-        notes=reporter.sorted,
-        texts=texts,
-        obstacles=obstacles,
-    )
+    return Lowered(spell_identifier(name), families, finished, operators, signatures, reporter.sorted, reporter)
 
 
 def _signature_in(
@@ -295,52 +250,7 @@ def _signature_in(
         return known[source.function.name.value]
     own = Reporter(reporter.file)
     family = compile_kernel(module, source, None, own, values)
-    return None if own.failed else signature_of(_finish((family,), own)[0]).called()
-
-
-def _printable(name: str) -> str:
-    """A file's name as one line of a comment, with non-printing characters escaped."""
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
-
-
-def _for_cuda(
-    notes: bool, families: tuple[ir.Instances, ...], finished: tuple[ir.Instances, ...], reporter: Reporter
-) -> tuple[ir.Instances, ...]:
-    """The kernels as the CUDA target emits them."""
-    wanted = (*(PACK_NOTES if notes else ()), *PACKING)
-    packed = tuple(tuple(run_passes(wanted, kernel, reporter) for kernel in family) for family in families)
-    return finished if packed == families else _finish(packed, reporter)
-
-
-def _for_cpu(
-    families: tuple[ir.Instances, ...], finished: tuple[ir.Instances, ...], reporter: Reporter
-) -> tuple[ir.Instances, ...]:
-    """The kernels as the CPU target emits them.
-
-    Raises:
-        CannotSplit: it cannot run a kernel whose threads cooperate.
-    """
-    hidden = tuple(tuple(run_passes(SEARCHES, kernel, reporter) for kernel in family) for family in families)
-    yielding = tuple(tuple(run_passes(YIELDS, kernel, reporter) for kernel in family) for family in hidden)
-    if hidden == families and not any(map(runs_in_blocks, chain.from_iterable(yielding))):
-        return finished
-    return _finish(
-        tuple(
-            tuple(run_passes(SPLITTING if runs_in_blocks(each) else (), each, reporter) for each in family)
-            for family in yielding
-        ),
-        reporter,
-    )
-
-
-def _finish(families: tuple[ir.Instances, ...], reporter: Reporter) -> tuple[ir.Instances, ...]:
-    """Lowered kernels with declarations and with symbols that are unique in the file."""
-    declared = tuple(tuple(run_passes(FINISHES, kernel, reporter) for kernel in family) for family in families)
-    uniquified = declare_constants(uniquify_symbols(declared))
-    for before, after in zip(chain.from_iterable(declared), chain.from_iterable(uniquified), strict=True):
-        show(UNIQUIFY, before, after, reporter)
-        verify(after, UNIQUIFY.stage)
-    return uniquified
+    return None if own.failed else signature_of(finish((family,), own)[0]).called()
 
 
 def compile_kernel(
@@ -388,27 +298,3 @@ def _lower(kernel: ir.Kernel, local: Reporter, notes: Iterable[Pass], *, is_wide
     if not local.failed:
         kernel = run_passes(chain(notes, LOWERINGS), kernel, local)
     return kernel, local
-
-
-def _chosen(module: Module, only: str | None, reporter: Reporter) -> tuple[KernelSource, ...]:
-    chosen = tuple(s for s in module.kernels if only is None or s.function.name.value == only)
-    has_dynamic_error = report_dynamic_kernels(module, only, reporter)
-    if not chosen and not has_dynamic_error and not host_sources(module, only):
-        message = f"there is no kernel called `{only}`" if only else "there is no kernel in this file"
-        hint = "decorate a function with `@kernel` from py2cu"
-        if only and module.kernels:
-            known = [source.function.name.value for source in module.kernels]
-            hint = did_you_mean(only, known, f"its kernels are {', '.join(known)}")
-        reporter.error("P107", message, Span(1, 0, 1, 1), hint)
-    names: dict[str, KernelSource] = {}
-    for source in chosen:
-        name = source.function.name.value
-        if name in names:
-            reporter.error("P107", f"two kernels are called `{name}`", module.span(source.function.name), "rename one")
-        names[name] = source
-    return chosen
-
-
-def _stem(file: SourceFile) -> str:
-    stem = PurePath(file.name).stem
-    return stem if stem.isidentifier() else "".join(c if c.isalnum() else "_" for c in stem) or "kernels"

@@ -10,7 +10,7 @@ import functools
 import io
 import re
 from dataclasses import field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 from py2cu.records import record
@@ -65,6 +65,12 @@ class SourceFile:
             reason = error.strerror or str(error)
             raise UnreadableSource(f"cannot read the file: {reason}") from error
         return cls(str(path), decode(data))
+
+    @property
+    def stem(self) -> str:
+        """What the emitted files of this one are called: its name without suffix, as an identifier."""
+        stem = PurePath(self.name).stem
+        return stem if stem.isidentifier() else "".join(c if c.isalnum() else "_" for c in stem) or "kernels"
 
     def line(self, number: int) -> str:
         """Line `number`, from 1, without its line break; empty past the last."""

@@ -21,7 +21,8 @@ from py2cu.build import codec, toolchain
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.printer import print_expr
 from py2cu.kernels import Kernel
-from py2cu.pipeline import translate_file
+from py2cu.lowered import Lowered
+from py2cu.pipeline import lower_file, translate_file
 from py2cu.source import SourceFile
 from py2cu.testing import assert_matches_python
 from py2cu.translation import TargetName, Translation
@@ -92,12 +93,15 @@ def said(translation: Translation) -> str:
 
 def translate(case: Case, **values: tuple[int, ...]) -> Translation:
     """Its translation, which many tests of a process share."""
-    return translate_once(case.path.stem, case.python, tuple({**values_of(case), **values}.items()))
+    return translate_once(case.path.stem, case.python, tuple({**values_of(case), **values}.items()))[0]
 
 
 @functools.cache
-def translate_once(stem: str, python: str, values: tuple[tuple[str, tuple[int, ...]], ...]) -> Translation:
-    return translate_file(SourceFile(f"{stem}.py", python), values=dict(values))
+def translate_once(
+    stem: str, python: str, values: tuple[tuple[str, tuple[int, ...]], ...]
+) -> tuple[Translation, Lowered]:
+    lowered = lower_file(SourceFile(f"{stem}.py", python), values=dict(values))
+    return lowered.files(), lowered
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
@@ -110,9 +114,11 @@ def test_translation_is_as_kept(path, request):
         write_case(dataclasses.replace(case, sections={**rest, **{k: v for k, v in emitted.items() if v}}))
         return
     assert emitted == {"cuda": case.sections["cuda"], "notes": case.sections.get("notes", "")}
-    cached = codec.decode(codec.encode(translation))
-    # NaN is an initial value: it equals nothing.
-    assert repr(cached) == repr(translation) and codec.encode(cached) == codec.encode(translation)
+    lowered = translate_once(case.path.stem, case.python, tuple(values_of(case).items()))[1]
+    for made in (translation, lowered.for_calls(*TargetName)):
+        cached = codec.decode(codec.encode(made), type(made))
+        # NaN is an initial value: it equals nothing.
+        assert repr(cached) == repr(made) and codec.encode(cached) == codec.encode(made)
 
 
 @pytest.mark.parametrize("path", sampled(CASES, 16), ids=lambda path: path.stem)
@@ -164,13 +170,12 @@ def test_kernels_behind_their_binding_match_python(stem, tmp_path):
     pytest.importorskip("torch")
     case = read_case(CASES[0].with_name(f"{stem}.case"))
     translation = translate(case)
-    files = translation.with_texts(translation.artifacts(TargetName.CPU))  # what calls use is another text
     kernels = import_kernels(case, tmp_path)
     assert len(kernels) == len(translation.signatures)
     for kernel in kernels:
         signature = signature_of(kernel, translation)
         # One build for all of them.
-        assert_matches_python(kernel.with_translation(dataclasses.replace(files, signatures=(signature,))))
+        assert_matches_python(kernel.with_translation(dataclasses.replace(translation, signatures=(signature,))))
 
 
 def signature_of(kernel: Kernel, translation: Translation) -> Signature:

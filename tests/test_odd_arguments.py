@@ -112,7 +112,7 @@ def outcome(call: Callable[[], Any]) -> str:
 
 def cold(k: Kernel) -> Kernel:
     """The same kernel, which nobody has called yet."""
-    return k.with_translation(k.translation)
+    return k._copy()
 
 
 def ways(k: Kernel, *, warmed: Callable[[Callable[..., Any]], object]) -> Iterator[tuple[str, Callable[..., Any]]]:

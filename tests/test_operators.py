@@ -90,7 +90,7 @@ def test_opcheck(path: Path, name: str) -> None:
 def test_compiled_once_for_all_sizes_from_the_first_use_on(path: Path, name: str) -> None:
     kernel = kernel_of(path, name)
     torch._dynamo.reset()
-    fresh = kernel.with_translation(kernel.translation)
+    fresh = kernel._copy()
     compiled = torch.compile(lambda values: fresh(**values), fullgraph=True, dynamic=True, backend="aot_eager")
     for call in arguments(kernel, 3):
         expected, found = call.of_call, call.of_call

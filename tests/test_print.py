@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 
 import pytest
 
-from py2cu.kernels import Kernel
-from py2cu.translation import Translation
-from tests.test_kernel_cases import CASES, import_kernels, read_case, signature_of, translate
+from tests.test_kernel_cases import CASES, import_kernels, read_case
 
 torch = pytest.importorskip("torch")
 
@@ -34,12 +31,7 @@ INPUTS = {
 def kernels(tmp_path, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)  # a CPU build, wherever this runs
     case = read_case(PRINTS)
-    translation = translate(case)
-    return {k.__name__: k.with_translation(_alone(translation, k)) for k in import_kernels(case, tmp_path)}
-
-
-def _alone(translation: Translation, kernel: Kernel) -> Translation:
-    return dataclasses.replace(translation, signatures=(signature_of(kernel, translation),))
+    return {k.__name__: k for k in import_kernels(case, tmp_path)}
 
 
 def printed(capfd, run) -> list[str]:

@@ -16,7 +16,7 @@ import pytest
 import py2cu
 from py2cu.diagnostics import Reporter, Severity, TranslationError
 from py2cu.options import KernelOptions
-from py2cu.pipeline import translate_file, translate_function
+from py2cu.pipeline import lower_function, translate_file
 from py2cu.source import SourceFile
 
 PACKAGE = Path(py2cu.__file__).parent
@@ -80,7 +80,7 @@ def test_every_refusal_has_a_case_and_every_error_a_rewrite(reached: Reached) ->
     translate_cases(path for path, text in texts.items() if "\n=== rewrite\n" not in text)
     without_rewrite = reached.of(Severity.ERROR) - rewritten
     with contextlib.suppress(TranslationError):  # a file that is read has no such kernel
-        translate_function(SourceFile("case.py", "k = kernel(lambda x: x)"), 1, "<lambda>", KernelOptions(), {})
+        lower_function(SourceFile("case.py", "k = kernel(lambda x: x)"), 1, "<lambda>", KernelOptions(), {})
     places = refusals()
     assert {place: code for place, code in places.items() if place not in reached and code not in ELSEWHERE} == {}
     assert {place: code for place, code in places.items() if place in without_rewrite} == {}

@@ -29,10 +29,10 @@ from py2cu.ir.abi.launch import INT32_MAX, REFUSED, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ElementType, PythonType
+from py2cu.lowered import Lowered
 from py2cu.options import MAX_THREADS, NO_VALUES
-from py2cu.pipeline import translate_file
+from py2cu.pipeline import lower_file
 from py2cu.source import SourceFile
-from py2cu.translation import TargetName, Translation
 from tests.support.compilers import gxx
 from tests.support.invented_calls import Array, Call, Inventor, strides_of
 from tests.support.launch_records import (
@@ -241,15 +241,15 @@ def _provide(launcher: LaunchFunction, outputs: Sequence[Array]) -> None:
     space["empty"], space["empty_like"] = empty, lambda like, **_: empty(like.shape, like.dtype)
 
 
-def _translated(path: Path) -> Translation:
-    """The CUDA text of an example or a case, with instances of templates that have none."""
+def _lowered(path: Path) -> Lowered:
+    """The kernels of an example or a case, with instances of templates that have none."""
     file, signatures, values = SourceFile.read(path), SIGNATURES.get(path.stem, ()), NO_VALUES
     if path.suffix == ".case":
         case = read_case(path)
         file, values = SourceFile(f"{path.stem}.py", case.python), values_of(case)
-    done = translate_file(file, targets=(TargetName.CUDA,), signatures=signatures, values=values)
+    done = lower_file(file, signatures=signatures, values=values)
     lacking = {name: some for each in done.signatures for name, some in small_values(each).items()}
-    return translate_file(file, targets=(TargetName.CUDA,), values={**values, **lacking}) if lacking else done
+    return lower_file(file, values={**values, **lacking}) if lacking else done
 
 
 def _compare(paths: Sequence[Path], calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,8 +258,7 @@ def _compare(paths: Sequence[Path], calls: int, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(torch._C, "_cuda_getDevice", lambda: 0, raising=False)
     monkeypatch.setattr(likeness, "Guards", None)  # they compare real tensors
     wrong: list[str] = []
-    translations = [_translated(path) for path in paths]
-    for path, built in zip(paths, build(translations), strict=True):
+    for path, built in zip(paths, build([*map(_lowered, paths)]), strict=True):
         kernels: dict[str, list[Emitted]] = {}
         for each in built:
             kernels.setdefault(each.signature.op, []).append(each)

@@ -2,7 +2,7 @@
 
     Parameter("n", PythonType(Kind.INT))  ↔  ["Parameter", "n", ["PythonType", 1, "any"], "input", …]
 
-In: a `Translation`, or bytes of unknown origin. Out: bytes, or an equal `Translation`.
+In: a translation, or bytes of unknown origin. Out: bytes, or an equal translation.
 Promises: every field has the type that its class declares. To cache another record, add its class to `_CLASSES`.
 Errors: `Undecodable`, for any bytes that `encode` did not write.
 
@@ -54,12 +54,13 @@ from py2cu.ir.types import (
     Width,
 )
 from py2cu.source import SourceFile, Span
-from py2cu.translation import Artifacts, CallText, TargetName, Text, Translation
+from py2cu.translation import Artifacts, CallText, CallTranslation, TargetName, Text, Translation
 
 _CLASSES: Final[Mapping[str, type[Any]]] = {
     each.__name__: each
     for each in (
-        Translation, Artifacts, Text, Diagnostic, Related, SourceFile, Span, Signature, Dim, Parameter, TupleParameter,
+        CallTranslation, Translation, Artifacts, Text, Diagnostic, Related, SourceFile, Span, Signature, Dim, Parameter,
+        TupleParameter,
         Constexpr, Default, IndexParameter, BlockParameter, Guard, PredicatedSite, NegativeIndex, ArrayType,
         ElementType, PythonType, TupleType, UnknownType, Constant, NamedConstant, Name, Binary, TypeVariable, CallText,
         LaunchProgram, PackedLaunch, Passed, Term, Bound, SharedArray, Stride, LaunchValue, Operation,
@@ -75,13 +76,14 @@ _SUBTYPES: Final[Mapping[Any, frozenset[type]]] = {
 """What else a field of a primitive type may hold, as type checkers see it."""
 
 Decoder = Callable[[Any], Any]
+Class = TypeVar("Class", CallTranslation, Translation)
 
 
 class Undecodable(ValueError):
     """The bytes are no translation."""
 
 
-def encode(translation: Translation) -> bytes:
+def encode(translation: CallTranslation | Translation) -> bytes:
     """The translation as JSON.
 
     Raises:
@@ -90,14 +92,14 @@ def encode(translation: Translation) -> bytes:
     return json.dumps(_encoded(translation), separators=(",", ":")).encode()
 
 
-def decode(data: bytes) -> Translation:
-    """The translation that was encoded.
+def decode(data: bytes, class_: type[Class]) -> Class:
+    """The translation that was encoded, of this class.
 
     Raises:
         Undecodable: the bytes are anything else.
     """
     try:
-        translation: Translation = _record(("Translation",))(json.loads(data))
+        translation: Class = _record((class_.__name__,))(json.loads(data))
     except (ValueError, RecursionError, InternalError) as error:
         raise Undecodable(str(error)) from error
     return translation

@@ -16,20 +16,18 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import torch
 
 from py2cu.build import cache, processes, store, toolchain
-from py2cu.build.library import cpu_flags
-from py2cu.build.messages import DISK_FULL, call_error
 from py2cu.build.notices import announced
 from py2cu.diagnostics import EnvironmentLacks
+from py2cu.records import record
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
-from py2cu.translation import Artifacts
+from py2cu.translation import CallText, TargetName
 
 Entry = Callable[..., int]
 """`entry(arguments, launch, message)`, arrays of ctypes: 0, or 1 with the error in `message`."""
@@ -41,18 +39,17 @@ _entries: dict[str, Entry] = {}
 _LOADING: Final = ForkSafeLock()
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class CpuInstance:
     """An instance of a kernel: the name of its functions in the text, and the template arguments, `<16, float>`."""
 
-    artifacts: Artifacts
+    code: CallText
     symbol: str
     template: str
 
     @property
     def headers(self) -> tuple[str, ...]:
-        assert self.artifacts.of_calls is not None
-        return self.artifacts.of_calls.headers
+        return self.code.headers
 
     @property
     def can_do_without_math(self) -> bool:
@@ -61,8 +58,7 @@ class CpuInstance:
 
     def source(self, *, lean: bool) -> str:
         """The text behind its headers; `lean`: the prelude in place of <cmath>."""
-        assert self.artifacts.of_calls is not None
-        text = self.artifacts.of_calls.text
+        text = self.code.text
         prelude = _math_prelude() if lean else ""
         includes = "".join(f"#include <{name}>\n" for name in self.headers if not (lean and name == "cmath"))
         return f'{includes}{prelude}#line 1 "{text.name}"\n{text.text}'
@@ -70,7 +66,7 @@ class CpuInstance:
     @property
     def flags(self) -> list[str]:
         """The flags of a build, but for the place of torch's headers."""
-        return [*" ".join(cpu_flags()).split(), *_FLAGS, f"-DINSTANCE_OF_{self.symbol}={self.template}"]
+        return [*" ".join(toolchain.cpu_flags()).split(), *_FLAGS, f"-DINSTANCE_OF_{self.symbol}={self.template}"]
 
     @property
     def needs_torch(self) -> bool:
@@ -128,7 +124,7 @@ def compiled(instance: CpuInstance, source: Callable[[], SourceFile] | None = No
     if (path := cache.get_library(key, compiler)) is not None:
         return path
     toolchain.require_cxx()
-    with announced(f"compiling {instance.artifacts.name} for the CPU"):
+    with announced(f"compiling {instance.symbol} for the CPU"):
         return cache.put_library(key, str(compiler), lambda directory: _compile(instance, directory, source))
 
 
@@ -141,6 +137,8 @@ def _compile(instance: CpuInstance, directory: Path, source: Callable[[], Source
         done = _run(line, directory)
         if done.status == 0 and library.is_file():
             return library
+    from py2cu.build.messages import DISK_FULL, call_error
+
     if any(sign in done.output for sign in DISK_FULL):
         raise OSError(errno.ENOSPC, "no space left to build in", str(directory))
     if done.status == 0:
@@ -148,7 +146,7 @@ def _compile(instance: CpuInstance, directory: Path, source: Callable[[], Source
     if done.status < 0:
         name = signal.Signals(-done.status).name
         raise EnvironmentLacks(f"{_compiler_name()} was ended by {name}", "free some memory, and try again")
-    raise call_error(done.output, instance.artifacts, source() if source else None)
+    raise call_error(done.output, instance.code, TargetName.CPU, source() if source else None)
 
 
 def _run(line: Sequence[str], directory: Path) -> processes.Finished:

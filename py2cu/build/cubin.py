@@ -5,12 +5,11 @@ In: what NVRTC or nvcc answers. Out: machine code and the kernel's symbol, or th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from py2cu.diagnostics import Py2cuError
+from py2cu.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Cubin:
     """The code of one kernel for one architecture: a cubin, or PTX if NVRTC does not know the architecture."""
 

@@ -15,19 +15,18 @@ from typing import Final
 
 from py2cu.build import cache, driver, nvrtc
 from py2cu.build.cubin import CompileError, Cubin
-from py2cu.build.messages import call_error
 from py2cu.build.notices import announced
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
-from py2cu.translation import Artifacts
+from py2cu.translation import CallText, TargetName
 
 
 @dataclass(frozen=True, slots=True)
 class CudaInstance:
     """An instance of a kernel: how it is launched, and the template arguments, `<16, float, int>`."""
 
-    artifacts: Artifacts
+    code: CallText
     program: LaunchProgram
     template: str
     fma: bool
@@ -38,20 +37,15 @@ class CudaInstance:
 
     @property
     def headers(self) -> list[str]:
-        assert self.artifacts.of_calls is not None
-        return sorted({*self.artifacts.of_calls.headers, *self.program.headers})
+        return sorted({*self.code.headers, *self.program.headers})
 
     def key(self, architecture: str) -> str:
-        of_calls = self.artifacts.of_calls
-        assert of_calls is not None
-        parts = [of_calls.text.text, self.headers, self.expression, self.fma]
+        parts = [self.code.text.text, self.headers, self.expression, self.fma]
         content = [*parts, architecture, nvrtc.compiler_identity()]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def compile(self, architecture: str, source: Callable[[], SourceFile]) -> Cubin:
-        of_calls = self.artifacts.of_calls
-        assert of_calls is not None
-        text = of_calls.text
+        text = self.code.text
         try:
             return nvrtc.compile_cubin(
                 text.text,
@@ -62,7 +56,9 @@ class CudaInstance:
                 name=text.name,
             )
         except CompileError as failure:
-            error = call_error(failure.log, self.artifacts, source())
+            from py2cu.build.messages import call_error
+
+            error = call_error(failure.log, self.code, TargetName.CUDA, source())
         raise error
 
 

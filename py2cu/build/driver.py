@@ -14,7 +14,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final
 
-from py2cu.build import nvrtc
 from py2cu.build.cubin import Cubin
 from py2cu.diagnostics import EnvironmentLacks
 
@@ -120,6 +119,8 @@ def _explain_version() -> None:
     """Raise if the compiler is newer than the driver, which may not load what it compiled."""
     _, number = load_driver().cuDriverGetVersion()
     try:
+        from py2cu.build import nvrtc
+
         compiler = nvrtc.nvrtc_version()
     except EnvironmentLacks:
         return

@@ -1,6 +1,6 @@
 """Fill the cache: compile every instance that calls of a translated kernel can run, for every architecture.
 
-In: a `Translation`. Out: the number of instances. The first call of a kernel then needs no compiler.
+In: a `CallTranslation`. Out: the number of instances. The first call of a kernel then needs no compiler.
 """
 
 from __future__ import annotations
@@ -11,33 +11,32 @@ from itertools import product
 from py2cu.build import cpu_entry, cuda_kernel, toolchain
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.source import SourceFile
-from py2cu.translation import Artifacts, TargetName, Translation
+from py2cu.translation import CallText, CallTranslation, TargetName
 
 
-def fill_cache(translation: Translation, target: TargetName, *, fma: bool, source: Callable[[], SourceFile]) -> int:
+def fill_cache(translation: CallTranslation, target: TargetName, *, fma: bool, source: Callable[[], SourceFile]) -> int:
     """Compile the instances of all kernels that are not cached yet.
 
     Raises:
         BuildError: a compiler refused the text.
         EnvironmentLacks: a compiler is missing, or a kernel has no version for `target`.
     """
-    artifacts, count = translation.artifacts(target), 0
-    for program, template in _instances(translation, artifacts):
+    code, count = translation.text(target), 0
+    for program, template in _instances(translation, code):
         if target is TargetName.CPU:
-            cpu_entry.compiled(cpu_entry.CpuInstance(artifacts, program.symbol, template), source)
+            cpu_entry.compiled(cpu_entry.CpuInstance(code, program.symbol, template), source)
             count += 1
             continue
         for architecture in toolchain.gpu_architectures():
             name = f"sm_{architecture.partition('+')[0].replace('.', '')}"
-            cuda_kernel.compiled(cuda_kernel.CudaInstance(artifacts, program, template, fma), name, source)
+            cuda_kernel.compiled(cuda_kernel.CudaInstance(code, program, template, fma), name, source)
             count += 1
     return count
 
 
-def _instances(translation: Translation, artifacts: Artifacts) -> Iterator[tuple[LaunchProgram, str]]:
+def _instances(translation: CallTranslation, code: CallText) -> Iterator[tuple[LaunchProgram, str]]:
     """Each program with the template arguments of each of its instances."""
-    assert artifacts.of_calls is not None
-    for signature, programs in zip(translation.signatures, artifacts.of_calls.programs, strict=True):
+    for signature, programs in zip(translation.signatures, code.programs, strict=True):
         values = [*product(*(constexpr.values for constexpr in signature.constexprs.values()))]
         for program in programs:
             widths = (False, True) if program.has_index_type and program.fits else (False,)

@@ -37,7 +37,6 @@ _COMMON_FLAGS: Final = (
     "-DTORCH_TARGET_VERSION=0x020b000000000000",  # the stable ABI of torch 2.11: later ones load it too
     "-fvisibility=hidden",  # else two versions of a kernel in one process could share a launcher or its statics
 )
-_CPU_FLAGS: Final = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-x c++")
 """`-x c++`, since load_inline writes the kernel to a file named .cu. Binding and kernel are two files, so that they
 compile in parallel."""
 
@@ -155,16 +154,11 @@ def _plan(artifacts: Artifacts, fma: bool) -> _BuildPlan:
         nvcc = (standard, *_NVCC_FLAGS, *machine, *(() if fma else ("--fmad=false",)))  # rule: no-contraction
     else:
         machine = (toolchain.cpu_identity(),)
-        cxx, nvcc = (standard, *_COMMON_FLAGS, *cpu_flags()), ()
+        cxx, nvcc = (standard, *_COMMON_FLAGS, *toolchain.cpu_flags()), ()
     texts = [(text.name, text.text) for text in artifacts.files]
     flags = [cxx, _BINDING_FLAGS, nvcc]
     content = [FORMAT, torch.__version__, artifacts.target.value, artifacts.name, texts, flags, machine]
     return _BuildPlan(artifacts, cxx, nvcc, hashlib.sha256(json.dumps(content).encode()).hexdigest())
-
-
-def cpu_flags() -> tuple[str, ...]:
-    """The flags that decide which machine code a kernel on the CPU becomes."""
-    return *_CPU_FLAGS, *toolchain.vector_flags()
 
 
 def cxx_standard(torch_version: str) -> str:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import PurePath
 from typing import Final
 
 from py2cu.diagnostics import Diagnostic, Py2cuError, Severity, render
 from py2cu.source import SourceFile, Span
-from py2cu.translation import Artifacts, TargetName, Text
+from py2cu.translation import Artifacts, CallText, TargetName, Text
 
 _PLACED: Final = re.compile(
     r"^(?P<file>[^\s:(][^:(\n]*)"
@@ -69,29 +68,30 @@ class BuildError(Py2cuError):
 
 def build_error(log: str, artifacts: Artifacts, source: SourceFile | None = None) -> BuildError:
     """Read `log`; `source` is the Python whose lines `Text.origin` counts, None if only the emitted text is known."""
-    hint = next((hint for sign, hint in _HINTS if sign in log), _DEFAULT_HINT)
-    compiler = "nvcc" if artifacts.target is TargetName.CUDA else "the C++ compiler"
-    found = _diagnostics(log, _texts_by_file(artifacts), artifacts.kernel, compiler, source, hint)
-    diagnostics = dict.fromkeys(found)
-    return BuildError(sorted(diagnostics, key=lambda item: (item.file.name, item.span)), log, hint)
+    return _error(log, _texts_by_file(artifacts), artifacts.kernel, artifacts.target, source)
 
 
-def call_error(log: str, artifacts: Artifacts, source: SourceFile | None) -> BuildError:
-    """As `build_error`, for the text that calls compile."""
-    assert artifacts.of_calls is not None
-    return build_error(log, replace(artifacts, kernel=artifacts.of_calls.text), source)
+def call_error(log: str, code: CallText, target: TargetName, source: SourceFile | None) -> BuildError:
+    """The same for the text that calls compile."""
+    return _error(log, {code.text.name: code.text}, code.text, target, source)
 
 
 def host_build_error(log: str, text: Text, source: SourceFile) -> BuildError:
     """The same for the text of host functions."""
+    return _error(log, {"main.cpp": text, text.name: text}, text, TargetName.CPU, source)
+
+
+def _error(
+    log: str, texts: Mapping[str, Text], kernel: Text, target: TargetName, source: SourceFile | None
+) -> BuildError:
     hint = next((hint for sign, hint in _HINTS if sign in log), _DEFAULT_HINT)
-    texts = {"main.cpp": text, text.name: text}
-    diagnostics = dict.fromkeys(_diagnostics(log, texts, None, "the C++ compiler", source, hint))
+    compiler = "nvcc" if target is TargetName.CUDA else "the C++ compiler"
+    diagnostics = dict.fromkeys(_diagnostics(log, texts, kernel, compiler, source, hint))
     return BuildError(sorted(diagnostics, key=lambda item: (item.file.name, item.span)), log, hint)
 
 
 def _diagnostics(
-    log: str, texts: Mapping[str, Text], kernel: Text | None, compiler: str, source: SourceFile | None, hint: str
+    log: str, texts: Mapping[str, Text], kernel: Text, compiler: str, source: SourceFile | None, hint: str
 ) -> Iterator[Diagnostic]:
     for match in _PLACED.finditer(log):
         text = texts.get(PurePath(match["file"]).name)

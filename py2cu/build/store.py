@@ -23,10 +23,12 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from py2cu.records import record
+
+HINT: Final = "make it writable for you alone, free some space, or name another directory in PY2CU_CACHE_DIR"
 FORMAT: Final = 2
 """Increment this when the layout of the cache or the meaning of a key changes."""
 
@@ -60,7 +62,7 @@ class Damaged(OSError):
     """An entry that is a link, belongs to another user, is cut short or changed, or has another entry's place."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Entry:
     """An entry as `py2cu cache list` shows it; `last_use` in seconds since 1970."""
 

@@ -152,9 +152,13 @@ def cpu_identity() -> str:
     return hashlib.sha256("\n".join(_cpu_facts()).encode()).hexdigest()[:16]
 
 
-def vector_flags() -> tuple[str, ...]:
-    """Flags for full AVX-512 vectors. Compilers use half of the width by default; a loop over bytes gains a third."""
-    return ("-mprefer-vector-width=512",) if any("avx512bw" in fact for fact in _cpu_facts()) else ()
+def cpu_flags() -> tuple[str, ...]:
+    """The flags that decide which machine code a kernel on the CPU becomes.
+
+    With AVX-512, they ask for full vectors, from which a loop over bytes gains a third: compilers use half by default.
+    """
+    wide = ("-mprefer-vector-width=512",) if any("avx512bw" in fact for fact in _cpu_facts()) else ()
+    return "-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-x c++", *wide
 
 
 @functools.cache

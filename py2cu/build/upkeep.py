@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Final
 
 from py2cu.build import store
-from py2cu.build.store import Entry, Kind
+from py2cu.build.store import HINT, Entry, Kind
 from py2cu.diagnostics import EnvironmentLacks
 
 SIZE_LIMIT: Final = 2 * 2**30
 """Bytes; beyond this size, the least recently used entries are removed."""
 
-HINT: Final = "make it writable for you alone, free some space, or name another directory in PY2CU_CACHE_DIR"
 
 _STALE_AFTER: Final = 24 * 3600.0
 

@@ -1,39 +1,23 @@
-"""The functions and constants of the language, as rows; importing the package enters them all."""
+"""The functions and constants of the language, as rows, which the first use of a name from here enters.
 
-from py2cu.builtins import (
-    annotations,
-    atomics,
-    bits,
-    casts,
-    floats,
-    launch,
-    marks,
-    math,
-    memory,
-    methods,
-    python,
-    sync,
-    warp,
-)
-from py2cu.builtins.formulas import (
-    REFUSED,
-    find_fold,
-    find_formula,
-    find_pair_formula,
-    formula_names,
-    way_to_unpack,
-    ways_to_call,
-)
-from py2cu.builtins.public import PUBLIC
-from py2cu.builtins.registry import ROWS, Bound, Builtin, Rule, ThreadScope, lookup, names, register, row_behind
+Importing the package enters nothing: the file of a kernel needs the names that it imports alone.
+"""
 
-register(math.ROWS)
-register(python.ROWS)
-register(casts.ROWS)
-register(launch.ROWS)
-register(methods.ROWS)
+from typing import TYPE_CHECKING, Any
 
-CONSTANTS = {**math.CONSTANTS, **launch.CONSTANTS}
+if TYPE_CHECKING:
+    from py2cu.builtins.formulas import (
+        REFUSED,
+        find_fold,
+        find_formula,
+        find_pair_formula,
+        formula_names,
+        way_to_unpack,
+        ways_to_call,
+    )
+    from py2cu.builtins.public import PUBLIC
+    from py2cu.builtins.registry import ROWS, Bound, Builtin, Rule, ThreadScope, lookup, names, row_behind
+    from py2cu.builtins.rows import CONSTANTS
 
 __all__ = [
     "CONSTANTS",
@@ -54,3 +38,14 @@ __all__ = [
     "way_to_unpack",
     "ways_to_call",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from py2cu.builtins import formulas, public, registry, rows
+
+    value = globals()[name] = next(
+        vars(home)[name] for home in (rows, public, registry, formulas) if name in vars(home)
+    )
+    return value

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
-from py2cu.builtins.registry import Builtin, Rule, register
+if TYPE_CHECKING:
+    from py2cu.builtins.registry import Builtin, Rule
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -33,6 +34,8 @@ def builtin(rule: Rule, libraries: tuple[str, ...] = CUDA, **fields: Any) -> Cal
     """Enter the decorated function and its row: names and parameters are the function's, `fields` the other ones."""
 
     def enter(function: F) -> F:
+        from py2cu.builtins.registry import register
+
         register([row_of(function, rule, libraries, **fields)])
         return public(placeholder(function))
 
@@ -41,6 +44,8 @@ def builtin(rule: Rule, libraries: tuple[str, ...] = CUDA, **fields: Any) -> Cal
 
 def row_of(function: Callable[..., Any], rule: Rule, libraries: tuple[str, ...], **fields: Any) -> Builtin:
     """The row of a function that `libraries` have."""
+    from py2cu.builtins.registry import Builtin
+
     code = function.__code__
     parameters = code.co_varnames[: code.co_argcount]
     least = len(parameters) - len(function.__defaults__ or ())

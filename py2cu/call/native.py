@@ -18,6 +18,7 @@ from py2cu.call.argument_checks import check_arguments, check_launch
 from py2cu.call.launchers.engines import ASSERTION, CpuEngine, CudaEngine, Engine
 from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, write_launcher
 from py2cu.call.layout import Launch, Layout, call_op, op_arguments
+from py2cu.call.translate import Translator
 from py2cu.ir.abi.launch import REFUSED, LaunchProgram
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
@@ -25,23 +26,28 @@ from py2cu.ir.types import ArrayType
 from py2cu.options import Values, extents_of
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
-from py2cu.translation import Artifacts, TargetName, Translation
+from py2cu.translation import Artifacts, CallText, CallTranslation, TargetName, Translation
 
 
 class Native:
-    """The compiled code of one kernel; `translate` gives its texts for further values of template arguments."""
+    """The compiled code of one kernel, with instances for `values` of its template arguments.
+
+    It is built of `files`, which a user edited, or compiled from what `translator` makes, as all further instances are.
+    """
 
     def __init__(
-        self, translation: Translation, translate: Callable[[Values], Translation] | None = None, *, fma: bool = True
+        self, translator: Translator | None, values: Values, files: Translation | None = None, *, fma: bool = True
     ) -> None:
-        self.translation = translation
+        self.files = files
         self.fma = fma
+        self._lock = ForkSafeLock()
+        self._translator = translator
+        self._values = values
+        translation = files or self.translation()
+        self._python_file = translation.python_file
         self.signature: Signature = translation.signatures[0]
         self.layout = Layout(self.signature)
-        self._translate = translate
         self._launchers: dict[tuple[str, Order], LaunchFunction] = {}
-        self._translations: dict[tuple[int, ...], Translation] = {}
-        self._lock = ForkSafeLock()
         self.recorder: Callable[[str, Order], LaunchFunction | None] | None = None  # of calls that autograd records
 
     def run(self, device: str, values: Mapping[str, Any], launch: Launch = ()) -> Any:
@@ -82,14 +88,14 @@ class Native:
     @property
     def digest(self) -> str:
         """A hash of what the code does, equal in every process."""
-        return hashlib.sha256(f"{self.translation.digest} {self.fma}".encode()).hexdigest()
+        translation = self.files or self.translation(TargetName.CUDA)
+        return hashlib.sha256(f"{translation.digest} {self.fma}".encode()).hexdigest()
 
     def source(self) -> SourceFile:
         """The Python, for a compiler's messages. A notebook cell has no file, but `linecache` has its lines."""
         import linecache
 
-        name = self.translation.python_file
-        return SourceFile(name, "".join(linecache.getlines(name)))
+        return SourceFile(self._python_file, "".join(linecache.getlines(self._python_file)))
 
     # --- instances ---
 
@@ -142,14 +148,15 @@ class Native:
         self, device: str, order: Order, dtypes: Sequence[torch.dtype], numbers: Sequence[int]
     ) -> LaunchFunction:
         with self._lock:
-            translation = self._translation(tuple(numbers))
-            artifacts = translation.artifacts(TargetName(device))
-            if artifacts.of_calls is None:
-                return self._operator(artifacts, order)
-            signature, place = translation.signatures[0], self._instance(translation.signatures[0], dtypes)
+            target, values = TargetName(device), self._values_for(tuple(numbers))
+            if self.files is not None and values is self._values:
+                return self._operator(self.files.artifacts(target), order)
+            translation = self.translation(target, values)
+            signature, code = translation.signatures[0], translation.text(target)
+            place = self._instance(signature, dtypes)
             instance = signature.instances[place].called() if signature.instances else signature
-            program = artifacts.of_calls.programs_of(self.signature.op)[place]
-            engine = self._engine(artifacts, program, numbers)
+            program = code.programs_of(self.signature.op)[place]
+            engine = self._engine(target, code, program, numbers)
             record = self.recorder(device, order) if order.records and self.recorder is not None else None
             return write_launcher(replace(instance, name=signature.name), program, order, numbers, engine, record)
 
@@ -167,42 +174,44 @@ class Native:
     def _program(self, device: str, values: Mapping[str, Any]) -> LaunchProgram | None:
         """The launch program for these arguments; None of files."""
         complete = self.layout.complete(values)
-        numbers = tuple(complete[name] for name in self.signature.constexprs if name in complete)
-        translation = self._translation(numbers)
-        texts = translation.artifacts(TargetName(device)).of_calls
-        dtypes = [values[name].dtype for name in self._dtype_sources()]
-        place = self._instance(translation.signatures[0], dtypes)
-        return None if texts is None else texts.programs_of(self.signature.op)[place]
+        chosen = self._values_for(tuple(complete[name] for name in self.signature.constexprs if name in complete))
+        if self.files is not None and chosen is self._values:
+            return None
+        translation = self.translation(TargetName(device), chosen)
+        place = self._instance(translation.signatures[0], [values[name].dtype for name in self._dtype_sources()])
+        return translation.text(TargetName(device)).programs_of(self.signature.op)[place]
 
-    def _translation(self, numbers: tuple[int, ...]) -> Translation:
-        """The texts that have an instance for these values of template arguments."""
+    def translation(self, target: TargetName | None = None, values: Values | None = None) -> CallTranslation:
+        """What the translator makes for calls on `target`, with instances for `values`."""
+        assert self._translator is not None
+        with self._lock:
+            return self._translator.of_calls(self._values if values is None else values, target)
+
+    def _values_for(self, numbers: tuple[int, ...]) -> Values:
+        """The values of template arguments whose instances have these numbers among them."""
         wanted = {
             name: value
             for (name, constexpr), value in zip(self.signature.constexprs.items(), numbers, strict=False)
             if name in self.signature.constexpr_ints and value not in constexpr.values
         }
-        if not wanted or self._translate is None:
-            return self.translation
-        with self._lock:
-            if numbers not in self._translations:
-                all_numbers = dict(zip(self.signature.constexprs, numbers, strict=True))
-                values = {name: (all_numbers[name],) for name in self.signature.constexpr_ints}
-                self.layout.complete(all_numbers)  # refuses what is no template argument
-                self._translations[numbers] = self._translate(values)
-            return self._translations[numbers]
+        if not wanted:
+            return self._values
+        all_numbers = dict(zip(self.signature.constexprs, numbers, strict=True))
+        self.layout.complete(all_numbers)  # refuses what is no template argument
+        return {name: (all_numbers[name],) for name in self.signature.constexpr_ints}
 
-    def _engine(self, artifacts: Artifacts, program: LaunchProgram, numbers: Sequence[int]) -> Engine:
+    def _engine(self, target: TargetName, code: CallText, program: LaunchProgram, numbers: Sequence[int]) -> Engine:
         name = self.signature.name
-        if artifacts.target is TargetName.CPU:
+        if target is TargetName.CPU:
             from py2cu.build.cpu_entry import CpuInstance, load_entry
 
             template = program.template_arguments(tuple(numbers), (), is_wide=False)
-            return CpuEngine(load_entry(CpuInstance(artifacts, program.symbol, template), self.source))
+            return CpuEngine(load_entry(CpuInstance(code, program.symbol, template), self.source))
         from py2cu.build.cuda_kernel import CudaInstance, load_kernel
 
         def load_for(device: int, given: tuple[bool, ...], packs: tuple[int, ...], *, is_wide: bool) -> Any:
             template = program.template_arguments(tuple(numbers), given, packs, is_wide=is_wide)
-            instance = CudaInstance(artifacts, program, template, self.fma)
+            instance = CudaInstance(code, program, template, self.fma)
             return load_kernel(instance, device, self.source)
 
         return CudaEngine(name, load_for)
@@ -224,8 +233,8 @@ class Native:
 
     @property
     def is_built(self) -> bool:
-        """Whether its texts are built as files, so that only the operators of these run."""
-        return any(texts.of_calls is None for texts in self.translation.texts.values())
+        """Whether it is built of files, so that only the operators of these run."""
+        return self.files is not None
 
 
 def _of_lists(launcher: LaunchFunction) -> LaunchFunction:

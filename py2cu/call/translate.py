@@ -2,7 +2,7 @@
 
 In: a function under `@kernel`. Out: `Translator`, which makes every translation of the function, for any values of its
 template arguments, from the same text and the same objects. If one of these changes, the kernel makes a new translator.
-Errors: `TranslationError`.
+Texts are rendered when they are asked for: those of calls, for one target, or all files. Errors: `TranslationError`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import re
 import warnings
+from collections.abc import Iterable
 from types import FunctionType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from py2cu.call.dependencies import Dependencies
 from py2cu.function_text import forget, is_text_of, source_file
@@ -19,8 +20,12 @@ from py2cu.live import callees, constants, defaults_of, qualified_names, reachab
 from py2cu.options import KernelOptions, Values
 
 if TYPE_CHECKING:
+    from py2cu.diagnostics import Diagnostic
+    from py2cu.lowered import Lowered
     from py2cu.source import SourceFile
-    from py2cu.translation import Translation
+    from py2cu.translation import CallTranslation, TargetName, Translation
+
+Class = TypeVar("Class", "CallTranslation", "Translation")
 
 
 class Translator:
@@ -41,41 +46,78 @@ class Translator:
         self._live = {**_numbers_in_options(function, options), **visible_objects(function)}
         self._defaults = defaults_of(function)
         self.key = _fingerprint(self._source, function, options)
+        self._known: dict[tuple[type, str], Any] = {}  # translations, by class and key
+        self._lowered: tuple[Values, Lowered | None] = {}, None
         self._has_warned = False
 
-    def __call__(self, values: Values) -> Translation:
-        """The translation with instances for these values of `Constexpr[int]` parameters, by name; cached on disk.
+    def of_calls(self, values: Values, target: TargetName | None = None) -> CallTranslation:
+        """What calls need, with the text for `target` and instances for these values of `Constexpr[int]` parameters.
 
-        The first one shows its warnings, each at its line of the Python.
+        Cached on disk. The first translation shows its warnings, each at its line of the Python.
 
         Raises:
             TranslationError: the function is outside the language.
         """
-        from py2cu.build.cache import get_translation, put_translation
+        from py2cu.translation import CallTranslation
 
-        key = hashlib.sha256(f"{self.key}\0{sorted(values.items())!r}".encode()).hexdigest()
-        translation = get_translation(key)
-        if translation is None:
-            from py2cu.pipeline import translate_function
+        known = self._cached(CallTranslation, values)
+        if known is None or not (target is None or known.knows(target)):
+            made = self._lower(values).for_calls(*(() if target is None else (target,)))
+            known = self._stored(made if known is None else known.joined(made), values)
+        return known
 
-            line, name = self._function.__code__.co_firstlineno, self._function.__name__
-            translation = translate_function(
-                self._source, line, name, self._options, self._live, values, self._defaults
-            )
-            put_translation(key, translation)
-        if not self._has_warned:  # rule: narrow-warned
-            self._has_warned = True
-            _show_warnings(translation)
+    def files(self, values: Values) -> Translation:
+        """All files, with the same instances; cached on disk.
+
+        Raises:
+            TranslationError: the function is outside the language.
+        """
+        from py2cu.translation import Translation
+
+        return self._cached(Translation, values) or self._stored(self._lower(values).files(), values)
+
+    def _cached(self, class_: type[Class], values: Values) -> Class | None:
+        """What was translated before, here or by another process."""
+        from py2cu.build.cache import get_translation
+
+        key = class_, self._key_of(values)
+        if key not in self._known and (found := get_translation(key[1], class_)) is not None:
+            self._known[key] = found
+            self._show_warnings(found.notes)
+        return self._known.get(key)
+
+    def _stored(self, translation: Class, values: Values) -> Class:
+        from py2cu.build.cache import put_translation
+
+        key = self._key_of(values)
+        put_translation(key, translation)
+        self._known[type(translation), key] = translation
+        self._show_warnings(translation.notes)
         return translation
 
+    def _key_of(self, values: Values) -> str:
+        return hashlib.sha256(f"{self.key}\0{sorted(values.items())!r}".encode()).hexdigest()
 
-def _show_warnings(translation: Translation) -> None:
-    from py2cu.diagnostics import NarrowIntegerWarning, Severity
+    def _lower(self, values: Values) -> Lowered:
+        """The kernel before its texts are rendered; the last one is kept, for its other texts."""
+        last, lowered = self._lowered
+        if lowered is None or last != values:
+            from py2cu.pipeline import lower_function
 
-    for item in translation.notes:
-        if item.severity is Severity.WARNING:
-            text = f"{item.message}\n  hint: {item.hint}"
-            warnings.warn_explicit(text, NarrowIntegerWarning, item.file.name, item.span.line)
+            line, name = self._function.__code__.co_firstlineno, self._function.__name__
+            lowered = lower_function(self._source, line, name, self._options, self._live, values, self._defaults)
+            self._lowered = values, lowered
+        return lowered
+
+    def _show_warnings(self, notes: Iterable[Diagnostic]) -> None:
+        from py2cu.diagnostics import NarrowIntegerWarning, Severity
+
+        if not self._has_warned:  # rule: narrow-warned
+            self._has_warned = True
+            for item in notes:
+                if item.severity is Severity.WARNING:
+                    text = f"{item.message}\n  hint: {item.hint}"
+                    warnings.warn_explicit(text, NarrowIntegerWarning, item.file.name, item.span.line)
 
 
 def remember_texts(function: FunctionType) -> None:

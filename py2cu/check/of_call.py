@@ -32,8 +32,6 @@ class Instantiable(Protocol):
 
     @property
     def signature(self) -> Signature: ...
-    @property
-    def translation(self) -> object: ...
     def with_values(self, **values: int | Iterable[int]) -> Instantiable: ...
 
 
@@ -42,7 +40,7 @@ def small_values_of(kernel: Instantiable) -> dict[str, tuple[int, ...]]:
 
     def has_instance(name: str, value: int) -> bool:
         try:
-            _ = kernel.with_values(**{name: (value,)}).translation
+            _ = kernel.with_values(**{name: (value,)}).signature
         except TranslationError:
             return False
         return True

@@ -76,7 +76,7 @@ def load_files(
                         kernel = kernel.with_options(namespace=namespace) if namespace else kernel
                         known = kernel.signature.constexpr_ints.keys() & values.keys()
                         kernels.append(kernel.with_values(**{name: values[name] for name in known}))
-                        kernels[-1].translation  # noqa: B018
+                        kernels[-1].signature  # noqa: B018
                 for host in loaded.hosts:
                     with errors.of(path):
                         host.translation  # noqa: B018

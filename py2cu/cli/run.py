@@ -98,11 +98,10 @@ def check(
         for each in map(Kernel.with_small_values, loaded.kernels if fma else map(Kernel.without_fma, loaded.kernels)):
             with working(f"building {each.__name__} for {device}"):
                 if built:
-                    artifacts = each.translation.artifacts(device)
-                    build_library(artifacts, fma=fma, source=loaded.source)
-                    each = each.with_translation(each.translation.with_texts(artifacts))
+                    build_library(each.translation.artifacts(device), fma=fma, source=loaded.source)
+                    each = each.with_translation(each.translation)
                 else:
-                    fill_cache(each.translation, device, fma=fma, source=loaded.source)
+                    fill_cache(each._prepare().native.translation(device), device, fma=fma, source=loaded.source)
             written = set(written_arrays(each.signature))
             groups = [text for text in unordered if written.issuperset(names_of_group(text))]
             what = f"checking {each.__name__} on {device}"
@@ -215,7 +214,8 @@ def build(
                 if of_files:
                     done = str(build_library(each.translation.artifacts(target), fma=fma, source=loaded.source))
                 else:
-                    count = fill_cache(each.translation, target, fma=fma, source=loaded.source)
+                    code = each._prepare().native.translation(target)
+                    count = fill_cache(code, target, fma=fma, source=loaded.source)
                     done = f"{count} instance{'s' * (count != 1)}"
             click.echo(f"{each.__name__}: {done}")
         for host in loaded.hosts:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import enum
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from py2cu.records import record
 
 _BITS: Final = 64
 
@@ -22,7 +23,7 @@ class Family(enum.Enum):
     SHIFT = enum.auto()  # `<<`, `>>`: whole numbers only
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Operator:
     """A binary operator. The last four are helpers, "" where there is none."""
 

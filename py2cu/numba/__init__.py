@@ -14,8 +14,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from py2cu import builtins
+from py2cu.builtins import PUBLIC
 from py2cu.builtins.launch import WARP_SIZE
-from py2cu.builtins.public import PUBLIC, outside_kernel
+from py2cu.builtins.public import outside_kernel
 from py2cu.numba.arrays import (
     DeviceArray,
     as_cuda_array,

@@ -7,12 +7,14 @@ observers; without observers, running a pass costs no more than its call.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from py2cu import ir
 from py2cu.diagnostics import Reporter
+from py2cu.ir.rewrite import with_fields
 from py2cu.ir.verify import Stage
 
 Run = Callable[[ir.Kernel, Reporter], ir.Kernel]
@@ -42,6 +44,18 @@ OBSERVERS: Final[list[Observer]] = []
 def passes(stage: Stage, *runs: Run) -> tuple[Pass, ...]:
     """Passes named after their functions; each leaves kernels at `stage`."""
     return tuple(Pass(run.__name__, stage, run) for run in runs)
+
+
+def everywhere(run: Run) -> Run:
+    """The pass `run`, applied to a kernel and to each of its device functions."""
+
+    @functools.wraps(run)
+    def run_all(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
+        functions = tuple(run(f, reporter.within(f.origin)) for f in kernel.functions)
+        kernel = run(kernel, reporter)
+        return with_fields(kernel, functions=functions)
+
+    return run_all
 
 
 def run_passes(sequence: Iterable[Pass], kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -22,6 +23,7 @@ from py2cu.targets.cpu import target as cpu
 from py2cu.targets.cpu.helpers import HELPERS_OF_CPU
 from py2cu.targets.cuda import target as cuda
 from py2cu.targets.cuda.helpers import HELPERS_OF_CUDA
+from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.functions import FunctionView
 from py2cu.targets.cxx.helpers.catalogue import TargetHelpers
 from py2cu.targets.cxx.instances import group
@@ -34,8 +36,6 @@ from py2cu.targets.cxx.wrap_lines import wrap_line
 from py2cu.targets.torch_binding import view as binding
 from py2cu.translation import Artifacts, CallText, TargetName, Text
 
-_IN_FILE: Final[dict[str, object]] = {"for_calls": False}
-_IN_CALLS: Final[dict[str, object]] = {"for_calls": True}
 _ORIGIN: Final = "\x1f"  # separates a line from its number; no printable line contains it
 
 
@@ -66,81 +66,101 @@ def _environment() -> Environment:
     return environment
 
 
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What the texts of one target are made with, and what its files are called."""
+
+    dialect: Dialect
+    view: Callable[[ir.Kernel], KernelView]
+    program: Callable[[ir.Kernel, tuple[KernelView, ...]], LaunchProgram]
+    helpers: TargetHelpers
+    table: str  # the prefix of table declarations
+    template: str
+    launcher: str
+    kernel_file: str
+    header_file: str
+    binding_file: str
+
+
+_TARGETS: Final = {
+    TargetName.CUDA: _Target(
+        cuda.DIALECT, cuda.view, cuda.program, HELPERS_OF_CUDA, "__constant__ const",
+        "cuda/kernel.cu.j2", "cuda/launcher.h.j2", "{}.cu", "{}.h", "{}.cpp",
+    ),
+    TargetName.CPU: _Target(
+        cpu.DIALECT, cpu.view, cpu.program, HELPERS_OF_CPU, "const",
+        "cpu/kernel.cpp.j2", "cpu/launcher.h.j2", "{}_cpu.cpp", "{}_cpu.h", "{}_cpu_binding.cpp",
+    ),
+}  # fmt: skip
+
+
 def render(
     name: str,
-    source: str,
+    file: str,
     families: tuple[ir.Instances, ...],
     signatures: tuple[Signature, ...],
     target: TargetName,
     namespace: str = "",
 ) -> Artifacts:
-    """The three files of `target` for these kernels; `name` is their stem, `source` the Python file they came from.
+    """The three files of `target` for these kernels; `name` is their stem, `file` the Python that they came from.
 
     A family is all instances of one kernel; a group is the views of a family. The launchers are in `namespace`, or
     global.
     """
-    make = _render_cuda if target is TargetName.CUDA else _render_cpu
-    return make({"name": name, "source": source, "namespace": namespace}, families, signatures)
-
-
-def _render_cuda(
-    of_file: Mapping[str, str], families: tuple[ir.Instances, ...], signatures: tuple[Signature, ...]
-) -> Artifacts:
-    families = separate_overloads(families, cuda.DIALECT)
-    groups = tuple(group(family, cuda.view, cuda.DIALECT) for family in families)
-    views = tuple(chain.from_iterable(groups))
-    name = of_file["name"]
-    common: dict[str, object] = {**of_file, "kernels": views, "header": f"{name}.h"}
-    parts = _common_parts(views, "__constant__ const", HELPERS_OF_CUDA)
-    template, headers = "cuda/kernel.cu.j2", _device_headers(views, HELPERS_OF_CUDA)
+    its = _TARGETS[target]
+    families, _, views = _viewed(families, its)
+    header, source = its.header_file.format(name), _printable(PurePath(file).name)
+    common: dict[str, object] = {
+        "name": name, "source": source, "namespace": namespace, "kernels": views, "header": header,
+    }  # fmt: skip
+    parts = _common_parts(views, its) | {"for_calls": False}
     return Artifacts(
         name,
-        TargetName.CUDA,
-        render_text(f"{name}.cu", template, common | parts | _IN_FILE, _headers(views, HELPERS_OF_CUDA)),
-        render_text(f"{name}.h", "cuda/launcher.h.j2", common, _declaration_headers(views)),
-        _binding_text(f"{name}.cpp", common, families, signatures, is_cuda=True),
-        _call_text(f"{name}.cu", template, common | parts, headers, _programs(families, groups, cuda.program)),
+        target,
+        render_text(its.kernel_file.format(name), its.template, common | parts, _headers(views, its.helpers)),
+        render_text(header, its.launcher, common, _declaration_headers(views)),
+        _binding_text(its.binding_file.format(name), common, families, signatures, target),
     )
 
 
-def _render_cpu(
-    of_file: Mapping[str, str], families: tuple[ir.Instances, ...], signatures: tuple[Signature, ...]
-) -> Artifacts:
-    families = separate_overloads(families, cpu.DIALECT)
-    groups = tuple(group(family, cpu.view, cpu.DIALECT) for family in families)
-    views = tuple(chain.from_iterable(groups))
-    name = of_file["name"]
-    common: dict[str, object] = {**of_file, "kernels": views, "header": f"{name}_cpu.h"}
-    parts = _common_parts(views, "const", HELPERS_OF_CPU)
-    file, template, headers = f"{name}_cpu.cpp", "cpu/kernel.cpp.j2", _headers(views, HELPERS_OF_CPU)
-    return Artifacts(
-        name,
-        TargetName.CPU,
-        render_text(file, template, common | parts | _IN_FILE, headers),
-        render_text(f"{name}_cpu.h", "cpu/launcher.h.j2", common, _declaration_headers(views)),
-        _binding_text(f"{name}_cpu_binding.cpp", common, families, signatures, is_cuda=False),
-        _call_text(file, template, common | parts, headers, _programs(families, groups, cpu.program)),
+def render_for_calls(name: str, families: tuple[ir.Instances, ...], target: TargetName) -> CallText:
+    """What calls on `target` compile of these kernels, and the headers that it needs."""
+    its = _TARGETS[target]
+    families, groups, views = _viewed(families, its)
+    includes = {*(_device_headers if target is TargetName.CUDA else _headers)(views, its.helpers)}
+    facts = {"kernels": views, "for_calls": True} | _common_parts(views, its)
+    text = _rendered(its.kernel_file.format(name), its.template, facts, includes)
+    programs = tuple(
+        tuple(its.program(kernel, own) for kernel in family) for family, own in zip(families, groups, strict=True)
     )
+    return CallText(text, tuple(sorted(includes)), programs)
 
 
-def _programs(
-    families: tuple[ir.Instances, ...], groups: tuple[tuple[KernelView, ...], ...], make: Callable[..., LaunchProgram]
-) -> tuple[tuple[LaunchProgram, ...], ...]:
-    """How calls launch each instance of each kernel."""
-    return tuple(tuple(make(kernel, own) for kernel in family) for family, own in zip(families, groups, strict=True))
+def _printable(name: str) -> str:
+    """A file's name as one line of a comment, with non-printing characters escaped."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
 
 
-def _common_parts(views: tuple[KernelView, ...], table: str, helpers: TargetHelpers) -> dict[str, object]:
-    """The helpers, tables, structs and functions of a file, each once; `table` is the prefix of table declarations."""
+def _viewed(
+    families: tuple[ir.Instances, ...], its: _Target
+) -> tuple[tuple[ir.Instances, ...], tuple[tuple[KernelView, ...], ...], tuple[KernelView, ...]]:
+    """The kernels as the target names them, their views by kernel, and all views."""
+    families = separate_overloads(families, its.dialect)
+    groups = tuple(group(family, its.view, its.dialect) for family in families)
+    return families, groups, tuple(chain.from_iterable(groups))
+
+
+def _common_parts(views: tuple[KernelView, ...], its: _Target) -> dict[str, object]:
+    """The helpers, tables, structs and functions of a file, each once."""
     tables = dict.fromkeys(text for view in views for text in view.tables)
     functions: dict[object, FunctionView] = {}
     for function in chain.from_iterable(view.functions for view in views):
         functions.setdefault(function.code, function)
     structs = dict.fromkeys(called.struct for called in functions.values() if called.struct is not None)
     return {
-        "helpers": [helpers.text(name) for name in _helpers(views)],
+        "helpers": [its.helpers.text(name) for name in _helpers(views)],
         "constants": in_order(chain.from_iterable(view.constants for view in views)),
-        "tables": ["\n".join(chain(*map(wrap_line, f"{table} {text};".split("\n")))) for text in tables],
+        "tables": ["\n".join(chain(*map(wrap_line, f"{its.table} {text};".split("\n")))) for text in tables],
         "structs": list(structs),
         "functions": list(functions.values()),
     }
@@ -171,16 +191,16 @@ def _binding_text(
     common: Mapping[str, object],
     families: tuple[ir.Instances, ...],
     signatures: tuple[Signature, ...],
-    is_cuda: bool,
+    target: TargetName,
 ) -> Text:
-    dialect = cuda.DIALECT if is_cuda else cpu.DIALECT
+    is_cuda, dialect = target is TargetName.CUDA, _TARGETS[target].dialect
     families = tuple(tuple(with_fields(each, constants=()) for each in family) for family in families)
     views = tuple(binding.view(*each, dialect) for each in zip(families, signatures, strict=True))
     scope = f"{common['namespace']}::" if common["namespace"] else ""
     facts = {
         "kernels": views,
         "is_cuda": is_cuda,
-        "device": "cuda" if is_cuda else "cpu",
+        "device": target.value,
         "device_text": "a CUDA device" if is_cuda else "the CPU",
         "scope": scope,
         "dim_type": "dim3" if is_cuda else f"{scope}Dim3",
@@ -200,19 +220,6 @@ def _binding_text(
         "uses_overlap": any(view.passed_overlaps or view.allocated_overlaps for view in views),
     }
     return render_text(file, "binding/binding.cpp.j2", {**common, **facts})
-
-
-def _call_text(
-    file: str,
-    template: str,
-    facts: Mapping[str, object],
-    headers: Iterable[str],
-    programs: tuple[tuple[LaunchProgram, ...], ...],
-) -> CallText:
-    """What calls compile, and the headers that it needs."""
-    includes = {*headers}
-    text = _rendered(file, template, {**facts, **_IN_CALLS}, includes)
-    return CallText(text, tuple(sorted(includes)), programs)
 
 
 def render_text(file: str, template: str, facts: Mapping[str, object], headers: Iterable[str] = ()) -> Text:

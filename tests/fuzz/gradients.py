@@ -185,9 +185,8 @@ def faults(sources: Sequence[str]) -> Iterator[tuple[int, str]]:
 @contextmanager
 def compiled_together(kernels: Sequence[Kernel]) -> Iterator[None]:
     """Run the compiled code of `kernels` from one library."""
-    translations = [kernel.translation for kernel in kernels]
-    pairs = zip(translations, build(translations, Setting(Device.CPU)), strict=True)
-    runs = {translation.digest: next(iter(by_op.values())) for translation, by_op in pairs}
+    pairs = zip(kernels, build([kernel.translation for kernel in kernels], Setting(Device.CPU)), strict=True)
+    runs = {kernel._prepare().native.digest: next(iter(by_op.values())) for kernel, by_op in pairs}
     original = Native.overload
 
     def overload(
@@ -201,7 +200,7 @@ def compiled_together(kernels: Sequence[Kernel]) -> Iterator[None]:
         def op(*values: Any) -> Any:
             named = zip(parameters, values, strict=True)
             complete = allocate_outputs(self.signature, {p.name: value for p, value in named if value is not None})
-            runs[self.translation.digest](complete)
+            runs[self.digest](complete)
             returned = tuple(complete[p.name] for p in self.signature.outputs if allocates)
             return returned[0] if len(returned) == 1 else returned or None
 

@@ -1,6 +1,6 @@
 """The launchers of emitted `.cu` texts, compiled for the CPU, where a launch is recorded instead of run.
 
-In: translations. Out: for each launch program, a function that calls the emitted launcher with the numbers of a call
+In: lowered files. Out: for each launch program, a function that calls the emitted launcher with the numbers of a call
 and gives back its error and the recorded launch. Kernels keep their heads and lose their bodies; functions for the
 device are left out, so that hundreds of kernels compile in seconds.
 Promises: the values of a launch are converted to the kernel's own parameter types by C++, as `<<<…>>>` does it.
@@ -24,9 +24,10 @@ from py2cu.ir.abi.launch import SCATTERED, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ArrayType, ElementType
+from py2cu.lowered import Lowered
 from py2cu.targets.cxx.instances import constant_text
 from py2cu.targets.cxx.views import with_values
-from py2cu.translation import Artifacts, Translation
+from py2cu.translation import Artifacts, CallTranslation, TargetName
 from tests.support.compilers import torch_headers
 from tests.support.libraries import dimensions
 from tests.widths.narrow import chunks
@@ -214,14 +215,14 @@ def strided_arrays(signature: Signature) -> list[str]:
     return [p.name for p in signature.parameters if p.name in signature.strided]
 
 
-def build(translations: Sequence[Translation]) -> list[list[Emitted]]:
-    """The launchers of each of `translations`, which are compiled together."""
-    programs = [list(_programs(translation)) for translation in translations]
+def build(files: Sequence[Lowered]) -> list[list[Emitted]]:
+    """The launchers of the kernels of each file, which are compiled together."""
+    programs = [list(_programs(each.for_calls(TargetName.CUDA))) for each in files]
     texts = [_PRELUDE]
     instances: list[list[str]] = []
-    for number, (translation, own) in enumerate(zip(translations, programs, strict=True)):
+    for number, (lowered, own) in enumerate(zip(files, programs, strict=True)):
         instances.append(list(dict.fromkeys(itertools.chain.from_iterable(map(_instances, own)))))
-        texts += [f"namespace kernel_{number} {{", launchers(translation.cuda)]
+        texts += [f"namespace kernel_{number} {{", launchers(lowered.files((TargetName.CUDA,)).cuda)]
         for place, (signature, program, values) in enumerate(own):
             texts += _bridges(f"call_{number}_{place}", signature, program, values)
         addresses = ", ".join(f"address_of({expression})" for expression in instances[-1]) or "nullptr"
@@ -240,11 +241,10 @@ def build(translations: Sequence[Translation]) -> list[list[Emitted]]:
 _Program = tuple[Signature, LaunchProgram, tuple[int, ...]]
 
 
-def _programs(translation: Translation) -> Iterator[_Program]:
+def _programs(translation: CallTranslation) -> Iterator[_Program]:
     """Each signature with its dtypes, its program, and values of template arguments."""
-    assert translation.cuda.of_calls is not None
     for signature in translation.signatures:
-        programs = translation.cuda.of_calls.programs_of(signature.op)
+        programs = translation.text(TargetName.CUDA).programs_of(signature.op)
         for instance, program in zip(signature.instances or (signature,), programs, strict=True):
             choices = itertools.product(*(constexpr.values for constexpr in signature.constexprs.values()))
             yield from ((instance, program, values) for values in choices)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -22,7 +23,7 @@ SIMULATED: Final = {"simulator.findings", "simulator.launch", "simulator.state"}
 # Each room, and the rooms below it that it may import. A room that is not listed is a file directly in the package.
 ROOMS: Final[Mapping[str, Set[str]]] = {
     "codes": set(),
-    "dtypes": set(),
+    "dtypes": {"records"},
     "records": set(),
     "options": set(),
     "side_by_side": set(),
@@ -32,8 +33,8 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "live": set(),
     "source": {"records"},
     "function_text": {"source"},
-    "diagnostics": {"codes", "source"},
-    "ir.operators": set(),
+    "diagnostics": {"codes", "records", "source"},
+    "ir.operators": {"records"},
     "ir.types": BASE,
     "ir.abi": BASE | {"ir.operators", "ir.types"},
     "builtins": ABI,
@@ -261,3 +262,35 @@ def test_importing_the_package_and_decorating_loads_nothing_heavy(heavy: str) ->
 def test_translating_needs_nothing_heavier_than_a_parser(heavy: str) -> None:
     program = f"import py2cu.pipeline, sys; assert {heavy!r} not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+CACHED: Final = """
+import sys, torch
+from jaxtyping import Float32
+from torch import Tensor
+from py2cu import Index, kernel
+
+@kernel
+def twice(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    out[i] = 2 * x[i]
+
+assert twice(torch.ones(3)).tolist() == [2, 2, 2]
+print(*sys.modules)
+"""
+
+
+@pytest.mark.builds
+def test_the_call_of_a_cached_kernel_needs_few_modules(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    script = tmp_path / "cached.py"
+    script.write_text(CACHED)
+    environment = os.environ | {"PY2CU_CACHE_DIR": str(tmp_path / "cache"), "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, str(script)]
+    first, second = (
+        {*subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.split()}
+        for _ in range(2)
+    )
+    unneeded = {"libcst", "jinja2", "py2cu.pipeline", "py2cu.builtins.rows"}
+    assert unneeded <= first
+    rest = {"py2cu.build.nvrtc", "py2cu.build.messages", "py2cu.call.definition", "py2cu.ir.statements"}
+    assert not (unneeded | rest) & second

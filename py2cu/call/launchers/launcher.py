@@ -46,6 +46,7 @@ from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import Constant, ElementType, Name, PythonType
 from py2cu.options import MAX_THREADS
+from py2cu.records import record
 
 LaunchFunction = Callable[..., Any]
 
@@ -54,7 +55,7 @@ class Misfit(RuntimeError):
     """Arguments that the kernel does not accept; `argument_checks.py` says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class Order:
     """What the arguments of a launcher are, by position: parameters and tuple parameters.
 

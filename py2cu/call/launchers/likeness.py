@@ -12,7 +12,6 @@ transforms, the tracer, autocast, inference mode, modes of dispatch but for torc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from py2cu.call.launchers.memory import if_given
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
+from py2cu.records import record
 
 try:
     from torch._C._dynamo.guards import TensorGuards as Guards
@@ -58,7 +58,7 @@ def _never(*_: torch.Tensor) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class LikenessLines:
     """Writes the lines; `leave` is the one that hands a call over to autograd, None below the dispatcher."""
 

@@ -7,7 +7,6 @@ For launchers, `MemoryLines` writes the quick tests by bounds; only where these 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
@@ -16,6 +15,7 @@ import torch
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
+from py2cu.records import record
 
 Axes = list[tuple[int, int]]
 
@@ -91,7 +91,7 @@ class Extents(Protocol):
     def elements(self, name: str) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class MemoryLines:
     """The lines of a launcher about memory."""
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import chain
 
 from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ArrayType, ElementType, PythonType, is_complex
+from py2cu.records import record
 
 ALLOCATES, FILLS, ON_GRID = "default", "out", "grid"
 """The overloads: one allocates the outputs, or there are none; one fills given outputs; one is an explicit launch."""
 
 
-@dataclass(frozen=True, slots=True)
+@record(frozen=True, slots=True)
 class SchemaStyle:
     """How the schemas of one op name parameters, spell integers, and which integers a call may leave out."""
 

@@ -116,6 +116,13 @@ class Signature:
         listed = ", ".join(f"`{name}` of {dtype}" for name, dtype in dtypes.items())
         raise RuntimeError(f"{self.name} has no instance for {listed}")
 
+    def without_places(self) -> Signature:
+        """The same without what says where something stands in the Python, and what only the simulator reads."""
+        instances = tuple(each.without_places() for each in self.instances)
+        return replace(
+            self, doc=None, negative_indices=(), natural_places=(), allocs=(), predicated=(), instances=instances
+        )
+
     def called(self) -> Signature:
         """The signature of calls in Python, which allocate arrays that the op takes where no tensor names a device."""
         made = {p.name for p in self.parameters if p.role is Role.FACTORY}

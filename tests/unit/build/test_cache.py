@@ -115,7 +115,7 @@ def test_a_file_in_place_of_the_directory_is_an_unusable_cache(root: Path) -> No
     with pytest.warns(UserWarning, match="cannot be used"):
         cache.put_translation("key", translation("k"))
     assert cache.put_library("key", "gcc", make).is_file()  # without another warning
-    assert cache.get_translation("key") is None and cache.get_library("key", "clang") is None
+    assert cache.get_translation("key", Translation) is None and cache.get_library("key", "clang") is None
     assert upkeep.usage() == Usage(0, 0)
 
 
@@ -143,14 +143,14 @@ def test_a_file_system_without_locks_still_builds(monkeypatch: pytest.MonkeyPatc
 
 def test_translations_come_back_and_damaged_ones_do_not(root: Path) -> None:
     cache.put_translation("key", translation("k"))
-    assert cache.get_translation("key") == translation("k")
-    assert cache.get_translation("other") is None
+    assert cache.get_translation("key", Translation) == translation("k")
+    assert cache.get_translation("other", Translation) is None
     (path,) = root.glob("v2/translations/*")
     for damage in (b"", b"no description", path.read_bytes()[:-20], path.read_bytes() + b" "):
         path.write_bytes(damage)
-        assert cache.get_translation("key") is None
+        assert cache.get_translation("key", Translation) is None
         cache.put_translation("key", translation("k"))
-        assert cache.get_translation("key") == translation("k")
+        assert cache.get_translation("key", Translation) == translation("k")
 
 
 def test_cubins_come_back(root: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_long_name_is_cut() -> None:
 def test_another_translator_does_not_see_them(monkeypatch: pytest.MonkeyPatch) -> None:
     cache.put_translation("key", translation("k"))
     monkeypatch.setattr(cache, "translator_stamp", lambda: "edited")
-    assert cache.get_translation("key") is None
+    assert cache.get_translation("key", Translation) is None
 
 
 def test_what_was_used_longest_ago_goes_first() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
 import random
@@ -21,24 +22,27 @@ from py2cu.dtypes import F32, GENERIC, DType, Kind, TypeVariable
 from py2cu.ir.abi.parameters import Default, Parameter, Role, TupleParameter
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import PY_INT, ArrayType, Binary, Constant, Name, PythonType, Width
-from py2cu.pipeline import translate_file
+from py2cu.pipeline import lower_file
 from py2cu.source import SourceFile, Span
-from py2cu.translation import TargetName, Text, Translation
+from py2cu.translation import CallTranslation, TargetName, Text, Translation
 
 EXAMPLES = [Path(__file__).parents[3] / "examples" / f"{name}.py" for name in ("cooperative", "dequantise", "rows")]
 
 
 @cache
-def translated(path: Path) -> Translation:
-    return translate_file(SourceFile(path.name, path.read_text(encoding="utf-8")))
+def translated(path: Path) -> tuple[CallTranslation, Translation]:
+    lowered = lower_file(SourceFile(path.name, path.read_text(encoding="utf-8")))
+    return lowered.for_calls(*TargetName), lowered.files()
 
 
-def test_examples_come_back() -> None:
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_come_back(path: Path) -> None:
     """`test_kernel_cases.py` has the rest of the language."""
-    for path in EXAMPLES:
-        translation = translated(path)
+    for translation, other in itertools.permutations(translated(path)):
         data = codec.encode(translation)
-        again = codec.decode(data)
+        again = codec.decode(data, type(translation))
+        with pytest.raises(Undecodable):
+            codec.decode(data, type(other))
         assert again == translation and repr(again) == repr(translation) and codec.encode(again) == data
 
 
@@ -69,13 +73,13 @@ def test_what_examples_do_not_show_comes_back() -> None:
     translation = dataclasses.replace(
         with_signature(**signature), notes=(note,), obstacles={TargetName.CPU: "why"}, host=Text("h", "t\n", (1, 0))
     )
-    again = codec.decode(codec.encode(translation))
+    again = codec.decode(codec.encode(translation), Translation)
     assert again == translation and repr(again) == repr(translation)
-    assert repr(codec.decode(codec.encode(with_signature(inits=(("a", math.nan),))))).count("nan") == 1
+    assert repr(codec.decode(codec.encode(with_signature(inits=(("a", math.nan),))), Translation)).count("nan") == 1
 
 
 def test_dtypes_stay_rows_of_the_table() -> None:
-    again = codec.decode(codec.encode(with_signature(parameters=(Parameter("x", ArrayType(F32, ())),))))
+    again = codec.decode(codec.encode(with_signature(parameters=(Parameter("x", ArrayType(F32, ())),))), Translation)
     assert again.signatures[0].dtype("x") is F32
 
 
@@ -115,7 +119,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 def test_any_other_json_is_refused_or_has_the_declared_types() -> None:
     """Each part of an encoded translation is replaced: what still decodes is encoded to just these bytes."""
     random_ = random.Random(1)
-    tree = json.loads(codec.encode(translated(EXAMPLES[-1])))
+    tree = json.loads(codec.encode(translated(EXAMPLES[-1])[0]))
     all_places = [place for place in places(tree) if place[0] is not tree or place[1]]
     refused = 0
     for container, at in random_.sample(all_places, 100):
@@ -123,7 +127,7 @@ def test_any_other_json_is_refused_or_has_the_declared_types() -> None:
         container[at] = random_.choice(WRONG)
         data = json.dumps(tree, separators=(",", ":")).encode()
         try:
-            assert codec.encode(codec.decode(data)) == data
+            assert codec.encode(codec.decode(data, CallTranslation)) == data
         except Undecodable:
             refused += 1
         container[at] = kept
@@ -135,12 +139,12 @@ def test_any_other_json_is_refused_or_has_the_declared_types() -> None:
 )
 def test_other_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(Undecodable):
-        codec.decode(data)
+        codec.decode(data, Translation)
 
 
 def test_a_dtype_is_known_by_its_name() -> None:
     data = codec.encode(with_signature(parameters=(Parameter("x", ArrayType(F32, ())),)))
     for wrong in (b'"float33"', b'["float32"]', b'["float32",1]', b'[["float32"],null]', b"1"):
         with pytest.raises(Undecodable):
-            codec.decode(data.replace(b'"float32"', wrong))
-    assert isinstance(codec.decode(data).signatures[0].dtype("x"), DType)
+            codec.decode(data.replace(b'"float32"', wrong), Translation)
+    assert isinstance(codec.decode(data, Translation).signatures[0].dtype("x"), DType)

@@ -33,7 +33,7 @@ def fill() -> None:
 
 def is_filled() -> bool:
     library = cache.get_library("key", "gcc")
-    found = (cache.get_translation("key"), cache.get_cubin("key"), library and library.read_bytes()[:4])
+    found = (cache.get_translation("key", Translation), cache.get_cubin("key"), library and library.read_bytes()[:4])
     assert found in ((TRANSLATION, b"mine", b"mine"), (None, None, None))
     return found[0] is not None
 
@@ -133,7 +133,7 @@ def test_a_linked_folder_within_is_not_followed(folder: str, root: Path, tmp_pat
     fill()
     (root / folder).rename(tmp_path / "elsewhere")
     (root / folder).symlink_to(tmp_path / "elsewhere")
-    assert cache.get_translation("key") is None
+    assert cache.get_translation("key", Translation) is None
     with pytest.warns(UserWarning, match="it is no directory"):
         cache.put_translation("key", TRANSLATION)
     upkeep.clear()
@@ -185,17 +185,17 @@ def test_a_planted_pickle_is_not_run(root: Path) -> None:
     (root / "translations" / "stamp" / "key.pickle").write_bytes(pickle.dumps(Planted()))
     assert not is_filled() and not (root / "run").exists()
     folder = store.folder_of(store.shared_root(), Kind.TRANSLATION)
-    store.write(folder, Kind.TRANSLATION, cache._with_stamp("key"), "k", pickle.dumps(Planted()))
-    assert cache.get_translation("key") is None and not (root / "run").exists()
+    store.write(folder, Kind.TRANSLATION, cache._with_stamp("key", Translation), "k", pickle.dumps(Planted()))
+    assert cache.get_translation("key", Translation) is None and not (root / "run").exists()
 
 
 def test_an_entry_serves_for_its_own_key_only(root: Path) -> None:
     fill()
     for path in entries(root):
-        name = cache._with_stamp("other") if path.suffix == ".json" else path.stem.replace("key", "other")
+        name = cache._with_stamp("other", Translation) if path.suffix == ".json" else path.stem.replace("key", "other")
         shutil.copy(path, path.with_name(f"{name}{path.suffix}"))
         shutil.copy(path, path.with_name(f"key.clang{path.suffix}"))
-    assert cache.get_cubin("other") is cache.get_translation("other") is None
+    assert cache.get_cubin("other") is cache.get_translation("other", Translation) is None
     assert cache.get_library("other", "gcc") is cache.get_library("key", "clang") is None
     assert cache.get_library("key", None) == cache.get_library("key", "gcc")
 
@@ -208,7 +208,7 @@ def test_a_file_system_that_loads_no_libraries(root: Path, monkeypatch: pytest.M
     with pytest.warns(UserWarning, match="noexec"):
         assert is_private(cache.put_library("key", "gcc", make), root)
     assert cache.get_library("key", "gcc") is not None
-    assert (cache.get_translation("key"), cache.get_cubin("key")) == (TRANSLATION, b"mine")
+    assert (cache.get_translation("key", Translation), cache.get_cubin("key")) == (TRANSLATION, b"mine")
 
 
 @pytest.mark.parametrize("kind", ["cut", "flip", "swap"])
@@ -228,7 +228,9 @@ def test_each_damage_of_each_entry_is_noticed(kind: str, root: Path) -> None:
             damaged = [other for other in whole.values() if other != data]
         for each in damaged:
             path.write_bytes(each)
-            assert not (cache.get_translation("key") and cache.get_cubin("key") and cache.get_library("key", "gcc"))
+            assert not (
+                cache.get_translation("key", Translation) and cache.get_cubin("key") and cache.get_library("key", "gcc")
+            )
         path.write_bytes(data)
     assert is_filled()
 
@@ -237,5 +239,5 @@ def test_a_valid_entry_of_other_json_is_missing(root: Path) -> None:
     folder = store.folder_of(store.shared_root(), Kind.TRANSLATION, create=True)
     encoded = codec.encode(TRANSLATION)
     for content in (b"[]", b'["Translation"]', encoded.replace(b"Translation", b"os.system"), encoded + b"\n[]"):
-        store.write(folder, Kind.TRANSLATION, cache._with_stamp("key"), "k", content)
-        assert cache.get_translation("key") is None
+        store.write(folder, Kind.TRANSLATION, cache._with_stamp("key", Translation), "k", content)
+        assert cache.get_translation("key", Translation) is None

@@ -97,13 +97,13 @@ def test_a_shape_tells_what_a_call_leaves_out() -> None:
 def test_every_value_is_translated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def translate_function(*args: object) -> object:
+    def lower_function(*args: object) -> object:
         asked.append(args[-2])
         return original(*args)
 
-    original = pipeline.translate_function
-    monkeypatch.setattr(pipeline, "translate_function", translate_function)
-    monkeypatch.setattr("py2cu.build.cache.get_translation", lambda key: None)
+    original = pipeline.lower_function
+    monkeypatch.setattr(pipeline, "lower_function", lower_function)
+    monkeypatch.setattr("py2cu.build.cache.get_translation", lambda key, class_: None)
     fresh = kernel(tile_sums.python)
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda number: fresh(X, 4 + number % 2), range(16)))

@@ -9,7 +9,7 @@ import pytest
 
 from py2cu.frontend.source import nesting, reader
 from py2cu.options import KernelOptions
-from py2cu.pipeline import translate_function
+from py2cu.pipeline import lower_function
 from py2cu.source import SourceFile
 
 HEAD = """\
@@ -40,7 +40,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def emitted(file: SourceFile, line: int, name: str) -> str:
-    return translate_function(file, line, name, KernelOptions(), {}).cuda.kernel.text
+    return lower_function(file, line, name, KernelOptions(), {}).files().cuda.kernel.text
 
 
 def test_the_kernels_of_a_file_share_its_reading(read: list[str]) -> None:
