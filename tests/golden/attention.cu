@@ -8,6 +8,9 @@
 
 namespace {
 
+constexpr int QUERIES = 64;
+constexpr int KEYS = 32;
+
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
 unsigned covering_blocks(int64_t threads, int64_t block)
 {
@@ -22,13 +25,13 @@ __global__ void attention_kernel(
     const float* __restrict__ q, const float* __restrict__ k, const float* __restrict__ v, float* __restrict__ out,
     index_t queries, index_t keys)
 {
-    __shared__ float ks[32][d];
-    __shared__ float vs[32][d];
+    __shared__ float ks[KEYS][d];
+    __shared__ float vs[KEYS][d];
     float query[d];
     float result[d];
     index_t head = blockIdx.y;
     int t = threadIdx.x;
-    index_t i = index_t(blockIdx.x) * 64 + t;
+    index_t i = index_t(blockIdx.x) * QUERIES + t;
     float scale = static_cast<float>(1.0 / sqrt(static_cast<double>(d)));
     for (int c = 0; c < d; ++c) {
         query[c] = i < queries ? q[(head * queries + i) * d + c] * scale : 0.0f;
@@ -36,9 +39,9 @@ __global__ void attention_kernel(
     }
     float top = -INFINITY;
     float total = 0.0f;
-    for (index_t start = 0; start < keys; start += 32) {
-        index_t count = min(index_t(32), keys - start);
-        for (int at_ = t; at_ < count * d; at_ += 64) {
+    for (index_t start = 0; start < keys; start += KEYS) {
+        index_t count = min(index_t(KEYS), keys - start);
+        for (int at_ = t; at_ < count * d; at_ += QUERIES) {
             ks[at_ / d][at_ % d] = k[(head * keys + (start + at_ / d)) * d + at_ % d];
             vs[at_ / d][at_ % d] = v[(head * keys + (start + at_ / d)) * d + at_ % d];
         }
@@ -87,7 +90,7 @@ cudaError_t launch_attention(
     cudaStream_t stream)
 {
     if (heads == 0 || queries == 0) return cudaSuccess;
-    const dim3 block(64, 1);
+    const dim3 block(QUERIES, 1);
     const dim3 grid(covering_blocks(queries, block.x), covering_blocks(heads, block.y));
     return launch_attention<d>(q, k, v, out, queries, keys, heads, grid, block, stream);
 }

@@ -10,6 +10,9 @@
 
 namespace {
 
+constexpr int WIDTH = 512;
+constexpr int PAIRS = WIDTH / 2;
+
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
 unsigned covering_blocks(int64_t threads, int64_t block)
 {
@@ -21,15 +24,13 @@ unsigned covering_blocks(int64_t threads, int64_t block)
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void sort_rows_kernel(const float* __restrict__ x, float* __restrict__ out, index_t n)
 {
-    __shared__ float row[512];
+    __shared__ float row[WIDTH];
     index_t r = blockIdx.x;
     int t = threadIdx.x;
-    for (index_t i = t; i < 512; i += 256)
+    for (index_t i = t; i < WIDTH; i += PAIRS)
         row[i] = i < n ? x[r * n + i] : INFINITY;
-    int run = 2;
-    while (run <= 512) {
-        int distance = run / 2;
-        while (distance > 0) {
+    for (int run = 2; run <= WIDTH; run *= 2) {
+        for (int distance = run / 2; distance > 0; distance /= 2) {
             __syncthreads();
             // The first of the thread's pair: `t` with a 0 put in where the distance has its 1
             int a = 2 * t - (t & (distance - 1));
@@ -40,12 +41,10 @@ __global__ void sort_rows_kernel(const float* __restrict__ x, float* __restrict_
                 row[a] = row[b];
                 row[b] = new_value;
             }
-            distance /= 2;
         }
-        run *= 2;
     }
     __syncthreads();
-    for (index_t i = t; i < n; i += 256)
+    for (index_t i = t; i < n; i += PAIRS)
         out[r * n + i] = row[i];
 }
 
@@ -81,7 +80,7 @@ cudaError_t sort_rows_launch(
 cudaError_t sort_rows_launch(const float* x, float* out, int64_t n, int64_t rows, cudaStream_t stream)
 {
     if (256 * rows == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(PAIRS);
     const dim3 grid(covering_blocks(256 * rows, block.x));
     return sort_rows_launch(x, out, n, rows, grid, block, stream);
 }

@@ -7,30 +7,38 @@
 
 namespace {
 
-__constant__ const float FILTER[5][5] = {{0.0f, 0.0f, -1.0f, 0.0f, 0.0f}, {0.0f, -1.0f, -2.0f, -1.0f, 0.0f},
-                                         {-1.0f, -2.0f, 16.0f, -2.0f, -1.0f}, {0.0f, -1.0f, -2.0f, -1.0f, 0.0f},
-                                         {0.0f, 0.0f, -1.0f, 0.0f, 0.0f}};
+constexpr int RADIUS = 2;
+constexpr int TILE = 16;
+constexpr int WIDE = TILE + 2 * RADIUS;
+
+__constant__ const float FILTER[5][5] = {
+    {0.0f, 0.0f, -1.0f, 0.0f, 0.0f},
+    {0.0f, -1.0f, -2.0f, -1.0f, 0.0f},
+    {-1.0f, -2.0f, 16.0f, -2.0f, -1.0f},
+    {0.0f, -1.0f, -2.0f, -1.0f, 0.0f},
+    {0.0f, 0.0f, -1.0f, 0.0f, 0.0f}
+};
 
 // The filter at every pixel; outside the picture there are zeros.
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void convolve_kernel(const float* __restrict__ x, float* __restrict__ out, index_t h, index_t w)
 {
-    __shared__ float tile[20][20];
+    __shared__ float tile[WIDE][WIDE];
     int tr = threadIdx.y;
     int tc = threadIdx.x;
-    index_t top = index_t(blockIdx.y) * 16;
-    index_t left = index_t(blockIdx.x) * 16;
-    for (int i = tr; i < 20; i += 16) {
-        for (int j = tc; j < 20; j += 16) {
-            index_t r = top + i - 2;
-            index_t c = left + j - 2;
+    index_t top = index_t(blockIdx.y) * TILE;
+    index_t left = index_t(blockIdx.x) * TILE;
+    for (int i = tr; i < WIDE; i += TILE) {
+        for (int j = tc; j < WIDE; j += TILE) {
+            index_t r = top + i - RADIUS;
+            index_t c = left + j - RADIUS;
             tile[i][j] = 0 <= r && r < h && 0 <= c && c < w ? x[r * w + c] : 0.0f;
         }
     }
     __syncthreads();
     float s = 0.0f;
-    for (int i = 0; i < 2 * 2 + 1; ++i) {
-        for (int j = 0; j < 2 * 2 + 1; ++j)
+    for (int i = 0; i < 2 * RADIUS + 1; ++i) {
+        for (int j = 0; j < 2 * RADIUS + 1; ++j)
             s += FILTER[i][j] * tile[tr + i][tc + j];
     }
     if (top + tr < h && left + tc < w)
@@ -53,7 +61,7 @@ cudaError_t convolve_launch(
 cudaError_t convolve_launch(const float* x, float* out, int64_t h, int64_t w, cudaStream_t stream)
 {
     if (h == 0 || w == 0) return cudaSuccess;
-    const dim3 block(16, 16);
+    const dim3 block(TILE, TILE);
     const dim3 grid((w + block.x - 1) / block.x, (h + block.y - 1) / block.y);
     return convolve_launch(x, out, h, w, grid, block, stream);
 }

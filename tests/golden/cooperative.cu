@@ -9,17 +9,17 @@
 
 namespace {
 
+constexpr int THREADS = 256;
+
 // The sum of the values of a block's threads, of which this is number `t`; `part` has a place for each.
 __device__ float block_sum(float* part, int t, float value)
 {
     part[t] = value;
     __syncthreads();
-    int half = 256 / 2;
-    while (half > 0) {
+    for (int half = THREADS / 2; half > 0; half /= 2) {
         if (t < half)
             part[t] += part[t + half];
         __syncthreads();
-        half /= 2;
     }
     return part[0];
 }
@@ -59,10 +59,10 @@ cudaError_t launch_cooperatively(
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void total_kernel(const float* __restrict__ x, float* sums, float* __restrict__ out, index_t n)
 {
-    __shared__ float part[256];
+    __shared__ float part[THREADS];
     int t = threadIdx.x;
     float s = 0.0f;
-    for (index_t i = index_t(blockIdx.x) * 256 + t; i < n; i += index_t(gridDim.x) * 256)
+    for (index_t i = index_t(blockIdx.x) * THREADS + t; i < n; i += index_t(gridDim.x) * THREADS)
         s += x[i];
     s = block_sum(part, t, s);
     if (t == 0)
@@ -70,7 +70,7 @@ __global__ void total_kernel(const float* __restrict__ x, float* sums, float* __
     cooperative_groups::this_grid().sync();
     if (blockIdx.x == 0) {
         s = 0.0f;
-        for (index_t k = t; k < gridDim.x; k += 256)
+        for (index_t k = t; k < gridDim.x; k += THREADS)
             s += sums[k];
         s = block_sum(part, t, s);
         if (t == 0)
@@ -113,7 +113,7 @@ cudaError_t total_launch(
     const float* x, float* sums, float* out, int64_t n, int64_t blocks_, cudaStream_t stream, int64_t* max_blocks)
 {
     if (256 * blocks_ == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(THREADS);
     const dim3 grid(covering_blocks(256 * blocks_, block.x));
     return total_launch(x, sums, out, n, blocks_, grid, block, stream, max_blocks);
 }
@@ -131,7 +131,7 @@ cudaError_t relax_launch(
 cudaError_t relax_launch(float* x, float* other, int64_t steps, int64_t n, cudaStream_t stream, int64_t* max_blocks)
 {
     if (n == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(THREADS);
     const dim3 grid((n + block.x - 1) / block.x);
     return relax_launch(x, other, steps, n, grid, block, stream, max_blocks);
 }

@@ -8,6 +8,10 @@
 
 namespace {
 
+constexpr uint32_t FULL = 0xFFFFFFFF;
+constexpr int PER_WORD = 8;
+constexpr int GROUP = 64;
+
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
 unsigned covering_blocks(int64_t threads, int64_t block)
 {
@@ -27,19 +31,16 @@ __global__ void matvec_kernel(
     if (r < rows) {
         for (index_t i = lane; i < words; i += 32) {
             int32_t word = packed[r * words + i];
-            index_t group = i * 8 / 64;
+            index_t group = i * PER_WORD / GROUP;
             float zero = static_cast<float>(zeros[r * groups + group]);
             float dot = 0.0f;
-            for (int j = 0; j < 8; ++j)
-                dot += (static_cast<float>((word >> (4 * j)) & 15) - zero) * x[i * 8 + j];
+            for (int j = 0; j < PER_WORD; ++j)
+                dot += (static_cast<float>((word >> (4 * j)) & 15) - zero) * x[i * PER_WORD + j];
             s += static_cast<float>(scales[r * groups + group]) * dot;
         }
     }
-    int offset = 32 / 2;
-    while (offset > 0) {
-        s += __shfl_down_sync(0xFFFFFFFF, s, offset);
-        offset /= 2;
-    }
+    for (int offset = 32 / 2; offset > 0; offset /= 2)
+        s += __shfl_down_sync(FULL, s, offset);
     if (lane == 0 && r < rows)
         out[r] = s;
 }

@@ -6,7 +6,8 @@
 #include <initializer_list>
 #include <cuda_runtime.h>
 
-<<<<<<< HEAD
+namespace {
+
 // N neighbours, which take as few loads or stores as 16 bytes at a time allow.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
@@ -38,9 +39,6 @@ __device__ uint8_t rgb2grey_2d(uint8_t x0, uint8_t x1, uint8_t x2)
 {
     return static_cast<uint8_t>(0.2989f * x0 + 0.5870f * x1 + 0.1140f * x2);
 }
-=======
-namespace {
->>>>>>> wt-linkage
 
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
 unsigned covering_blocks(int64_t threads, int64_t block)
@@ -50,7 +48,7 @@ unsigned covering_blocks(int64_t threads, int64_t block)
 }
 
 // Whether every array begins at a multiple of 16 bytes.
-static bool are_aligned(std::initializer_list<const void*> arrays)
+bool are_aligned(std::initializer_list<const void*> arrays)
 {
     for (const void* array : arrays)
         if (reinterpret_cast<uintptr_t>(array) % 16 != 0) return false;
@@ -88,15 +86,37 @@ __global__ void rgb2grey_kernel(const uint8_t* __restrict__ x, uint8_t* __restri
     }
 }
 
-// Luminance of an RGB picture, by row and column.
-template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void rgb2grey_2d_kernel(const uint8_t* __restrict__ x, uint8_t* __restrict__ out, index_t h, index_t w)
+// A thread computes PACKS times N neighbours, a block apart.
+template <int N, int PACKS>
+__global__ void rgb2grey_2d_kernel(const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t h, int64_t w)
 {
-    index_t r = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
-    index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (r >= h || c >= w) return;
-    out[r * w + c] = static_cast<uint8_t>(0.2989f * x[r * w + c] + 0.5870f * x[(h + r) * w + c] +
-                                          0.1140f * x[(2 * h + r) * w + c]);
+    int64_t r = blockIdx.y * int64_t(blockDim.y) + threadIdx.y;
+    if (r >= h) return;
+    const int64_t step = int64_t(blockDim.x) * N;
+    const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
+    aligned_vector<uint8_t, N> x0s[PACKS];
+    aligned_vector<uint8_t, N> x1s[PACKS];
+    aligned_vector<uint8_t, N> x2s[PACKS];
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t c = first + pack * step;
+        if (c < w) {
+            x0s[pack] = load_vector<N>(&x[r * w + c]);
+            x1s[pack] = load_vector<N>(&x[(h + r) * w + c]);
+            x2s[pack] = load_vector<N>(&x[(2 * h + r) * w + c]);
+        }
+    }
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t c = first + pack * step;
+        if (c < w) {
+            aligned_vector<uint8_t, N> outs;
+            #pragma unroll
+            for (int k = 0; k < N; ++k)
+                outs[k] = rgb2grey_2d(x0s[pack][k], x1s[pack][k], x2s[pack][k]);
+            store_vector(&out[r * w + c], outs);
+        }
+    }
 }
 
 // Luminance of an RGB picture, by blocks of 16 by 16 threads.
@@ -134,42 +154,6 @@ cudaError_t rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, cudaStrea
     return launch(rgb2grey_kernel<1, 4>, 4);
 }
 
-<<<<<<< HEAD
-// A thread computes PACKS times N neighbours, a block apart.
-template <int N, int PACKS>
-__global__ void rgb2grey_2d_kernel(const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t h, int64_t w)
-{
-    int64_t r = blockIdx.y * int64_t(blockDim.y) + threadIdx.y;
-    if (r >= h) return;
-    const int64_t step = int64_t(blockDim.x) * N;
-    const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
-    aligned_vector<uint8_t, N> x0s[PACKS];
-    aligned_vector<uint8_t, N> x1s[PACKS];
-    aligned_vector<uint8_t, N> x2s[PACKS];
-    #pragma unroll
-    for (int pack = 0; pack < PACKS; ++pack) {
-        const int64_t c = first + pack * step;
-        if (c < w) {
-            x0s[pack] = load_vector<N>(&x[r * w + c]);
-            x1s[pack] = load_vector<N>(&x[(h + r) * w + c]);
-            x2s[pack] = load_vector<N>(&x[(2 * h + r) * w + c]);
-        }
-    }
-    #pragma unroll
-    for (int pack = 0; pack < PACKS; ++pack) {
-        const int64_t c = first + pack * step;
-        if (c < w) {
-            aligned_vector<uint8_t, N> outs;
-            #pragma unroll
-            for (int k = 0; k < N; ++k)
-                outs[k] = rgb2grey_2d(x0s[pack][k], x1s[pack][k], x2s[pack][k]);
-            store_vector(&out[r * w + c], outs);
-        }
-    }
-}
-
-=======
->>>>>>> wt-linkage
 cudaError_t rgb2grey_2d_launch(
     const uint8_t* x, uint8_t* out, int64_t h, int64_t w, dim3 grid, dim3 block, cudaStream_t stream)
 {

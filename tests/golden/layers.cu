@@ -10,7 +10,8 @@
 #include <type_traits>
 #include <cuda_runtime.h>
 
-<<<<<<< HEAD
+namespace {
+
 // N neighbours, which take as few loads or stores as 16 bytes at a time allow.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
@@ -30,9 +31,6 @@ __device__ inline void store_vector(T* to, const aligned_vector<T, N>& vector)
 {
     *reinterpret_cast<aligned_vector<T, N>*>(to) = vector;
 }
-=======
-namespace {
->>>>>>> wt-linkage
 
 // Converts half types to float before a math function; other types are unchanged.
 template <typename T>
@@ -93,7 +91,7 @@ __device__ swiglu_backward_result<T> swiglu_backward(T gate, T grad_out, T x)
 }
 
 // Whether every array begins at a multiple of 16 bytes.
-static bool are_aligned(std::initializer_list<const void*> arrays)
+bool are_aligned(std::initializer_list<const void*> arrays)
 {
     for (const void* array : arrays)
         if (reinterpret_cast<uintptr_t>(array) % 16 != 0) return false;
@@ -142,7 +140,6 @@ cudaError_t launch_gelu(const T* x, T* out, int64_t elements, cudaStream_t strea
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
-<<<<<<< HEAD
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
@@ -155,19 +152,7 @@ cudaError_t launch_gelu(const T* x, T* out, int64_t elements, cudaStream_t strea
     return launch(gelu_kernel<1, 4, T>, 4);
 }
 
-template cudaError_t gelu_launch<float>(const float* x, float* out, int64_t elements, cudaStream_t stream);
-template cudaError_t gelu_launch<double>(const double* x, double* out, int64_t elements, cudaStream_t stream);
-template cudaError_t gelu_launch<__half>(const __half* x, __half* out, int64_t elements, cudaStream_t stream);
-template cudaError_t gelu_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream);
-
 // A thread computes PACKS times N neighbours, a block apart.
-=======
-    const dim3 grid((elements + block.x - 1) / block.x);
-    return launch_gelu(x, out, elements, grid, block, stream);
-}
-
->>>>>>> wt-linkage
 // T is float, double, __half or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void gelu_backward_kernel(const T* x, const T* grad_out, T* grad_x, int64_t elements)
@@ -213,7 +198,6 @@ cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
-<<<<<<< HEAD
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
@@ -226,24 +210,7 @@ cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64
     return launch(gelu_backward_kernel<1, 4, T>, 4);
 }
 
-template cudaError_t gelu_backward_launch<float>(
-    const float* x, const float* grad_out, float* grad_x, int64_t elements, cudaStream_t stream);
-template cudaError_t gelu_backward_launch<double>(
-    const double* x, const double* grad_out, double* grad_x, int64_t elements, cudaStream_t stream);
-template cudaError_t gelu_backward_launch<__half>(
-    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, cudaStream_t stream);
-template cudaError_t gelu_backward_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements,
-    cudaStream_t stream);
-
 // A thread computes PACKS times N neighbours, a block apart.
-=======
-    const dim3 grid((elements + block.x - 1) / block.x);
-    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
-}
-
-// X times the SiLU of the gate.
->>>>>>> wt-linkage
 // T is float, double, __half or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void swiglu_kernel(const T* gate, const T* x, T* out, int64_t elements)
@@ -289,7 +256,6 @@ cudaError_t launch_swiglu(const T* gate, const T* x, T* out, int64_t elements, c
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
-<<<<<<< HEAD
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
@@ -302,22 +268,7 @@ cudaError_t launch_swiglu(const T* gate, const T* x, T* out, int64_t elements, c
     return launch(swiglu_kernel<1, 4, T>, 4);
 }
 
-template cudaError_t swiglu_launch<float>(
-    const float* gate, const float* x, float* out, int64_t elements, cudaStream_t stream);
-template cudaError_t swiglu_launch<double>(
-    const double* gate, const double* x, double* out, int64_t elements, cudaStream_t stream);
-template cudaError_t swiglu_launch<__half>(
-    const __half* gate, const __half* x, __half* out, int64_t elements, cudaStream_t stream);
-template cudaError_t swiglu_launch<__nv_bfloat16>(
-    const __nv_bfloat16* gate, const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream);
-
 // A thread computes PACKS times N neighbours, a block apart.
-=======
-    const dim3 grid((elements + block.x - 1) / block.x);
-    return launch_swiglu(gate, x, out, elements, grid, block, stream);
-}
-
->>>>>>> wt-linkage
 // T is float, double, __half or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void swiglu_backward_kernel(
@@ -366,15 +317,7 @@ cudaError_t launch_swiglu_backward(
     const T* gate, const T* x, const T* grad_out, T* grad_gate, T* grad_x, int64_t elements, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
-<<<<<<< HEAD
     swiglu_backward_kernel<1, 1, T><<<grid, block, 0, stream>>>(gate, x, grad_out, grad_gate, grad_x, elements);
-=======
-    if (std::max({int64_t(grid.x) * block.x, elements}) <= INT32_MAX)
-        swiglu_backward_kernel<T, int><<<grid, block, 0, stream>>>(gate, x, grad_out, grad_gate, grad_x, elements);
-    else
-        swiglu_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(
-            gate, x, grad_out, grad_gate, grad_x, elements);
->>>>>>> wt-launchvals
     return cudaGetLastError();
 }
 
@@ -384,7 +327,6 @@ cudaError_t launch_swiglu_backward(
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
-<<<<<<< HEAD
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
@@ -395,10 +337,6 @@ cudaError_t launch_swiglu_backward(
     if (are_aligned({gate, grad_out, x, grad_x, grad_gate}))
         return launch(swiglu_backward_kernel<N, PACKS, T>, N * PACKS);
     return launch(swiglu_backward_kernel<1, 4, T>, 4);
-=======
-    const dim3 grid((elements + block.x - 1) / block.x);
-    return launch_swiglu_backward(gate, x, grad_out, grad_gate, grad_x, elements, grid, block, stream);
->>>>>>> wt-linkage
 }
 
 // Rows over the root of their mean square, times the weights; a thread takes a row.

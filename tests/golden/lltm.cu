@@ -10,7 +10,8 @@
 #include <type_traits>
 #include <cuda_runtime.h>
 
-<<<<<<< HEAD
+namespace {
+
 // N neighbours, which take as few loads or stores as 16 bytes at a time allow.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
@@ -30,9 +31,6 @@ __device__ inline void store_vector(T* to, const aligned_vector<T, N>& vector)
 {
     *reinterpret_cast<aligned_vector<T, N>*>(to) = vector;
 }
-=======
-namespace {
->>>>>>> wt-linkage
 
 // Converts half types to float before a math function; other types are unchanged.
 template <typename T>
@@ -77,7 +75,7 @@ unsigned covering_blocks(int64_t threads, int64_t block)
 }
 
 // Whether every array begins at a multiple of 16 bytes.
-static bool are_aligned(std::initializer_list<const void*> arrays)
+bool are_aligned(std::initializer_list<const void*> arrays)
 {
     for (const void* array : arrays)
         if (reinterpret_cast<uintptr_t>(array) % 16 != 0) return false;
@@ -142,7 +140,6 @@ cudaError_t launch_lltm_gates(
 {
     if (b == 0 || s == 0) return cudaSuccess;
     const dim3 block(16, 16);
-<<<<<<< HEAD
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements) {
         const dim3 grid(covering_blocks(s, block.x * elements), covering_blocks(b, block.y));
@@ -153,10 +150,6 @@ cudaError_t launch_lltm_gates(
     if (s % N == 0 && are_aligned({old_cell, gates, new_cell, new_h}))
         return launch(lltm_gates_kernel<N, PACKS, T>, N * PACKS);
     return launch(lltm_gates_kernel<1, 4, T>, 4);
-=======
-    const dim3 grid(covering_blocks(s, block.x), covering_blocks(b, block.y));
-    return launch_lltm_gates(gates, old_cell, new_h, new_cell, b, s, grid, block, stream);
->>>>>>> wt-linkage
 }
 
 // T is float, double, __half or __nv_bfloat16.

@@ -7,14 +7,15 @@
 
 namespace {
 
+constexpr int THREADS = 256;
+constexpr int WARPS = THREADS / 32;
+constexpr uint32_t FULL = 0xFFFFFFFF;
+
 // The sum of the warp's values, to its first lane.
 __device__ float warp_sum(float value)
 {
-    int offset = 32 / 2;
-    while (offset > 0) {
-        value += __shfl_down_sync(0xFFFFFFFF, value, offset);
-        offset /= 2;
-    }
+    for (int offset = 32 / 2; offset > 0; offset /= 2)
+        value += __shfl_down_sync(FULL, value, offset);
     return value;
 }
 
@@ -29,19 +30,17 @@ unsigned covering_blocks(int64_t threads, int64_t block)
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void tree_sums_kernel(const float* __restrict__ x, float* __restrict__ out, index_t n)
 {
-    __shared__ float part[256];
+    __shared__ float part[THREADS];
     int t = threadIdx.x;
     float s = 0.0f;
     for (index_t i = blockIdx.x * index_t(blockDim.x) + t; i < n; i += gridDim.x * index_t(blockDim.x))
         s += x[i];
     part[t] = s;
     __syncthreads();
-    int half = 256 / 2;
-    while (half > 0) {
+    for (int half = THREADS / 2; half > 0; half /= 2) {
         if (t < half)
             part[t] += part[t + half];
         __syncthreads();
-        half /= 2;
     }
     if (t == 0)
         out[blockIdx.x] = part[0];
@@ -51,7 +50,7 @@ __global__ void tree_sums_kernel(const float* __restrict__ x, float* __restrict_
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void warp_sums_kernel(const float* __restrict__ x, float* __restrict__ out, index_t n)
 {
-    __shared__ float part[8];
+    __shared__ float part[WARPS];
     int t = threadIdx.x;
     float s = 0.0f;
     for (index_t i = blockIdx.x * index_t(blockDim.x) + t; i < n; i += gridDim.x * index_t(blockDim.x))
@@ -61,7 +60,7 @@ __global__ void warp_sums_kernel(const float* __restrict__ x, float* __restrict_
         part[t / 32] = s;
     __syncthreads();
     if (t < 32) {  // the first warp
-        s = warp_sum(t < 8 ? part[t] : 0.0f);
+        s = warp_sum(t < WARPS ? part[t] : 0.0f);
         if (t == 0)
             atomicAdd(&out[0], s);
     }
@@ -82,7 +81,7 @@ cudaError_t tree_sums_launch(
 cudaError_t tree_sums_launch(const float* x, float* out, int64_t n, int64_t blocks_, cudaStream_t stream)
 {
     if (256 * blocks_ == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(THREADS);
     const dim3 grid(covering_blocks(256 * blocks_, block.x));
     return tree_sums_launch(x, out, n, blocks_, grid, block, stream);
 }
@@ -99,7 +98,7 @@ cudaError_t warp_sums_launch(const float* x, float* out, int64_t n, dim3 grid, d
 cudaError_t warp_sums_launch(const float* x, float* out, int64_t n, cudaStream_t stream)
 {
     if ((n + 15) / 16 == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(THREADS);
     const dim3 grid(((n + 15) / 16 + block.x - 1) / block.x);
     return warp_sums_launch(x, out, n, grid, block, stream);
 }

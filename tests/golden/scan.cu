@@ -7,29 +7,29 @@
 
 namespace {
 
+constexpr int THREADS = 256;
+
 // The running sums within each block, and what each block adds up to.
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void scan_blocks_kernel(const float* x, float* out, float* __restrict__ totals, index_t n)
 {
-    __shared__ float sums[2][256];
+    __shared__ float sums[2][THREADS];
     int t = threadIdx.x;
     index_t i = blockIdx.x * index_t(blockDim.x) + t;
     float s = i < n ? x[i] : 0.0f;
     int source = 0;
     sums[source][t] = s;
     __syncthreads();
-    int step = 1;
-    while (step < 256) {
+    for (int step = 1; step < THREADS; step *= 2) {
         if (t >= step)
             s += sums[source][t - step];
         source = 1 - source;
         sums[source][t] = s;
         __syncthreads();
-        step *= 2;
     }
     if (i < n)
         out[i] = s;
-    if (t == 256 - 1)
+    if (t == THREADS - 1)
         totals[blockIdx.x] = s;
 }
 
@@ -59,7 +59,7 @@ cudaError_t scan_blocks_launch(
     const float* x, float* out, float* totals, int64_t n, int64_t blocks_, cudaStream_t stream)
 {
     if (n == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(THREADS);
     const dim3 grid((n + block.x - 1) / block.x);
     return scan_blocks_launch(x, out, totals, n, blocks_, grid, block, stream);
 }
@@ -77,7 +77,7 @@ cudaError_t add_totals_launch(
 cudaError_t add_totals_launch(float* out, const float* totals, int64_t n, int64_t blocks_, cudaStream_t stream)
 {
     if (n == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(THREADS);
     const dim3 grid((n + block.x - 1) / block.x);
     return add_totals_launch(out, totals, n, blocks_, grid, block, stream);
 }

@@ -1,16 +1,13 @@
 // sigmoid: CUDA kernels and their launchers, translated from sigmoid.py by py2cu.
-<<<<<<< HEAD
-=======
 #include "sigmoid.h"
 
-#include <algorithm>
->>>>>>> wt-linkage
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <cuda_runtime.h>
 
-<<<<<<< HEAD
+namespace {
+
 // N neighbours, which take as few loads or stores as 16 bytes at a time allow.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
@@ -32,12 +29,6 @@ __device__ inline void store_vector(T* to, const aligned_vector<T, N>& vector)
 }
 
 __device__ float sigmoid(float x)
-=======
-namespace {
-
-template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void sigmoid_kernel(const float* x, float* out, index_t n)
->>>>>>> wt-linkage
 {
     // exp() of a large positive number overflows, so each sign has its own formula
     float res;
@@ -55,7 +46,7 @@ __device__ float sigmoid_backward(float grad_out, float out)
 }
 
 // Whether every array begins at a multiple of 16 bytes.
-static bool are_aligned(std::initializer_list<const void*> arrays)
+bool are_aligned(std::initializer_list<const void*> arrays)
 {
     for (const void* array : arrays)
         if (reinterpret_cast<uintptr_t>(array) % 16 != 0) return false;
@@ -91,39 +82,6 @@ __global__ void sigmoid_kernel(const float* x, float* out, int64_t n)
     }
 }
 
-// `out` is what the forward kernel returned.
-template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void sigmoid_backward_kernel(const float* out, const float* grad_out, float* grad_x, index_t n)
-{
-    index_t i = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (i >= n) return;
-    grad_x[i] = grad_out[i] * out[i] * (1 - out[i]);
-}
-
-}  // namespace
-
-cudaError_t sigmoid_launch(const float* x, float* out, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    sigmoid_kernel<1, 1><<<grid, block, 0, stream>>>(x, out, n);
-    return cudaGetLastError();
-}
-
-cudaError_t sigmoid_launch(const float* x, float* out, int64_t n, cudaStream_t stream)
-{
-    if (n == 0) return cudaSuccess;
-    const dim3 block(256);
-    const auto launch = [&](auto kernel, int64_t elements) {
-        const dim3 grid((n + block.x * elements - 1) / (block.x * elements));
-        kernel<<<grid, block, 0, stream>>>(x, out, n);
-        return cudaGetLastError();
-    };
-    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
-    if (are_aligned({x, out}))
-        return launch(sigmoid_kernel<4, 1>, 4);
-    return launch(sigmoid_kernel<1, 4>, 4);
-}
-
-<<<<<<< HEAD
 // A thread computes PACKS times N neighbours, a block apart.
 template <int N, int PACKS>
 __global__ void sigmoid_backward_kernel(const float* out, const float* grad_out, float* grad_x, int64_t n)
@@ -156,8 +114,29 @@ __global__ void sigmoid_backward_kernel(const float* out, const float* grad_out,
     }
 }
 
-=======
->>>>>>> wt-linkage
+}  // namespace
+
+cudaError_t sigmoid_launch(const float* x, float* out, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    sigmoid_kernel<1, 1><<<grid, block, 0, stream>>>(x, out, n);
+    return cudaGetLastError();
+}
+
+cudaError_t sigmoid_launch(const float* x, float* out, int64_t n, cudaStream_t stream)
+{
+    if (n == 0) return cudaSuccess;
+    const dim3 block(256);
+    const auto launch = [&](auto kernel, int64_t elements) {
+        const dim3 grid((n + block.x * elements - 1) / (block.x * elements));
+        kernel<<<grid, block, 0, stream>>>(x, out, n);
+        return cudaGetLastError();
+    };
+    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    if (are_aligned({x, out}))
+        return launch(sigmoid_kernel<4, 1>, 4);
+    return launch(sigmoid_kernel<1, 4>, 4);
+}
+
 cudaError_t sigmoid_backward_launch(
     const float* out, const float* grad_out, float* grad_x, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
 {

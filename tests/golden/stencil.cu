@@ -7,24 +7,29 @@
 
 namespace {
 
+constexpr int RADIUS = 3;
+constexpr int THREADS = 256;
+constexpr int TILE = 16;
+constexpr int WIDE = TILE + 2;
+
 // The mean of 7 neighbours; past the ends there are zeros.
 template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void smooth_kernel(const float* __restrict__ x, float* __restrict__ out, index_t n)
 {
-    __shared__ float near[262];
+    __shared__ float near[THREADS + 2 * RADIUS];
     int t = threadIdx.x;
     index_t i = blockIdx.x * index_t(blockDim.x) + t;
-    near[t + 3] = i < n ? x[i] : 0.0f;
-    if (t < 3) {  // the halo, left and right
-        near[t] = i >= 3 ? x[i - 3] : 0.0f;
-        near[t + 3 + 256] = i + 256 < n ? x[i + 256] : 0.0f;
+    near[t + RADIUS] = i < n ? x[i] : 0.0f;
+    if (t < RADIUS) {  // the halo, left and right
+        near[t] = i >= RADIUS ? x[i - RADIUS] : 0.0f;
+        near[t + RADIUS + THREADS] = i + THREADS < n ? x[i + THREADS] : 0.0f;
     }
     __syncthreads();
     float s = 0.0f;
-    for (int k = 0; k < 2 * 3 + 1; ++k)
+    for (int k = 0; k < 2 * RADIUS + 1; ++k)
         s += near[t + k];
     if (i < n)
-        out[i] = s / (2 * 3 + 1);
+        out[i] = s / (2 * RADIUS + 1);
 }
 
 // A step of heat's diffusion: each element nears the mean of its neighbours. Nothing leaves at the border.
@@ -32,15 +37,15 @@ template <typename index_t>  // int, or int64_t where an extent needs it
 __global__ void diffuse_kernel(
     const float* __restrict__ x, float rate, float* __restrict__ out, index_t h, index_t w)
 {
-    __shared__ float tile[18][18];
+    __shared__ float tile[WIDE][WIDE];
     int tr = threadIdx.y;
     int tc = threadIdx.x;
-    index_t top = index_t(blockIdx.y) * 16 - 1;
-    index_t left = index_t(blockIdx.x) * 16 - 1;
-    for (int i = tr * 16 + tc; i < 18 * 18; i += 16 * 16) {
-        index_t near_r = min(max(top + i / 18, index_t(0)), h - 1);
-        index_t near_c = min(max(left + i % 18, index_t(0)), w - 1);
-        tile[i / 18][i % 18] = x[near_r * w + near_c];
+    index_t top = index_t(blockIdx.y) * TILE - 1;
+    index_t left = index_t(blockIdx.x) * TILE - 1;
+    for (int i = tr * TILE + tc; i < WIDE * WIDE; i += TILE * TILE) {
+        index_t near_r = min(max(top + i / WIDE, index_t(0)), h - 1);
+        index_t near_c = min(max(left + i % WIDE, index_t(0)), w - 1);
+        tile[i / WIDE][i % WIDE] = x[near_r * w + near_c];
     }
     __syncthreads();
     index_t r = top + 1 + tr;
@@ -66,7 +71,7 @@ cudaError_t smooth_launch(const float* x, float* out, int64_t n, dim3 grid, dim3
 cudaError_t smooth_launch(const float* x, float* out, int64_t n, cudaStream_t stream)
 {
     if (n == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(THREADS);
     const dim3 grid((n + block.x - 1) / block.x);
     return smooth_launch(x, out, n, grid, block, stream);
 }
@@ -86,7 +91,7 @@ cudaError_t diffuse_launch(
 cudaError_t diffuse_launch(const float* x, double rate, float* out, int64_t h, int64_t w, cudaStream_t stream)
 {
     if (h == 0 || w == 0) return cudaSuccess;
-    const dim3 block(16, 16);
+    const dim3 block(TILE, TILE);
     const dim3 grid((w + block.x - 1) / block.x, (h + block.y - 1) / block.y);
     return diffuse_launch(x, rate, out, h, w, grid, block, stream);
 }

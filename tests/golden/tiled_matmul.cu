@@ -15,6 +15,10 @@ __device__ inline T ceil_div(T a, T b)
     return a % b != 0 && (a < 0) == (b < 0) ? quotient + 1 : quotient;
 }
 
+constexpr int TILE = 16;
+constexpr int PER_THREAD = 4;
+constexpr int SIDE = PER_THREAD * TILE;
+
 // Allows a kernel more dynamic shared memory than the default 48 KB.
 template <typename Kernel>
 cudaError_t allow_shared(Kernel* kernel, size_t bytes)
@@ -36,19 +40,19 @@ __global__ void matmul_static_kernel(
     const float* __restrict__ m, const float* __restrict__ n, float* __restrict__ out, index_t h, index_t w,
     index_t k)
 {
-    __shared__ float ms[16][16];
-    __shared__ float ns[16][16];
+    __shared__ float ms[TILE][TILE];
+    __shared__ float ns[TILE][TILE];
     int tr = threadIdx.y;
     int tc = threadIdx.x;
-    index_t r = index_t(blockIdx.y) * 16 + tr;
-    index_t c = index_t(blockIdx.x) * 16 + tc;
+    index_t r = index_t(blockIdx.y) * TILE + tr;
+    index_t c = index_t(blockIdx.x) * TILE + tc;
     float o = 0.0f;
-    for (index_t start = 0; start < k; start += 16) {
+    for (index_t start = 0; start < k; start += TILE) {
         // Zeros past the edges add nothing
         ms[tr][tc] = r < h && start + tc < k ? m[r * k + (start + tc)] : 0.0f;
         ns[tr][tc] = start + tr < k && c < w ? n[(start + tr) * w + c] : 0.0f;
         __syncthreads();
-        for (int i = 0; i < 16; ++i)
+        for (int i = 0; i < TILE; ++i)
             o += ms[tr][i] * ns[i][tc];
         __syncthreads();  // before the next tiles are written
     }
@@ -140,45 +144,45 @@ __global__ void matmul_registers_kernel(
     const float* __restrict__ m, const float* __restrict__ n, float* __restrict__ out, index_t h, index_t w,
     index_t k)
 {
-    __shared__ float ms[64][16];
-    __shared__ float ns[16][64];
-    float sums[4][4];
-    float column[4];
-    float row[4];
+    __shared__ float ms[SIDE][TILE];
+    __shared__ float ns[TILE][SIDE];
+    float sums[PER_THREAD][PER_THREAD];
+    float column[PER_THREAD];
+    float row[PER_THREAD];
     int tr = threadIdx.y;
     int tc = threadIdx.x;
-    index_t r = index_t(blockIdx.y) * 64 + tr;
-    index_t c = index_t(blockIdx.x) * 64 + tc;
-    for (int i = 0; i < 4; ++i) {
-        for (int j = 0; j < 4; ++j)
+    index_t r = index_t(blockIdx.y) * SIDE + tr;
+    index_t c = index_t(blockIdx.x) * SIDE + tc;
+    for (int i = 0; i < PER_THREAD; ++i) {
+        for (int j = 0; j < PER_THREAD; ++j)
             sums[i][j] = 0.0f;
     }
 
-    for (index_t start = 0; start < k; start += 16) {
+    for (index_t start = 0; start < k; start += TILE) {
         // Rows and columns of a thread are a tile apart: neighbours read neighbours
-        for (int i = 0; i < 4; ++i) {
-            int at_ = i * 16;
+        for (int i = 0; i < PER_THREAD; ++i) {
+            int at_ = i * TILE;
             ms[tr + at_][tc] = r + at_ < h && start + tc < k ? m[(r + at_) * k + (start + tc)] : 0.0f;
             ns[tr][tc + at_] = start + tr < k && c + at_ < w ? n[(start + tr) * w + (c + at_)] : 0.0f;
         }
         __syncthreads();
-        for (int p = 0; p < 16; ++p) {
-            for (int i = 0; i < 4; ++i) {
-                column[i] = ms[tr + i * 16][p];
-                row[i] = ns[p][tc + i * 16];
+        for (int p = 0; p < TILE; ++p) {
+            for (int i = 0; i < PER_THREAD; ++i) {
+                column[i] = ms[tr + i * TILE][p];
+                row[i] = ns[p][tc + i * TILE];
             }
-            for (int i = 0; i < 4; ++i) {
-                for (int j = 0; j < 4; ++j)
+            for (int i = 0; i < PER_THREAD; ++i) {
+                for (int j = 0; j < PER_THREAD; ++j)
                     sums[i][j] += column[i] * row[j];
             }
         }
         __syncthreads();
     }
 
-    for (int i = 0; i < 4; ++i) {
-        for (int j = 0; j < 4; ++j) {
-            if (r + i * 16 < h && c + j * 16 < w)
-                out[(r + i * 16) * w + (c + j * 16)] = sums[i][j];
+    for (int i = 0; i < PER_THREAD; ++i) {
+        for (int j = 0; j < PER_THREAD; ++j) {
+            if (r + i * TILE < h && c + j * TILE < w)
+                out[(r + i * TILE) * w + (c + j * TILE)] = sums[i][j];
         }
     }
 }
@@ -201,7 +205,7 @@ cudaError_t matmul_static_launch(
     const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, cudaStream_t stream)
 {
     if (h == 0 || w == 0) return cudaSuccess;
-    const dim3 block(16, 16);
+    const dim3 block(TILE, TILE);
     const dim3 grid((w + block.x - 1) / block.x, (h + block.y - 1) / block.y);
     return matmul_static_launch(m, n, out, h, w, k, grid, block, stream);
 }
@@ -265,7 +269,7 @@ cudaError_t matmul_registers_launch(
     const float* m, const float* n, float* out, int64_t h, int64_t w, int64_t k, cudaStream_t stream)
 {
     if ((h + 3) / 4 == 0 || (w + 3) / 4 == 0) return cudaSuccess;
-    const dim3 block(16, 16);
+    const dim3 block(TILE, TILE);
     const dim3 grid(((w + 3) / 4 + block.x - 1) / block.x, ((h + 3) / 4 + block.y - 1) / block.y);
     return matmul_registers_launch(m, n, out, h, w, k, grid, block, stream);
 }

@@ -10,7 +10,8 @@
 #include <type_traits>
 #include <cuda_runtime.h>
 
-<<<<<<< HEAD
+namespace {
+
 // N neighbours, which take as few loads or stores as 16 bytes at a time allow.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
@@ -30,9 +31,6 @@ __device__ inline void store_vector(T* to, const aligned_vector<T, N>& vector)
 {
     *reinterpret_cast<aligned_vector<T, N>*>(to) = vector;
 }
-=======
-namespace {
->>>>>>> wt-linkage
 
 // Converts half types to float before a math function; other types are unchanged.
 template <typename T>
@@ -55,6 +53,8 @@ __device__ inline T python_max(T a, T b)
     return b > a ? b : a;
 }
 
+constexpr double SMOOTHING = 0.1;
+
 template <typename T>
 __device__ T silu(T x)
 {
@@ -69,7 +69,7 @@ __device__ T silu_backward(T x, T grad_out)
 }
 
 // Whether every array begins at a multiple of 16 bytes.
-static bool are_aligned(std::initializer_list<const void*> arrays)
+bool are_aligned(std::initializer_list<const void*> arrays)
 {
     for (const void* array : arrays)
         if (reinterpret_cast<uintptr_t>(array) % 16 != 0) return false;
@@ -118,7 +118,6 @@ cudaError_t launch_silu(const T* x, T* out, int64_t elements, cudaStream_t strea
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
-<<<<<<< HEAD
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
@@ -131,19 +130,7 @@ cudaError_t launch_silu(const T* x, T* out, int64_t elements, cudaStream_t strea
     return launch(silu_kernel<1, 4, T>, 4);
 }
 
-template cudaError_t silu_launch<float>(const float* x, float* out, int64_t elements, cudaStream_t stream);
-template cudaError_t silu_launch<double>(const double* x, double* out, int64_t elements, cudaStream_t stream);
-template cudaError_t silu_launch<__half>(const __half* x, __half* out, int64_t elements, cudaStream_t stream);
-template cudaError_t silu_launch<__nv_bfloat16>(
-    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream);
-
 // A thread computes PACKS times N neighbours, a block apart.
-=======
-    const dim3 grid((elements + block.x - 1) / block.x);
-    return launch_silu(x, out, elements, grid, block, stream);
-}
-
->>>>>>> wt-linkage
 // T is float, double, __half or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void silu_backward_kernel(const T* x, const T* grad_out, T* grad_x, int64_t elements)
@@ -189,7 +176,6 @@ cudaError_t launch_silu_backward(const T* x, const T* grad_out, T* grad_x, int64
 {
     if (elements == 0) return cudaSuccess;
     const dim3 block(256);
-<<<<<<< HEAD
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
@@ -200,10 +186,6 @@ cudaError_t launch_silu_backward(const T* x, const T* grad_out, T* grad_x, int64
     if (are_aligned({x, grad_out, grad_x}))
         return launch(silu_backward_kernel<N, PACKS, T>, N * PACKS);
     return launch(silu_backward_kernel<1, 4, T>, 4);
-=======
-    const dim3 grid((elements + block.x - 1) / block.x);
-    return launch_silu_backward(x, grad_out, grad_x, elements, grid, block, stream);
->>>>>>> wt-linkage
 }
 
 // Rows of mean 0 and variance 1: layer norm without weights.
@@ -306,8 +288,8 @@ __global__ void smoothed_loss_kernel(
     T total = T(0);
     for (index_t i = 0; i < n; ++i)
         total += static_cast<T>(exp(to_compute_type(x[r * n + i] - top)));
-    loss[r] = static_cast<T>(log(to_compute_type(total))) + top - round_to<T>(1 - 0.1) * x[r * n + target[r]] -
-              T(0.1) * mean;
+    loss[r] = static_cast<T>(log(to_compute_type(total))) + top - round_to<T>(1 - SMOOTHING) * x[r * n + target[r]] -
+              T(SMOOTHING) * mean;
 }
 
 template <typename T>
@@ -346,7 +328,7 @@ __global__ void smoothed_loss_backward_kernel(
     for (index_t i = 0; i < n; ++i)
         total += static_cast<T>(exp(to_compute_type(x[r * n + i] - top)));
     for (index_t i = 0; i < n; ++i) {
-        T wanted = round_to<T>((i == target[r] ? 1 - 0.1 : 0.0) + n_term);
+        T wanted = round_to<T>((i == target[r] ? 1 - SMOOTHING : 0.0) + n_term);
         grad_x[r * n + i] = grad_loss[r] * (static_cast<T>(exp(to_compute_type(x[r * n + i] - top))) / total - wanted);
     }
 }

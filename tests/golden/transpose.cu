@@ -9,6 +9,9 @@
 
 namespace {
 
+constexpr int TILE = 32;
+constexpr int ROWS = 8;
+
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
 unsigned covering_blocks(int64_t threads, int64_t block)
 {
@@ -21,17 +24,17 @@ unsigned covering_blocks(int64_t threads, int64_t block)
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void transpose_kernel(const T* __restrict__ x, T* __restrict__ out, index_t h, index_t w)
 {
-    __shared__ T tile[32][33];
+    __shared__ T tile[TILE][TILE + 1];
     int tr = threadIdx.y;
     int tc = threadIdx.x;
-    index_t top = index_t(blockIdx.y) * 32;
-    index_t left = index_t(blockIdx.x) * 32;
-    for (int i = tr; i < 32; i += 8) {
+    index_t top = index_t(blockIdx.y) * TILE;
+    index_t left = index_t(blockIdx.x) * TILE;
+    for (int i = tr; i < TILE; i += ROWS) {
         if (top + i < h && left + tc < w)
             tile[i][tc] = x[(top + i) * w + (left + tc)];
     }
     __syncthreads();
-    for (int i = tr; i < 32; i += 8) {
+    for (int i = tr; i < TILE; i += ROWS) {
         if (left + i < w && top + tc < h)
             out[(left + i) * h + (top + tc)] = tile[tc][i];
     }
@@ -52,7 +55,7 @@ template <typename T>
 cudaError_t launch_transpose(const T* x, T* out, int64_t h, int64_t w, cudaStream_t stream)
 {
     if ((h + 3) / 4 == 0 || w == 0) return cudaSuccess;
-    const dim3 block(32, 8);
+    const dim3 block(TILE, ROWS);
     const dim3 grid(covering_blocks(w, block.x), covering_blocks((h + 3) / 4, block.y));
     return launch_transpose(x, out, h, w, grid, block, stream);
 }

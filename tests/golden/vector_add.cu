@@ -6,7 +6,8 @@
 #include <initializer_list>
 #include <cuda_runtime.h>
 
-<<<<<<< HEAD
+namespace {
+
 // N neighbours, which take as few loads or stores as 16 bytes at a time allow.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
@@ -17,12 +18,6 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
 
 template <int N, typename T>
 __device__ inline aligned_vector<T, N> load_vector(const T* from)
-=======
-namespace {
-
-template <typename index_t>  // int, or int64_t where an extent needs it
-__global__ void vector_add_kernel(const float* a, const float* b, float* out, index_t n)
->>>>>>> wt-linkage
 {
     return *reinterpret_cast<const aligned_vector<T, N>*>(from);
 }
@@ -39,7 +34,7 @@ __device__ float vector_add(float a, float b)
 }
 
 // Whether every array begins at a multiple of 16 bytes.
-static bool are_aligned(std::initializer_list<const void*> arrays)
+bool are_aligned(std::initializer_list<const void*> arrays)
 {
     for (const void* array : arrays)
         if (reinterpret_cast<uintptr_t>(array) % 16 != 0) return false;
