@@ -27,7 +27,6 @@ from py2cu.hosts.functions import host_sources
 from py2cu.hosts.of_file import render_hosts
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.verify import Stage
-from py2cu.lowered import FINISHES, PACKING, SEARCHES, SPLITTING, UNIQUIFY, YIELDS, Lowered, finish
 from py2cu.options import NO_VALUES, KernelOptions, Values
 from py2cu.passes.canonical.lift_assertions import lift_assertions
 from py2cu.passes.canonical.lift_atomics import lift_atomics
@@ -75,6 +74,7 @@ from py2cu.passes.typing.infer_types import infer_types
 from py2cu.passes.typing.recover_errors import recover_type_errors
 from py2cu.source import SourceFile, Span
 from py2cu.targets.cuda.hide_negation import hide_negation
+from py2cu.targets.lowered import FINISHES, PACKING, SEARCHES, SPLITTING, UNIQUIFY, YIELDS, Lowered, finish
 from py2cu.threads import with_deep_stack
 from py2cu.translation import TargetName, Translation
 

@@ -118,3 +118,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import WorkStealingScheduling
 
     return WorkStealingScheduling(config, log)
+
+
+@pytest.fixture
+def one_element_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Index kernels keep the bodies that their user wrote, for tests that read these."""
+    monkeypatch.setattr("py2cu.targets.lowered.PACKING", ())

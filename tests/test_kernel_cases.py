@@ -21,9 +21,9 @@ from py2cu.build import codec, toolchain
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.printer import print_expr
 from py2cu.kernels import Kernel
-from py2cu.lowered import Lowered
 from py2cu.pipeline import lower_file, translate_file
 from py2cu.source import SourceFile
+from py2cu.targets.lowered import Lowered
 from py2cu.testing import assert_matches_python
 from py2cu.translation import TargetName, Translation
 from tests.support.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_headers
@@ -76,11 +76,10 @@ def write_case(case: Case) -> None:
     case.path.write_text("\n".join(parts), encoding="utf-8")
 
 
-def device_functions(translation: Translation) -> str:
+def device_functions(case: Case) -> str:
     """The functions for the device, which calls compile: the emitted `.cu` without its includes and launchers."""
-    of_calls = translation.cuda.of_calls
-    assert of_calls is not None
-    return of_calls.text.text.strip("\n") + "\n"
+    lowered = translate_once(case.path.stem, case.python, tuple(values_of(case).items()))[1]
+    return lowered.for_calls(TargetName.CUDA).text(TargetName.CUDA).text.text.strip("\n") + "\n"
 
 
 def said(translation: Translation) -> str:
@@ -108,7 +107,7 @@ def translate_once(
 def test_translation_is_as_kept(path, request):
     case = read_case(path)
     translation = translate(case)
-    emitted = {"cuda": device_functions(translation), "notes": said(translation)}
+    emitted = {"cuda": device_functions(case), "notes": said(translation)}
     if request.config.getoption("--update-golden") or "cuda" not in case.sections:
         rest = {name: text for name, text in case.sections.items() if name not in ("cuda", "notes")}
         write_case(dataclasses.replace(case, sections={**rest, **{k: v for k, v in emitted.items() if v}}))

@@ -156,6 +156,7 @@ def test_needs_cuda_and_the_standard_library_alone(name):
         assert includes <= {
             f'#include "{name}.h"',
             "#include <algorithm>",
+            "#include <initializer_list>",
             "#include <cmath>",
             "#include <cstdint>",
             "#include <cuda_runtime.h>",

@@ -29,10 +29,10 @@ from py2cu.ir.abi.launch import INT32_MAX, REFUSED, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ElementType, PythonType
-from py2cu.lowered import Lowered
 from py2cu.options import MAX_THREADS, NO_VALUES
 from py2cu.pipeline import lower_file
 from py2cu.source import SourceFile
+from py2cu.targets.lowered import Lowered
 from tests.support.compilers import gxx
 from tests.support.invented_calls import Array, Call, Inventor, strides_of
 from tests.support.launch_records import (

@@ -21,8 +21,8 @@ from py2cu.options import KernelOptions, Values
 
 if TYPE_CHECKING:
     from py2cu.diagnostics import Diagnostic
-    from py2cu.lowered import Lowered
     from py2cu.source import SourceFile
+    from py2cu.targets.lowered import Lowered
     from py2cu.translation import CallTranslation, TargetName, Translation
 
 Class = TypeVar("Class", "CallTranslation", "Translation")

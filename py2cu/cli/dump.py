@@ -16,9 +16,9 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.kernels import Kernel
 from py2cu.ir.printer import print_kernel
 from py2cu.ir.types import ArrayType
-from py2cu.lowered import SEARCHES, SPLITTING, YIELDS
 from py2cu.passes.manager import Step
 from py2cu.pipeline import STEPS
+from py2cu.targets.lowered import SEARCHES, SPLITTING, YIELDS
 from py2cu.threads import with_deep_stack
 
 LAST: Final = ""

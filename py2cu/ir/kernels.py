@@ -56,8 +56,7 @@ __all__ = [
     "Struct",
 ]
 
-MAX_AXES: Final = 3
-"""The axes of a launch."""
+MAX_AXES: Final = 3  # of a launch
 _OF_EXTENTS: Final = {"parameters", "indices", "size", "block", "array_decls", "former_index_extents", "strides"}
 """The fields from which `dims`, `naturals` and `sizes` are computed."""
 

@@ -38,7 +38,7 @@ def _fault(how: str, path: Path, kernel: str) -> str | None:
             return None if said == error_case.error else "says something else"
         case "kept":
             kept = read_case(path)
-            emitted = device_functions(translate(kept))
+            emitted = device_functions(kept)
             return None if emitted == kept.sections["cuda"] else "is another text"
         case "sanitized":
             return compare(path, kernel, "cpu", sanitize=True)

@@ -24,9 +24,9 @@ from py2cu.ir.abi.launch import SCATTERED, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ArrayType, ElementType
-from py2cu.lowered import Lowered
 from py2cu.targets.cxx.instances import constant_text
 from py2cu.targets.cxx.views import with_values
+from py2cu.targets.lowered import Lowered
 from py2cu.translation import Artifacts, CallTranslation, TargetName
 from tests.support.compilers import torch_headers
 from tests.support.libraries import dimensions

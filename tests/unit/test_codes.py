@@ -46,14 +46,18 @@ def test_codes_that_no_kernel_shows_have_no_example(code: str) -> None:
     assert (explanation(code).wrong, explanation(code).right) == ("", "")
 
 
+FORM = {"P706"}  # `--notes` tells it of every index kernel
+
+
 @pytest.mark.parametrize("code", SHOWN)
 def test_the_wrong_example_gets_exactly_this_code(code: str) -> None:
-    assert set(codes_of(explanation(code).wrong, notes=code in NOTES)) == {code}
+    found = set(codes_of(explanation(code).wrong, notes=code in NOTES))
+    assert found - FORM | {code} & found == {code}
 
 
 @pytest.mark.parametrize("code", SHOWN)
 def test_the_right_example_translates_without_a_word(code: str) -> None:
-    assert codes_of(explanation(code).right, notes=code in NOTES) == []
+    assert set(codes_of(explanation(code).right, notes=code in NOTES)) <= FORM
 
 
 @pytest.mark.parametrize("code", SHOWN)

@@ -30,7 +30,7 @@ def translate(name: str) -> None:
 
 def test_a_translation_leaves_hardly_a_ring():
     translate("rings")
-    assert gc.collect() < 1000  # a walk that refers to itself leaves one for every expression
+    assert gc.collect() < 1200  # a walk that refers to itself leaves one for every expression
 
 
 def test_the_collector_is_as_it_was():

@@ -62,7 +62,8 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "targets.cpu": IR | {"passes.checks", "passes.lowering", "targets.cxx"},
     "targets.torch_binding": IR | {"targets.cxx"},
     "targets": IR
-    | {"targets.cpu", "targets.cuda", "targets.cxx", "targets.torch_binding", "translation"},
+    | {"collector", "passes", "passes.lowering", "threads", "translation"}
+    | {"targets.cpu", "targets.cuda", "targets.cxx", "targets.torch_binding"},
     "hosts.model": ABI | {"ir", "passes.lowering"},
     "hosts.reading": IR | {"frontend.bodies", "frontend.names", "hosts.model"},
     "hosts.text": IR | {"hosts.model", "targets", "targets.cxx", "translation"},
@@ -86,7 +87,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "build": ABI | {"devices", "threads", "translation"},
     "call.launchers": ABI | {"build", "threads"},
     "call": ABI
-    | {"call.launchers", "devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "threads"}
+    | {"call.launchers", "devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "targets", "threads"}
     | {"translation"},
     "check": ABI | {"devices", "ir", "build", "call", "simulator", "simulator.values"},
     "kernels": ABI | {"call", "check", "collector", "function_text", "side_by_side", "threads", "translation"},

@@ -42,7 +42,7 @@ _TAKEN: Final = """
 LAUNCHER_NAMES: Final = (
     "grid block stream flat_block guard error blocks threads shared_bytes allow_shared max_blocks launch_cooperatively "
     "cooperative_groups grid_barrier running next_block MAX_THREADS for_each_thread for_each_thread_in_order "
-    "run_threads_as_fibers first_failure presence_of"
+    "run_threads_as_fibers first_failure presence_of are_aligned"
 )
 
 

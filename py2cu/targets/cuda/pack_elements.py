@@ -24,7 +24,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import map_blocks, rebuild, rebuild_block, with_fields
-from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.visit import all_expressions, assigned_names, statements
 from py2cu.passes.lowering.identifiers import RESERVED, ascii_identifier
 from py2cu.passes.lowering.index_arithmetic import as_index
 
@@ -90,7 +90,7 @@ def _each_pack(kernel: ir.Kernel, packs: Packs, names: Mapping[Place, str], func
 
     stores = [ir.Load(stmt.array, stmt.indices, stmt.span, _type(kernel, packs.place(stmt))) for stmt in packs.stores]
     places = [packs.place(access) for access in (*packs.loads, *stores)]
-    held = {place: free(f"{names[place]}s") for place in dict.fromkeys(places)}
+    held = {place: free(f"{ascii_identifier(names[place])}s") for place in dict.fromkeys(places)}
     args: list[ir.Expr] = [
         ir.ArrayName(p.name, type=p.type) if p.is_array else ir.Name(p.name, type=p.type) for p in function.parameters
     ]
@@ -118,10 +118,10 @@ def _type(kernel: ir.Kernel, place: Place) -> ir.ElementType:
 
 
 def _others(kernel: ir.Kernel, body: ir.Block, elements: Collection[str]) -> Iterator[Parameter]:
-    """What else the function takes: the indices, arrays, numbers and extents that it reads."""
+    """What else the function takes: the indices, arrays, numbers and extents that it reads or assigns to."""
     nodes = [*all_expressions(body)]
     arrays = {node.array for node in nodes if isinstance(node, ir.Load)}
-    numbers = {node.id for node in nodes if isinstance(node, ir.Name)}.difference(elements)
+    numbers = {node.id for node in nodes if isinstance(node, ir.Name)}.union(assigned_names(body)).difference(elements)
     yield from (Parameter(index.name, ir.INDEX) for index in kernel.indices if index.name in numbers)
     for name, type_, parameter in launcher_arguments(kernel):
         if name in (arrays if isinstance(type_, ir.ArrayType) else numbers):

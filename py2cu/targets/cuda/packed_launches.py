@@ -51,7 +51,7 @@ def _bytes(dtype: DType) -> int:
 
 def _numbers(stmt: ir.EachPack) -> tuple[int, int]:
     size = _bytes(_widest(stmt))
-    return BYTES // size, 2 if size == 2 else 1  # rule: pack-count
+    return BYTES // size, 2 if size == 2 else 1
 
 
 def _arrays(stmt: ir.EachPack) -> tuple[str, ...]:

@@ -23,9 +23,11 @@ from py2cu.function_text import is_text_of  # noqa: E402
 from py2cu.source import SourceFile  # noqa: E402
 from tests.support.edited_files import write  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_element_a_thread")
+
 HEAD = "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index, kernel\n"
 FUNCTION = 'def f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    out[i] = x[i] * 2\n'
-KERNEL = f"@kernel\n{FUNCTION}"
+KERNEL = f"@kernel(coarsen=1)\n{FUNCTION}"
 X = torch.tensor([1.0, 3.0])
 
 
@@ -166,7 +168,7 @@ sys.path_importer_cache.clear()
 
 
 def test_an_import_hook_may_add_to_the_code(folder: Path) -> None:
-    write(folder, "text_main", f"{HEAD}{KERNEL}late = kernel(f.python)\n")
+    write(folder, "text_main", f"{HEAD}{KERNEL}late = kernel(coarsen=1)(f.python)\n")
     program = HOOK + textwrap.dedent("""
         import text_main
         assert "hooked" in text_main.f.python.__code__.co_varnames

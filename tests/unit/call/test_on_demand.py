@@ -12,10 +12,10 @@ from torch import Tensor
 from py2cu import Index, kernel
 from py2cu.build import cache
 from py2cu.kernels import Kernel
-from py2cu.lowered import Lowered
 from py2cu.options import KernelOptions
 from py2cu.pipeline import lower_function
 from py2cu.source import SourceFile
+from py2cu.targets.lowered import Lowered
 from py2cu.translation import CallTranslation, TargetName
 
 CUDA, CPU = TargetName.CUDA, TargetName.CPU

@@ -18,6 +18,8 @@ from py2cu.kernels import Kernel  # noqa: E402
 from tests.support.constants import with_numbers  # noqa: E402
 from tests.support.edited_files import write  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_element_a_thread")
+
 HEAD = """
 import math
 from jaxtyping import Float32

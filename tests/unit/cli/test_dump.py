@@ -10,6 +10,8 @@ from click.testing import CliRunner, Result
 
 from py2cu.cli.app import app
 
+pytestmark = pytest.mark.usefixtures("one_element_a_thread")
+
 HEAD = """\
 from jaxtyping import Float, Float32
 from torch import Tensor

@@ -15,6 +15,8 @@ from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from tests.support.constants import with_numbers
 
+pytestmark = pytest.mark.usefixtures("one_element_a_thread")
+
 HEAD = "from jaxtyping import Float32\nfrom torch import Tensor\nfrom py2cu import Index, device, kernel\n"
 KERNEL = '@kernel\ndef f(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):\n    out[i] = '
 SINES = "    from math import {} as t\n"

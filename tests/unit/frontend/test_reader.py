@@ -12,6 +12,8 @@ from py2cu.options import KernelOptions
 from py2cu.pipeline import lower_function
 from py2cu.source import SourceFile
 
+pytestmark = pytest.mark.usefixtures("one_element_a_thread")
+
 HEAD = """\
 from jaxtyping import Float32
 from torch import Tensor
