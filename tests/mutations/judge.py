@@ -13,7 +13,7 @@ from pathlib import Path
 from py2cu.diagnostics import InternalError, TranslationError, render
 from tests.mutations.rows import FOLDERS
 from tests.test_error_cases import reported, sections
-from tests.test_kernel_cases import device_functions, import_kernels, read_case, translate
+from tests.test_kernel_cases import device_functions, import_kernels, read_case
 
 ROOT = Path(__file__).parents[1] / "cases"
 

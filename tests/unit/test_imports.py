@@ -87,8 +87,8 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "build": ABI | {"devices", "threads", "translation"},
     "call.launchers": ABI | {"build", "threads"},
     "call": ABI
-    | {"call.launchers", "devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "targets", "threads"}
-    | {"translation"},
+    | {"call.launchers", "devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "targets"}
+    | {"threads", "translation"},
     "check": ABI | {"devices", "ir", "build", "call", "simulator", "simulator.values"},
     "kernels": ABI | {"call", "check", "collector", "function_text", "side_by_side", "threads", "translation"},
     "hosts.live": ABI
