@@ -57,12 +57,12 @@ def positive(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
 
 
 MAKERS = {
-    add: kernel,
+    add: kernel(coarsen=1),  # one element a thread: a bug is a change of what the user wrote
     add_in_blocks: kernel(size="n"),
     matmul: kernel(size=("w", "h"), block=(16, 16)),
-    tenth: kernel,
-    bytes_added: kernel,
-    positive: kernel(init={"out": 0}),
+    tenth: kernel(coarsen=1),
+    bytes_added: kernel(coarsen=1),
+    positive: kernel(init={"out": 0}, coarsen=1),
 }
 
 

@@ -32,7 +32,7 @@ class Elision(enum.Enum):
     UNCHANGED = "an item of a tuple that keeps its value"
     UNREAD = "a tuple with items that nothing reads"
     CUT = "a barrier at which the body is split"
-    PACKED = "a store of one element: the pack that holds it is stored"
+    PACKED = "a store or return of one element: the pack that holds it is stored"
     MASKED = "a `break` or `continue` that only some threads take: a flag replaces it"
 
 

@@ -205,8 +205,11 @@ def _counting(block: ir.Block) -> ir.Block:
                         done.append(stmt)
                         continue
                 *body, step = loop.body
-                beside = first.trivia.beside or loop.trivia.beside
-                trivia = ir.Trivia(first.trivia.above, beside)
+                two = first.trivia.beside and loop.trivia.beside
+                above = (*first.trivia.above, *((first.trivia.beside,) if two else ()), *loop.trivia.above)
+                trivia = ir.Trivia(above, loop.trivia.beside or first.trivia.beside)
+                if comments := tuple(filter(None, (*step.trivia.above, step.trivia.beside))):
+                    body.append(ir.Comment(step.span, ir.Trivia(comments)))
                 start, step = (replace(each, trivia=ir.BARE) for each in (first, step))
                 rest[0] = replace(loop, body=tuple(body), trivia=trivia, start=(start,), advance=(step,))
             case _:
@@ -221,7 +224,6 @@ def _counts(first: ir.Assign, loop: ir.While) -> bool:
     if not is_counter or not body or not isinstance(step, ir.Assign) or step.name != first.name:
         return False
     names = {*names_in(step.value)}
-    comments = [*step.trivia.above, step.trivia.beside, *loop.trivia.above]
     is_simple = not any(isinstance(node, ir.Load | ir.DeviceCall) for node in walk(step.value))
     return (
         first.name in names_in(loop.test)
@@ -229,8 +231,6 @@ def _counts(first: ir.Assign, loop: ir.While) -> bool:
         and is_simple
         and names.isdisjoint(assigned_names(tuple(body)))  # rule: counter-step
         and not any(_continues(tuple(body)))  # rule: counter-continue
-        and not any(comments)
-        and not (first.trivia.beside and loop.trivia.beside)
     )
 
 

@@ -46,7 +46,7 @@ def pack_elements(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         array_decls=(),
         functions=(*kernel.functions, function),
         helpers=(HELPER,),
-        elided=(*kernel.elided, *(ir.Elided(stmt.span, ir.Elision.PACKED) for stmt in _stores(kernel))),
+        elided=(*kernel.elided, *_replaced(kernel.body)),
     )
 
 
@@ -109,8 +109,11 @@ def _each_pack(kernel: ir.Kernel, packs: Packs, names: Mapping[Place, str], func
     )  # fmt: skip
 
 
-def _stores(kernel: ir.Kernel) -> Iterator[ir.Store]:
-    return (stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.Store))
+def _replaced(block: ir.Block) -> Iterator[ir.Elided]:
+    """The stores and returns for which the function's results stand."""
+    for stmt in statements(block):
+        if isinstance(stmt, ir.Store | ir.Return):
+            yield ir.Elided(stmt.span, ir.Elision.PACKED)
 
 
 def _type(kernel: ir.Kernel, place: Place) -> ir.ElementType:
