@@ -78,8 +78,8 @@ class Recorder:
         yield "block = new()"
         yield "if True:"
         yield launch.pack()
-        packs = "width, count" if launch.program.packs else ""
-        yield f"record(({given}), ({packs}), narrow, (gx, gy, gz, bx, by, bz), shared, block)"
+        packs = "packs" if launch.program.packs else "()"
+        yield f"record(({given}), {packs}, narrow, (gx, gy, gz, bx, by, bz), shared, block)"
 
     def record(
         self,

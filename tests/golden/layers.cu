@@ -122,6 +122,7 @@ __global__ void gelu_kernel(const T* x, T* out, int64_t elements)
                 outs[k] = gelu(xs[pack][k]);
             store_vector(&out[i], outs);
         } else {
+            #pragma unroll 1
             for (int64_t last = i; last < elements; ++last)  // fewer than N
                 out[last] = gelu(x[last]);
         }
@@ -179,6 +180,7 @@ __global__ void gelu_backward_kernel(const T* x, const T* grad_out, T* grad_x, i
                 grad_xs[k] = gelu_backward(xs[pack][k], grad_outs[pack][k]);
             store_vector(&grad_x[i], grad_xs);
         } else {
+            #pragma unroll 1
             for (int64_t last = i; last < elements; ++last)  // fewer than N
                 grad_x[last] = gelu_backward(x[last], grad_out[last]);
         }
@@ -237,6 +239,7 @@ __global__ void swiglu_kernel(const T* gate, const T* x, T* out, int64_t element
                 outs[k] = swiglu(xs[pack][k], gates[pack][k]);
             store_vector(&out[i], outs);
         } else {
+            #pragma unroll 1
             for (int64_t last = i; last < elements; ++last)  // fewer than N
                 out[last] = swiglu(x[last], gate[last]);
         }
@@ -303,6 +306,7 @@ __global__ void swiglu_backward_kernel(
             store_vector(&grad_x[i], grad_xs);
             store_vector(&grad_gate[i], grad_gates);
         } else {
+            #pragma unroll 1
             for (int64_t last = i; last < elements; ++last) {  // fewer than N
                 const auto result = swiglu_backward(gate[last], grad_out[last], x[last]);
                 grad_x[last] = result.grad_x;

@@ -76,6 +76,7 @@ __global__ void sigmoid_kernel(const float* x, float* out, int64_t n)
                 outs[k] = sigmoid(xs[pack][k]);
             store_vector(&out[i], outs);
         } else {
+            #pragma unroll 1
             for (int64_t last = i; last < n; ++last)  // fewer than N
                 out[last] = sigmoid(x[last]);
         }
@@ -108,6 +109,7 @@ __global__ void sigmoid_backward_kernel(const float* out, const float* grad_out,
                 grad_xs[k] = sigmoid_backward(grad_outs[pack][k], outs[pack][k]);
             store_vector(&grad_x[i], grad_xs);
         } else {
+            #pragma unroll 1
             for (int64_t last = i; last < n; ++last)  // fewer than N
                 grad_x[last] = sigmoid_backward(grad_out[last], out[last]);
         }

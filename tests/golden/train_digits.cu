@@ -100,6 +100,7 @@ __global__ void silu_kernel(const T* x, T* out, int64_t elements)
                 outs[k] = silu(xs[pack][k]);
             store_vector(&out[i], outs);
         } else {
+            #pragma unroll 1
             for (int64_t last = i; last < elements; ++last)  // fewer than N
                 out[last] = silu(x[last]);
         }
@@ -157,6 +158,7 @@ __global__ void silu_backward_kernel(const T* x, const T* grad_out, T* grad_x, i
                 grad_xs[k] = silu_backward(xs[pack][k], grad_outs[pack][k]);
             store_vector(&grad_x[i], grad_xs);
         } else {
+            #pragma unroll 1
             for (int64_t last = i; last < elements; ++last)  // fewer than N
                 grad_x[last] = silu_backward(x[last], grad_out[last]);
         }

@@ -67,6 +67,7 @@ __global__ void vector_add_kernel(const float* a, const float* b, float* out, in
                 outs[k] = vector_add(as[pack][k], bs[pack][k]);
             store_vector(&out[i], outs);
         } else {
+            #pragma unroll 1
             for (int64_t last = i; last < n; ++last)  // fewer than N
                 out[last] = vector_add(a[last], b[last]);
         }

@@ -169,8 +169,8 @@ class CudaEngine:
             "allowed": self._allowed, "stream_of": torch._C._cuda_getCurrentRawStream,
             "launch": driver.launch_function(),
         }  # fmt: skip
-        packs = f"({'width, count' if program.packs else ''})"
-        yield f"key = {', '.join(['device', 'narrow', packs, *launch.given])}"
+        key = ["device", "packs" if program.packs else "narrow", *launch.given]
+        yield f"key = {', '.join(key)}"
         yield "kernel = kernels.get(key)"
         yield "if kernel is None: kernel = load(key)"
         if program.shared:
@@ -186,10 +186,11 @@ class CudaEngine:
         yield "    free.append(block)"
 
     def _loaded(self, key: tuple[Any, ...]) -> Any:
-        device, narrow, packs, *given = key
+        device, form, *given = key  # the form: whether indices are narrow, or width and count of packs
+        packs, is_wide = (form, True) if isinstance(form, tuple) else ((), not form)
         with self._lock:
             if key not in self._kernels:
-                self._kernels[key] = self._load(device, tuple(given), packs, is_wide=not narrow)
+                self._kernels[key] = self._load(device, tuple(given), packs, is_wide=is_wide)
             return self._kernels[key]
 
     def _allow(self, key: tuple[Any, ...], kernel: ctypes.c_void_p, shared: int) -> None:

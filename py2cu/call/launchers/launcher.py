@@ -39,6 +39,7 @@ from py2cu.ir.abi.launch import (
     MOST_THREADS,
     SCATTERED,
     LaunchProgram,
+    PackedLaunch,
     Source,
     bound_in_python,
 )
@@ -294,24 +295,29 @@ class _Writer:
             if self.program.is_index:
                 yield from self._overflows()
             if self.program.packs:
-                yield "width = count = 1"
+                yield "packs = 1, 1"
             return
         yield from self._overflows()
-        if (packs := self.program.packs) is not None:
-            rows = [f"{self.extents.text(row)} % {packs.width} == 0" for row in packs.rows]
-            aligned = f"({' | '.join(f'p_{name}' for name in packs.arrays)}) % {ALIGNMENT} == 0"
-            yield f"width, count = {packs.width}, {packs.count}"
-            yield f"if not ({' and '.join([*rows, aligned])}): width, count = 1, {SCATTERED}"
+        if self.program.packs is not None:
+            yield from self._packs(self.program.packs)
         sizes = [*zip("xyz", self.program.size, strict=False)]
         for axis, extent in sizes:  # an empty launch may be too large on another axis
             yield f"n{axis} = {self.extents.text(extent)}"
             yield f"if n{axis} <= 0: return {self._result}"
         for axis, _ in sizes:
-            threads = f"(b{axis} * width * count)" if axis == "x" and self.program.packs else f"b{axis}"
+            threads = "span" if axis == "x" and self.program.packs else f"b{axis}"
             yield f"g{axis} = (n{axis} + {threads} - 1) // {threads}"
             if self.engine.is_cuda:
                 yield f"if g{axis} > {INT32_MAX}: raise misfit"
         yield from (f"g{axis} = 1" for axis in "xyz"[len(self.program.size) :])
+
+    def _packs(self, packs: PackedLaunch) -> Iterator[str]:
+        """Width and count of the packs of a thread, and `span`, the elements of a block on the x axis."""
+        self.names |= {"packed": (packs.width, packs.count), "scattered": (1, SCATTERED)}
+        rows = [f"{self.extents.text(row)} % {packs.width}" for row in packs.rows]
+        misaligned = f"({' | '.join(f'p_{name}' for name in packs.arrays)}) % {ALIGNMENT}"
+        yield f"if {' or '.join([*rows, misaligned])}: packs, span = scattered, bx * {SCATTERED}"
+        yield f"else: packs, span = packed, bx * {packs.width * packs.count}"
 
     def _overflows(self) -> Iterator[str]:
         for bound in self.program.overflows:
