@@ -68,7 +68,7 @@ def _element(kernel: ir.Kernel, packs: Packs) -> tuple[ir.Kernel, ir.EachPack]:
         key=key,
         symbol=f"{kernel.name}_element" if kernel.name in scope else kernel.name,  # arguments keep their names
         indices=(), launch=(), size=None, block=(), inits=(), guards=(), in_place=(), independent_dims=(), bounds=(),
-        size_bounds=(), functions=(), launch_bounds=(), variables=(), former_index_extents=(),
+        size_bounds=(), launch_values=(), functions=(), launch_bounds=(), variables=(), former_index_extents=(),
         parameters=(*values, *_others(kernel, body, names.values())),
         locals=tuple((name, type_) for name, type_ in locals_.items() if name in assigned),
         body=body,
@@ -81,7 +81,7 @@ def _element(kernel: ir.Kernel, packs: Packs) -> tuple[ir.Kernel, ir.EachPack]:
 
 
 def _each_pack(kernel: ir.Kernel, packs: Packs, names: Mapping[Place, str], function: ir.Kernel) -> ir.EachPack:
-    taken = names_in_scope(kernel) | RESERVED | {function.symbol}
+    taken = names_in_scope(kernel) | {value.name for value in kernel.launch_values} | RESERVED | {function.symbol}
 
     def free(name: str) -> str:
         found = free_name(name, taken)
@@ -121,7 +121,7 @@ def _type(kernel: ir.Kernel, place: Place) -> ir.ElementType:
 
 
 def _others(kernel: ir.Kernel, body: ir.Block, elements: Collection[str]) -> Iterator[Parameter]:
-    """What else the function takes: the indices, arrays, numbers and extents that it reads or assigns to."""
+    """What else the function takes: the indices, arrays, numbers, extents and launch values that it reads or assigns to."""
     nodes = [*all_expressions(body)]
     arrays = {node.array for node in nodes if isinstance(node, ir.Load)}
     numbers = {node.id for node in nodes if isinstance(node, ir.Name)}.union(assigned_names(body)).difference(elements)
@@ -129,6 +129,7 @@ def _others(kernel: ir.Kernel, body: ir.Block, elements: Collection[str]) -> Ite
     for name, type_, parameter in launcher_arguments(kernel):
         if name in (arrays if isinstance(type_, ir.ArrayType) else numbers):
             yield Parameter(name, ir.INDEX) if parameter is None else replace(parameter, default=None)
+    yield from (Parameter(value.name, ir.PY_FLOAT) for value in kernel.launch_values if value.name in numbers)
 
 
 def _names(kernel: ir.Kernel, packs: Packs) -> dict[Place, str]:
