@@ -94,6 +94,6 @@ def test_a_builtin_is_a_row_and_a_case(tmp_path: Path) -> None:
     said = dict(re.findall(r"^(simulated|compiled|checked|drawn|judged) (.*)$", run.stdout, re.MULTILINE))
     assert said["simulated"] == said["compiled"] == "[2.5, 3.5, inf]"
     assert said["checked"] == "True True True"
-    assert "out[i] = fdimf(x[i], y[i]) + fdimf(y[i], 0.5f);" in run.stdout
+    assert "return fdimf(x, y) + fdimf(y, 0.5f);" in run.stdout
     assert said["judged"] == "True"
     assert int(said["drawn"]) > 0

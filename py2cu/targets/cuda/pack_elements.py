@@ -81,7 +81,8 @@ def _element(kernel: ir.Kernel, packs: Packs) -> tuple[ir.Kernel, ir.EachPack]:
 
 
 def _each_pack(kernel: ir.Kernel, packs: Packs, names: Mapping[Place, str], function: ir.Kernel) -> ir.EachPack:
-    taken = names_in_scope(kernel) | {value.name for value in kernel.launch_values} | RESERVED | {function.symbol}
+    launched = (value.name for value in kernel.launch_values)
+    taken = names_in_scope(kernel).union(RESERVED, launched, {function.symbol})
 
     def free(name: str) -> str:
         found = free_name(name, taken)
@@ -121,7 +122,7 @@ def _type(kernel: ir.Kernel, place: Place) -> ir.ElementType:
 
 
 def _others(kernel: ir.Kernel, body: ir.Block, elements: Collection[str]) -> Iterator[Parameter]:
-    """What else the function takes: the indices, arrays, numbers, extents and launch values that it reads or assigns to."""
+    """What else the function takes: indices, arrays, numbers, extents and launch values that it reads or assigns to."""
     nodes = [*all_expressions(body)]
     arrays = {node.array for node in nodes if isinstance(node, ir.Load)}
     numbers = {node.id for node in nodes if isinstance(node, ir.Name)}.union(assigned_names(body)).difference(elements)
