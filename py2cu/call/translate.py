@@ -12,7 +12,7 @@ import re
 import warnings
 from collections.abc import Iterable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from py2cu.call.dependencies import Dependencies
 from py2cu.function_text import forget, is_text_of, source_file
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from py2cu.translation import CallTranslation, TargetName, Translation
 
 Class = TypeVar("Class", "CallTranslation", "Translation")
+
+
+_KEPT: Final = 4
+"""So many kernels before rendering are kept: with two sets of template values, calls ask for each in turn."""
 
 
 class Translator:
@@ -47,7 +51,7 @@ class Translator:
         self._defaults = defaults_of(function)
         self.key = _fingerprint(self._source, function, options)
         self._known: dict[tuple[type, str], Any] = {}  # translations, by class and key
-        self._lowered: tuple[Values, Lowered | None] = {}, None
+        self._lowered: dict[str, Lowered] = {}  # by key of the values
         self._has_warned = False
 
     def of_calls(self, values: Values, target: TargetName | None = None) -> CallTranslation:
@@ -99,14 +103,17 @@ class Translator:
         return hashlib.sha256(f"{self.key}\0{sorted(values.items())!r}".encode()).hexdigest()
 
     def _lower(self, values: Values) -> Lowered:
-        """The kernel before its texts are rendered; the last one is kept, for its other texts."""
-        last, lowered = self._lowered
-        if lowered is None or last != values:
+        """The kernel before its texts are rendered; the last ones are kept, for their other texts."""
+        key = self._key_of(values)
+        lowered = self._lowered.get(key)
+        if lowered is None:
             from py2cu.pipeline import lower_function
 
             line, name = self._function.__code__.co_firstlineno, self._function.__name__
             lowered = lower_function(self._source, line, name, self._options, self._live, values, self._defaults)
-            self._lowered = values, lowered
+            if len(self._lowered) == _KEPT:
+                self._lowered.clear()
+            self._lowered[key] = lowered
         return lowered
 
     def _show_warnings(self, notes: Iterable[Diagnostic]) -> None:
