@@ -53,7 +53,7 @@ def test_a_planted_bug_is_found(monkeypatch):
 @pytest.mark.builds
 def test_gradients_are_derivatives():
     gxx()
-    sources = [gradients.generate(SEED, number) for number in range(40)]
+    sources = [gradients.generate(SEED, number) for number in range(20)]
     faults = [f"{sources[place]}\n{what}" for place, what in gradients.faults(sources)]
     assert not faults, "\n\n".join(faults)
 

@@ -214,6 +214,7 @@ def test_all_cases_compile_without_warnings(target, cases, tmp_path):
 
 
 @pytest.mark.builds
+@pytest.mark.proof
 @pytest.mark.parametrize("target", TargetName)
 def test_all_bindings_compile(target, tmp_path):
     """Torch's binding of every case, of which `THROUGH_BINDING` are built; in one file, a namespace each."""

@@ -135,7 +135,8 @@ def test_helpers_of_one_name_stay_in_their_file(flags, tmp_path):
 
 @pytest.mark.builds
 @pytest.mark.slow
-@pytest.mark.parametrize("flags", [(), pytest.param(("-rdc=true",), marks=pytest.mark.proof)], ids=" ".join)
+@pytest.mark.proof
+@pytest.mark.parametrize("flags", [(), ("-rdc=true",)], ids=" ".join)
 def test_all_examples_link(flags, tmp_path):
     names = [write_texts(tmp_path, translate_example(path), TargetName.CUDA) for path in EXAMPLES]
     main = write_main(tmp_path, [f"{path.stem}.h" for path in EXAMPLES], ())
