@@ -1,7 +1,7 @@
 // Integers of a few bits that throw where a GPU's `int` or `unsigned` would overflow, wrap or lose a part of a value.
 // `WIDTH_BITS` says how many; `width_at` is called with the line of each statement.
 
-constexpr int64_t MOST = (int64_t(1) << (WIDTH_BITS - 1)) - 1;  // in the place of INT32_MAX
+constexpr int64_t MOST_OF_WIDTH = (int64_t(1) << (WIDTH_BITS - 1)) - 1;  // in the place of INT32_MAX
 static int current_line = 0;
 static inline void width_at(int line) { current_line = line; }
 
@@ -22,7 +22,7 @@ template <bool is_signed>
 struct Checked {
     int64_t value;
 
-    static constexpr int64_t low = is_signed ? -MOST - 1 : 0, high = is_signed ? MOST : 2 * MOST + 1;
+    static constexpr int64_t low = is_signed ? -MOST_OF_WIDTH - 1 : 0, high = is_signed ? MOST_OF_WIDTH : 2 * MOST_OF_WIDTH + 1;
 
     template <typename Number>
     static constexpr int64_t held(Number number)

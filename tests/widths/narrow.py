@@ -43,7 +43,7 @@ _WAITS: Final = frozenset((
     "__threadfence_system", "__threadfence_block", "__syncthreads_and", "__syncthreads_count",
 ))  # fmt: skip
 _OF_BITS: Final = frozenset(("__brev", "__brevll", "__clz", "__clzll", "__ffs", "__ffsll", "__popc", "__popcll"))
-_TYPES: Final = {"int": "Int", "unsigned": "Unsigned", "INT32_MAX": "MOST"}
+_TYPES: Final = {"int": "Int", "unsigned": "Unsigned", "INT32_MAX": "MOST_OF_WIDTH"}
 _FLOAT: Final = re.compile(r"(\d+\.\d*(?:e\+?\d+)?)f?")
 _LIMITS: Final = {"INT32_MIN": 2**31, "INT64_MIN": 2**63, "UINT32_MAX": 2**32 - 1, "INT64_MAX": 2**63 - 1}
 _LONGER: Final = frozenset(("char", "short", "int", "long"))  # behind `unsigned`
@@ -56,7 +56,7 @@ def narrow(translation: Translation) -> Translation:
     """`translation` with its CUDA text, narrowed, in the place of the CPU's."""
     words = Words(
         before=_BEFORE.format(bits=bits_of(translation)),
-        counts=f"{_CHECKED}\nusing Count = Unsigned;\nconstexpr int64_t most_blocks = MOST;\n",
+        counts=f"{_CHECKED}\nusing Count = Unsigned;\nconstexpr int64_t most_blocks = MOST_OF_WIDTH;\n",
         threads=_TOGETHER,
     )
     return emulate(translation, narrowed, words)
