@@ -41,7 +41,7 @@ def __dir__() -> list[str]:
 
 
 def _language(name: str = "") -> Mapping[str, object]:
-    """The names of the language; for `name`, those that the first modules with it enter, since all take 20 ms.
+    """The public names of the language. For a `name`, it imports only as many modules as define it: all take 20 ms.
 
     Python also asks for modules of this package, in `from py2cu import ir`, before it imports them.
     """

@@ -8,13 +8,16 @@ import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final
 
 from py2cu import ir
 from py2cu.analysis.call_graph import callees, functions_with
 from py2cu.builtins import ROWS, Rule, ThreadScope
+from py2cu.builtins.launch import LANE_CALLS
 from py2cu.builtins.registry import Effects
 from py2cu.ir.visit import all_expressions, assigned_names, cached_by_block, statements, walk
+from py2cu.source import Span
 
 YIELD: Final = "yield_now"
 """The yield of a spinning thread on the CPU, inserted by `insert_yields`."""
@@ -95,6 +98,27 @@ def synchronises(kernel: ir.Kernel) -> bool:
     calls = (expr for body in bodies for expr in all_expressions(body))
     syncs = any(isinstance(stmt, ir.Sync) for body in bodies for stmt in statements(body))  # rule: meeting-sync
     return syncs or any(isinstance(expr, ir.Atomic) or is_collective(expr) for expr in calls)  # rule: meeting-atomic
+
+
+def observes_launch(kernel: ir.Kernel) -> Span | None:
+    """Where a thread can tell its block, its lane or another thread, other than by an argument; None if it cannot."""
+    for each in (kernel, *kernel.functions):  # rule: launch-of-helpers
+        shared = (decl for decl in each.array_decls if decl.space is ir.Space.SHARED)
+        nodes = chain(shared, statements(each.body), all_expressions(each.body))
+        found = next((node.span for node in nodes if _observes_launch(node)), None)
+        if found is not None:
+            return found
+    return None
+
+
+def _observes_launch(node: ir.ArrayDecl | ir.Stmt | ir.Expr) -> bool:
+    match node:
+        case ir.ArrayDecl() | ir.Sync() | ir.LaunchIndex():
+            return True
+        case ir.Call(function=function):
+            return function in LANE_CALLS or is_collective(node)
+        case _:
+            return False
 
 
 def is_block_cooperative(kernel: ir.Kernel) -> bool:

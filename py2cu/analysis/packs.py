@@ -17,8 +17,18 @@ from itertools import chain
 from typing import Final
 
 from py2cu import ir
+from py2cu.analysis.effects import observes_launch
 from py2cu.ir.abi.parameters import IndexParameter
-from py2cu.ir.visit import all_expressions, blocks, children, expressions, names_in, statements, walk
+from py2cu.ir.visit import (
+    all_expressions,
+    assigned_names,
+    blocks,
+    children,
+    expressions,
+    names_in,
+    statements,
+    walk,
+)
 from py2cu.source import Span
 
 BYTES: Final = 16
@@ -42,7 +52,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Packs:
-    """The accesses of a kernel along its fastest index, each place once: what is read before it is set, and stored."""
+    """The elements that a thread loads at its start and stores at its end, as one access of the body for each place."""
 
     index: IndexParameter
     loads: tuple[ir.Load, ...]
@@ -63,9 +73,11 @@ class Packs:
 
 
 def find_packs(kernel: ir.Kernel) -> Packs | Obstacle:
-    """The packs of an index kernel, or what stands in their way."""
+    """The packs of an index kernel, or why it gets none."""
+    index = next((index for index in kernel.indices if index.axis == "x"), None)
+    assert index is not None, kernel.name
     try:
-        return _Finder(kernel).find()
+        return _Finder(kernel, index).find()
     except _Found as found:
         return found.obstacle
 
@@ -77,17 +89,17 @@ class _Found(Exception):
 
 
 class _Finder:
-    def __init__(self, kernel: ir.Kernel) -> None:
+    def __init__(self, kernel: ir.Kernel, index: IndexParameter) -> None:
         self._kernel = kernel
-        self._index = next((index for index in kernel.indices if index.axis == "x"), None)
+        self._index = index
         self._written = {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, ir.Store)}
-        self._safe: set[Place] = set()
 
     def find(self) -> Packs:
         kernel, index = self._kernel, self._index
-        if index is None or kernel.coarsen == 1:
+        if kernel.coarsen == 1:
             raise _Found("`coarsen=1` asks for one element a thread", kernel.span)
         self._refuse_kernel()
+        self._refuse_effects()
         self._refuse_nodes()
         self._refuse_loops(kernel.body, 1, {index.name, *(name for name, _ in kernel.locals)})
         loads = {place: node for node in self._loads() if (place := self._place(node)) is not None}
@@ -106,7 +118,7 @@ class _Finder:
         self._refuse_size([*stores.values()])
         return Packs(index, tuple(loads.values()), tuple(stores.values()), is_whole)
 
-    # --- what no thread with several elements can do ---
+    # --- what a thread with several elements cannot do ---
 
     def _refuse_kernel(self) -> None:
         kernel = self._kernel
@@ -122,18 +134,25 @@ class _Finder:
             if decl.space is not ir.Space.CONSTANT:
                 raise _Found(f"`{decl.name}` is an array of its own", decl.span)
 
+    def _refuse_effects(self) -> None:
+        """What depends on the thread that computes an element, or is seen before the element is stored."""
+        if (span := observes_launch(self._kernel)) is not None:
+            raise _Found("a thread meets others, or reads its place in the launch", span)
+        for function in (self._kernel, *self._kernel.functions):
+            for node in chain(statements(function.body), all_expressions(function.body)):
+                if isinstance(node, ir.Print | ir.Assert | ir.Atomic):  # rule: pack-effects
+                    raise _Found("it prints, asserts, or uses an atomic operation", node.span)
+
     def _refuse_nodes(self) -> None:
-        refused = ir.Alloc | ir.Sync | ir.Print | ir.Assert | ir.ExprStmt | ir.While
-        for stmt in statements(self._kernel.body):
-            if isinstance(stmt, refused):
-                raise _Found(
-                    "a loop with a condition, a barrier, an output or an effect belongs to one thread", stmt.span
-                )
-        for node in all_expressions(self._kernel.body):
+        """What the function of one element has no form for, and what would be slower in it."""
+        kernel = self._kernel
+        for node in chain(statements(kernel.body), all_expressions(kernel.body)):
             match node:
-                case ir.Atomic() | ir.LaunchIndex() | ir.IsGiven():
-                    raise _Found("it uses an atomic operation, or its place in the launch", node.span)
-                case ir.ArrayName(id=name) if self._kernel.parameter(name) is not None:
+                case ir.ExprStmt() | ir.Alloc():
+                    raise _Found("it calls a function for its effect, or makes an array", node.span)
+                case ir.While():
+                    raise _Found("it has a `while` loop", node.span)
+                case ir.ArrayName(id=name) if kernel.parameter(name) is not None:
                     raise _Found(f"it passes `{name}` to a function", node.span)
                 case ir.Binary(op="/" | "%", type=ir.INDEX) | ir.Call(type=ir.INDEX):
                     raise _Found("it divides indices, which takes longer in 64 bits", node.span)
@@ -175,8 +194,8 @@ class _Finder:
 
     def _place(self, load: ir.Load) -> Place | None:
         """The place of a load in packs; None for one that is read element by element."""
-        assert self._index is not None
-        place, name = place_of(load, self._index.name), self._index.name
+        name = self._index.name
+        place = place_of(load, name)
         if place is not None and self._is_aligned(place[1]):
             return place
         if load.array in self._written:
@@ -188,7 +207,6 @@ class _Finder:
         return None
 
     def _stored(self, stmt: ir.Store) -> Place:
-        assert self._index is not None
         place = place_of(stmt, self._index.name)
         if place is None or not self._is_aligned(place[1]):
             raise _Found(f"`{stmt.array}` is not written where the index says", stmt.span)
@@ -196,22 +214,19 @@ class _Finder:
 
     def _is_aligned(self, offset: frozenset[Monomial]) -> bool:
         """Whether an offset is a multiple of a pack if the rows are, and the same for all elements of a pack."""
-        assert self._index is not None
         known = {*self._kernel.dims, *(index.name for index in self._kernel.indices)}
         known |= {p.name for p in self._kernel.parameters if not p.is_array}
+        known -= {self._index.name, *assigned_names(self._kernel.body)}  # rule: pack-assigned
         row = polynomial_of(self._index.extent) or frozenset()
-        ((factors, _),) = row if len(row) == 1 else (((), 0),)
-        for names, scale in offset:
-            if not known.issuperset(names) or self._index.name in names:
-                return False
-            is_multiple = Counter(names) >= Counter(factors) if factors else scale % BYTES == 0  # rule: pack-rows
-            if not is_multiple:
-                return False
-        return True
+        ((factors, unit),) = row if len(row) == 1 and next(iter(row))[0] else (((), BYTES),)
+        return all(
+            known.issuperset(names) and Counter(names) >= Counter(factors) and scale % unit == 0  # rule: pack-rows
+            for names, scale in offset
+        )
 
     def _refuse_places(self, places: Iterable[Place]) -> None:
         """A whole pack is accessed where one element was: in bounds, and nothing that another thread writes."""
-        certain = {*_unconditional(self._kernel.body, self._index.name if self._index else "")}
+        certain = {*_unconditional(self._kernel.body, self._index.name)}
         for array in self._written:
             own = [place for place in places if place[0] == array]
             if len(own) > 1 and len(self._kernel.indices) > 1:
@@ -230,7 +245,6 @@ class _Finder:
         flat: ir.Expr = ir.Constant(0)
         for index in indices:
             flat = ir.Binary("+", ir.Binary("*", flat, index.extent), ir.Name(index.name))
-        assert self._index is not None
         return polynomial_of(flat) == offset | {((self._index.name,), 1)}
 
 
@@ -299,9 +313,9 @@ def _sums(expr: ir.Expr) -> Counter[tuple[str, ...]] | None:
             return Counter({(): value})
         case ir.Name(id=name):
             return Counter({(name,): 1})
-        case ir.Convert(value=value) if isinstance(expr.type, ir.PythonType):
+        case ir.Convert(value=value) if expr.type == value.type == ir.PY_INT:  # rule: pack-integers
             return _sums(value)
-        case ir.Binary(op="+" | "-" | "*" as op, left=left, right=right):
+        case ir.Binary(op="+" | "-" | "*" as op, left=left, right=right) if not isinstance(expr.type, ir.ElementType):
             one, other = _sums(left), _sums(right)
             if one is None or other is None:
                 return None

@@ -12,6 +12,7 @@ WARP_SIZE: Final = 32
 FULL_MASK: Final = 0xFFFFFFFF
 LANE: Final = "py2cu.laneid"
 LANE_HELPER: Final = "lane_id"  # its C++ helper
+LANE_CALLS: Final = (LANE, LANE_HELPER)
 ROWS: Final = (
     Builtin(
         tuple(f"{library}.laneid" for library in CUDA),

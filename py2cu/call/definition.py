@@ -247,7 +247,7 @@ class _Overload:
             return _REFUSED
 
     def _device(self, in_order: Sequence[Any]) -> str:
-        """The device of the first array that may not be left out; empty if there is none."""
+        """The type of the device of the first array that is not optional; empty if there is none."""
         array = None if self._first is None else in_order[self._first]
         return "" if array is None else str(array.device.type)
 

@@ -197,7 +197,7 @@ class Native:
         if not wanted:
             return self._values
         all_numbers = dict(zip(self.signature.constexprs, numbers, strict=True))
-        self.layout.complete(all_numbers)  # refuses what is no template argument
+        self.layout.complete(all_numbers)  # refuses names that are no template arguments
         return {name: (all_numbers[name],) for name in self.signature.constexpr_ints}
 
     def _engine(self, target: TargetName, code: CallText, program: LaunchProgram, numbers: Sequence[int]) -> Engine:

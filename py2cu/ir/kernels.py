@@ -208,7 +208,7 @@ class Kernel:
     # Of a device function, set by choose_integer_widths: what its parameters can be, and each number that it returns.
     argument_ranges: tuple[tuple[str, Interval], ...] = ()
     result_ranges: tuple[Interval, ...] = ()
-    constants: tuple[ConstantDeclaration, ...] = ()  # set by declare_constants: those that the text may name
+    constants: tuple[ConstantDeclaration, ...] = ()  # set by declare_constants, which the text may name
     renamed: tuple[tuple[str, str], ...] = ()  # set by rename: names that are spelled otherwise in C
     flat_indices: tuple[IndexParameter, ...] = ()  # set by flatten_indices: what one flat index is split into
     flags: tuple[tuple[str, str], ...] = ()  # set by rename: the bool that says whether a parameter is given

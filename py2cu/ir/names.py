@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Container, Iterator
+from dataclasses import astuple
 
 from py2cu.ir.kernels import Kernel
+from py2cu.ir.statements import EachPack
 from py2cu.ir.visit import assigned_names
 
 
 def names_in_scope(kernel: Kernel) -> set[str]:
-    """The names in a kernel: parameters, dimensions, indices, locals, kernel-local arrays and tables."""
+    """The names in a kernel: parameters, dimensions, indices, locals, kernel-local arrays and tables, packs."""
     names = {p.name for p in kernel.parameters} | {index.name for index in kernel.indices} | {*kernel.dims}
     names |= {value.name for value in kernel.launch_values}
     names |= {decl.name for decl in kernel.array_decls} | {name for name, _ in kernel.locals}  # rule: hidden-array
+    for stmt in kernel.body:
+        if isinstance(stmt, EachPack):  # rule: pack-names
+            names |= {*stmt.packs, *astuple(stmt.names)}
     return names.union(assigned_names(kernel.body))
 
 

@@ -10,8 +10,7 @@ Arrays of h rows may then be concatenated along `h`: one launch computes what a 
 from __future__ import annotations
 
 from py2cu import ir
-from py2cu.analysis.effects import is_collective
-from py2cu.builtins.launch import LANE
+from py2cu.analysis.effects import observes_launch
 from py2cu.diagnostics import Reporter
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
@@ -19,25 +18,10 @@ from py2cu.ir.visit import all_expressions, assigned_names, names_in, statements
 
 def find_independent_dims(kernel: ir.Kernel, _: Reporter) -> ir.Kernel:
     """The kernel with its `independent_dims`; one whose threads see the launch or each other has none."""
-    if not kernel.indices or _depends_on_the_launch(kernel):
+    if not kernel.indices or observes_launch(kernel):
         return kernel
     dims = (index.extent.id for index in kernel.indices if isinstance(index.extent, ir.Name))
     return with_fields(kernel, independent_dims=tuple(dim for dim in dims if _is_independent(kernel, dim)))
-
-
-def _depends_on_the_launch(kernel: ir.Kernel) -> bool:
-    """True if a thread can observe its block or another thread, other than in an argument."""
-    for caller in (kernel, *kernel.functions):
-        if any(isinstance(stmt, ir.Sync) for stmt in statements(caller.body)):
-            return True
-        if any(declared.space is ir.Space.SHARED for declared in caller.array_decls):
-            return True
-        for node in all_expressions(caller.body):
-            if isinstance(node, ir.LaunchIndex) or is_collective(node):
-                return True
-            if isinstance(node, ir.Call) and node.function == LANE:
-                return True
-    return False
 
 
 def _is_independent(kernel: ir.Kernel, dim: str) -> bool:

@@ -8,7 +8,7 @@
 
 namespace {
 
-// N neighbours, which take as few loads or stores as 16 bytes at a time allow.
+// N neighbours in memory, which are loaded and stored 16 bytes at a time.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
     T elements[N];
@@ -55,7 +55,7 @@ bool are_aligned(std::initializer_list<const void*> arrays)
     return true;
 }
 
-// A thread computes PACKS times N neighbours, a block apart.
+// A thread computes PACKS packs of N neighbours, a block apart.
 template <int N, int PACKS>
 __global__ void rgb2grey_kernel(const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t n)
 {
@@ -86,7 +86,7 @@ __global__ void rgb2grey_kernel(const uint8_t* __restrict__ x, uint8_t* __restri
     }
 }
 
-// A thread computes PACKS times N neighbours, a block apart.
+// A thread computes PACKS packs of N neighbours, a block apart.
 template <int N, int PACKS>
 __global__ void rgb2grey_2d_kernel(const uint8_t* __restrict__ x, uint8_t* __restrict__ out, int64_t h, int64_t w)
 {
@@ -148,7 +148,7 @@ cudaError_t rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, cudaStrea
         kernel<<<grid, block, 0, stream>>>(x, out, n);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
     if (n % 16 == 0 && are_aligned({x, out}))
         return launch(rgb2grey_kernel<16, 1>, 16);
     return launch(rgb2grey_kernel<1, 4>, 4);
@@ -170,7 +170,7 @@ cudaError_t rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_
         kernel<<<grid, block, 0, stream>>>(x, out, h, w);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
     if (w % 16 == 0 && are_aligned({x, out}))
         return launch(rgb2grey_2d_kernel<16, 1>, 16);
     return launch(rgb2grey_2d_kernel<1, 4>, 4);

@@ -12,7 +12,7 @@
 
 namespace {
 
-// N neighbours, which take as few loads or stores as 16 bytes at a time allow.
+// N neighbours in memory, which are loaded and stored 16 bytes at a time.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
     T elements[N];
@@ -82,7 +82,7 @@ bool are_aligned(std::initializer_list<const void*> arrays)
     return true;
 }
 
-// A thread computes PACKS times N neighbours, a block apart.
+// A thread computes PACKS packs of N neighbours, a block apart.
 // T is float, double, __half or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void lltm_gates_kernel(
@@ -146,7 +146,7 @@ cudaError_t launch_lltm_gates(
         kernel<<<grid, block, 0, stream>>>(gates, old_cell, new_h, new_cell, b, s);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
     if (s % N == 0 && are_aligned({old_cell, gates, new_cell, new_h}))
         return launch(lltm_gates_kernel<N, PACKS, T>, N * PACKS);
     return launch(lltm_gates_kernel<1, 4, T>, 4);

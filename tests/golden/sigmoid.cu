@@ -8,7 +8,7 @@
 
 namespace {
 
-// N neighbours, which take as few loads or stores as 16 bytes at a time allow.
+// N neighbours in memory, which are loaded and stored 16 bytes at a time.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
     T elements[N];
@@ -53,7 +53,7 @@ bool are_aligned(std::initializer_list<const void*> arrays)
     return true;
 }
 
-// A thread computes PACKS times N neighbours, a block apart.
+// A thread computes PACKS packs of N neighbours, a block apart.
 template <int N, int PACKS>
 __global__ void sigmoid_kernel(const float* x, float* out, int64_t n)
 {
@@ -83,7 +83,7 @@ __global__ void sigmoid_kernel(const float* x, float* out, int64_t n)
     }
 }
 
-// A thread computes PACKS times N neighbours, a block apart.
+// A thread computes PACKS packs of N neighbours, a block apart.
 template <int N, int PACKS>
 __global__ void sigmoid_backward_kernel(const float* out, const float* grad_out, float* grad_x, int64_t n)
 {
@@ -133,7 +133,7 @@ cudaError_t sigmoid_launch(const float* x, float* out, int64_t n, cudaStream_t s
         kernel<<<grid, block, 0, stream>>>(x, out, n);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
     if (are_aligned({x, out}))
         return launch(sigmoid_kernel<4, 1>, 4);
     return launch(sigmoid_kernel<1, 4>, 4);
@@ -156,7 +156,7 @@ cudaError_t sigmoid_backward_launch(
         kernel<<<grid, block, 0, stream>>>(out, grad_out, grad_x, n);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
     if (are_aligned({grad_out, out, grad_x}))
         return launch(sigmoid_backward_kernel<4, 1>, 4);
     return launch(sigmoid_backward_kernel<1, 4>, 4);

@@ -12,7 +12,7 @@
 
 namespace {
 
-// N neighbours, which take as few loads or stores as 16 bytes at a time allow.
+// N neighbours in memory, which are loaded and stored 16 bytes at a time.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
     T elements[N];
@@ -76,7 +76,7 @@ bool are_aligned(std::initializer_list<const void*> arrays)
     return true;
 }
 
-// A thread computes PACKS times N neighbours, a block apart.
+// A thread computes PACKS packs of N neighbours, a block apart.
 // T is float, double, __half or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void silu_kernel(const T* x, T* out, int64_t elements)
@@ -125,13 +125,13 @@ cudaError_t launch_silu(const T* x, T* out, int64_t elements, cudaStream_t strea
         kernel<<<grid, block, 0, stream>>>(x, out, elements);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
     if (are_aligned({x, out}))
         return launch(silu_kernel<N, PACKS, T>, N * PACKS);
     return launch(silu_kernel<1, 4, T>, 4);
 }
 
-// A thread computes PACKS times N neighbours, a block apart.
+// A thread computes PACKS packs of N neighbours, a block apart.
 // T is float, double, __half or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void silu_backward_kernel(const T* x, const T* grad_out, T* grad_x, int64_t elements)
@@ -184,7 +184,7 @@ cudaError_t launch_silu_backward(const T* x, const T* grad_out, T* grad_x, int64
         kernel<<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
     if (are_aligned({x, grad_out, grad_x}))
         return launch(silu_backward_kernel<N, PACKS, T>, N * PACKS);
     return launch(silu_backward_kernel<1, 4, T>, 4);

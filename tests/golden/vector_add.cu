@@ -8,7 +8,7 @@
 
 namespace {
 
-// N neighbours, which take as few loads or stores as 16 bytes at a time allow.
+// N neighbours in memory, which are loaded and stored 16 bytes at a time.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
     T elements[N];
@@ -41,7 +41,7 @@ bool are_aligned(std::initializer_list<const void*> arrays)
     return true;
 }
 
-// A thread computes PACKS times N neighbours, a block apart.
+// A thread computes PACKS packs of N neighbours, a block apart.
 template <int N, int PACKS>
 __global__ void vector_add_kernel(const float* a, const float* b, float* out, int64_t n)
 {
@@ -100,7 +100,7 @@ cudaError_t vector_add_launch(const float* a, const float* b, float* out, int64_
         kernel<<<grid, block, 0, stream>>>(a, b, out, n);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array is not aligned, four elements, a block apart.
+    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
     if (are_aligned({a, b, out}))
         return launch(vector_add_kernel<4, 1>, 4);
     return launch(vector_add_kernel<1, 4>, 4);

@@ -107,7 +107,7 @@ class Engine(Protocol):
     """Runs the instances of one kernel, for one set of dtypes and template arguments."""
 
     is_cuda: ClassVar[bool]
-    launch: ClassVar[str]  # what stands before the values in a block, as `struct` spells it
+    launch: ClassVar[str]  # the format, as `struct` spells it, of the launch numbers before the values in a block
 
     def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
         """The lines that launch, and, in `names`, what they refer to."""

@@ -25,13 +25,11 @@ from py2cu import ir
 from py2cu.analysis.call_graph import functions_with
 from py2cu.analysis.effects import effects_of, is_block_vote, is_collective
 from py2cu.builtins import ThreadScope
-from py2cu.builtins.launch import LANE, LANE_HELPER
+from py2cu.builtins.launch import LANE_CALLS
 from py2cu.diagnostics import Related, Reporter
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.visit import all_expressions, children, expressions, statements
 from py2cu.source import Span
-
-_LANE_CALLS: Final = (LANE, LANE_HELPER)  # rule: reduction-lanes
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +114,7 @@ class DivergenceState:
                 return True
             case ir.Call() if is_block_vote(expr):
                 return self.scope is _GRID  # rule: grid-barrier-scope
-            case ir.Call(function=function) if function in _LANE_CALLS or is_collective(expr):
+            case ir.Call(function=function) if function in LANE_CALLS or is_collective(expr):  # rule: reduction-lanes
                 return True
             case _:
                 return any(self.of(child, functions) for child in children(expr))

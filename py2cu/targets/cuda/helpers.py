@@ -83,7 +83,7 @@ HELPERS: Final[dict[str, str]] = {
     "reverse_bits": _of_bits("reverse_bits", "The bits in reverse order.", "__brev", "T"),
     "round_to": COMMON["round_to"].replace("{prefix}", "__host__ {prefix}"),  # launchers call it, too
     "aligned_vector": """\
-// N neighbours, which take as few loads or stores as 16 bytes at a time allow.
+// N neighbours in memory, which are loaded and stored 16 bytes at a time.
 template <typename T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {{
     T elements[N];

@@ -1,6 +1,6 @@
 """Gives each thread of an index kernel several neighbouring elements: the body becomes a function of one element.
 
-def double(i: Index["n"], x, out):        float twice(float x) { return 2.0f * x; }
+def twice(i: Index["n"], x, out):         float twice(float x) { return 2.0f * x; }
     out[i] = 2 * x[i]                 →
                                           each pack of i < n:
                                             x = x[i]
@@ -33,7 +33,7 @@ HELPER: Final = "aligned_vector"
 
 
 def pack_elements(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """`kernel` with one `EachPack`, if it is an index kernel and nothing stands in the way."""
+    """`kernel` with one `EachPack`, if it is an index kernel and `find_packs` sees no obstacle."""
     if not kernel.indices:
         return kernel
     packs = find_packs(kernel)
