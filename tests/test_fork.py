@@ -132,16 +132,17 @@ WAYS = {
         assert other(x).tolist() == [2.0] * 3
 
     processes.run = slow
-    with tempfile.TemporaryDirectory() as os.environ["PY2CU_CACHE_DIR"], cpu_entry._LOADING:
-        thread = threading.Thread(target=new, args=[x])
-        thread.start()
-        assert compiling.wait(60)
-        helper = []
-        forking = threading.Thread(target=lambda: helper.append(fork(child)))  # this thread holds _LOADING
-        forking.start()
-        forking.join()
-        assert helper == [0]
-    thread.join()
+    with tempfile.TemporaryDirectory() as os.environ["PY2CU_CACHE_DIR"]:
+        with cpu_entry._LOADING:
+            thread = threading.Thread(target=new, args=[x])
+            thread.start()
+            assert compiling.wait(60)
+            helper = []
+            forking = threading.Thread(target=lambda: helper.append(fork(child)))  # this thread holds _LOADING
+            forking.start()
+            forking.join()
+            assert helper == [0]
+        thread.join()
     assert new(x).tolist() == [2.0] * 3
 """,
 }

@@ -310,13 +310,13 @@ def test_integers_beyond_64_bits_are_an_error(flow: Hosts) -> None:
         flow.compiled["integers"](X, -(2**63), 2**63 - 1)
 
 
-def test_the_text_compiles_without_a_warning(flow: Hosts, rows: Hosts, tmp_path: Path) -> None:
-    for place, text in enumerate((flow.text, rows.text)):
-        source = tmp_path / f"text{place}.cpp"
-        source.write_text(text, encoding="utf-8")
-        command = [gxx(), *GXX_STRICT, *torch_headers(), "-DTORCH_EXTENSION_NAME=t", "-fsyntax-only", str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize("hosts", ["flow", pytest.param("rows", marks=[pytest.mark.slow, pytest.mark.proof])])
+def test_the_text_compiles_without_a_warning(hosts: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    source = tmp_path / f"{hosts}.cpp"
+    source.write_text(request.getfixturevalue(hosts).text, encoding="utf-8")
+    command = [gxx(), *GXX_STRICT, *torch_headers(), "-DTORCH_EXTENSION_NAME=t", "-fsyntax-only", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 # --- with kernels, in a program ---------------------------------------------------------------------------------------

@@ -194,8 +194,8 @@ def import_kernels(case: Case, place: Path) -> list[Kernel]:
 @pytest.mark.parametrize(
     ("target", "cases"),
     [
-        pytest.param("cuda", CASES[::2], id="cuda-even"),
-        pytest.param("cuda", CASES[1::2], id="cuda-odd", marks=pytest.mark.proof),
+        pytest.param("cuda", CASES[::4], id="cuda-0"),
+        *(pytest.param("cuda", CASES[n::4], id=f"cuda-{n}", marks=pytest.mark.proof) for n in range(1, 4)),
         pytest.param("cpu", CASES, id="cpu", marks=pytest.mark.proof),
     ],
 )
