@@ -70,6 +70,7 @@ from py2cu.passes.lowering.shared_layout import lay_out_shared_memory
 from py2cu.passes.lowering.split_tuples import split_tuples
 from py2cu.passes.lowering.widen_halves import widen_halves
 from py2cu.passes.manager import Pass, Step, everywhere, passes, run_passes, show
+from py2cu.passes.simplify.merge_branches import merge_branches
 from py2cu.passes.typing.infer_types import infer_types
 from py2cu.passes.typing.recover_errors import recover_type_errors
 from py2cu.source import SourceFile, Span
@@ -134,7 +135,14 @@ LOWERINGS: Final = (
         pass_extents,
         everywhere(widen_halves),
     ),
-    *passes(Stage.LOWERED, everywhere(lower_semantics), narrow_floats, hide_negation, flatten_indices),
+    *passes(
+        Stage.LOWERED,
+        everywhere(lower_semantics),
+        narrow_floats,
+        everywhere(merge_branches),
+        hide_negation,
+        flatten_indices,
+    ),
 )
 STEPS: Final = (
     READ, *NAMES, *TYPES, *RECOVERY, *EFFECTS, *WRAPPING, *NOTES, *LOWERINGS, *PACK_NOTES, *PACKING, *SEARCHES, *YIELDS,

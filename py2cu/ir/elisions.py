@@ -28,6 +28,7 @@ class Elision(enum.Enum):
     RESTATEMENT = "it gives a dimension the name that it has"
     UNREACHABLE = "it is never executed"
     LAUNCHER = "a number that the launcher computes"
+    MERGED = "the other branch computes its value, too"
     INLINED = "a call that is inlined"
     UNCHANGED = "an item of a tuple that keeps its value"
     UNREAD = "a tuple with items that nothing reads"

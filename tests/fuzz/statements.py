@@ -440,6 +440,24 @@ def local_of_both_branches(w: Writer) -> None:
     w.declare(Value(name, type_), name)
 
 
+@statement_of(2, nests=True)
+def branches_of_one_formula(w: Writer) -> None:
+    """Branches that compute a value by one formula, whose operands differ here and there, or are parts of others."""
+    type_ = w.pick([dtype for dtype in w.dtypes if kind_of(dtype) is Kind.FLOAT] or [F32])
+    formula = w.pick(["{} / ({} + math.exp({}))", "math.tanh({}) + {} * math.tanh({})", "math.log1p({} + {} / {})"])
+    operands_ = [value(w, type_, 1).text for _ in range(3)]
+    others = [w.pick([a, a, f"(-{a})", value(w, type_, 1).text, f"math.exp({operands_[2]})"]) for a in operands_]
+    then, orelse = formula.format(*operands_), formula.format(*others)
+    target = w.declare(Value("", type_)).text
+    if w.chance(2):
+        w.add(f"{target} = {then} if {condition(w, 1)} else {orelse}")
+        return
+    with w.block(f"if {condition(w, 1)}:"):
+        w.add(f"{target} = {then}")
+    with w.block("else:"):
+        w.add(f"{target} = {orelse}")
+
+
 @statement_of()
 def local_of_two_types(w: Writer) -> None:
     """A conditional value of two types, and a use of it: exact, or refused where it depends on which it is."""

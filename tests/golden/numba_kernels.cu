@@ -63,11 +63,8 @@ __global__ void sigmoid_forward_kernel(const float* __restrict__ input, index_t 
 
     if (idx >= input_len) return;
 
-    float res;
-    if (input[idx] >= 0)
-        res = 1.0f / (1.0f + expf(-input[idx]));
-    else
-        res = expf(input[idx]) / (1.0f + expf(input[idx]));
+    float exp_value = expf(input[idx] >= 0 ? -input[idx] : input[idx]);
+    float res = (input[idx] >= 0 ? 1.0f : exp_value) / (1.0f + exp_value);
 
     out[idx] = res;
 }

@@ -31,11 +31,8 @@ __device__ inline void store_vector(T* to, const aligned_vector<T, N>& vector)
 __device__ float sigmoid(float x)
 {
     // exp() of a large positive number overflows, so each sign has its own formula
-    float res;
-    if (x >= 0)
-        res = 1.0f / (1.0f + expf(-x));
-    else
-        res = expf(x) / (1.0f + expf(x));
+    float exp_value = expf(x >= 0 ? -x : x);
+    float res = (x >= 0 ? 1.0f : exp_value) / (1.0f + exp_value);
     return res;
 }
 

@@ -55,6 +55,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "passes.typing": IR,
     "passes.guards": IR,
     "passes.lowering": IR | {"passes.guards", "passes.typing"},
+    "passes.simplify": IR | {"passes.lowering"},
     "passes.checks": IR | {"passes"},
     "translation": ABI,
     "targets.cxx": IR | {"passes.lowering"},
@@ -73,7 +74,8 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "pipeline": IR | {"collector", "threads", "hosts", "frontend", "frontend.names", "frontend.numba"}
     | {"frontend.source"}
     | {"translation"}
-    | {"passes", "passes.canonical", "passes.checks", "passes.guards", "passes.lowering", "passes.typing"}
+    | {"passes", "passes.canonical", "passes.checks", "passes.guards", "passes.lowering", "passes.simplify"}
+    | {"passes.typing"}
     | {"targets", "targets.cpu", "targets.cuda", "targets.cxx"},
     "simulator.findings": BASE,
     "simulator.launch": ABI,
