@@ -48,6 +48,7 @@ class Rule(enum.Enum):
     REDUCE = "a mask and an int32 or uint32 in, the same out"
     SYNC = "a mask of lanes or nothing in, nothing out: a statement"
     CAST = "one number in, `result` out"
+    OPMATH = "a number in, the same number in the type that torch computes in out: float32 for halves"
     METHOD = "an element in, `result` out: its own Python number, or an element of a given array's dtype, if None"
     VIEW = "an element in, its bits as an element of `result` out"
     RECEIVER = "an element, of which a function is called as a method, in; the same out"

@@ -66,6 +66,8 @@ class CallTyper(TypeJoiner):
                 return self.in_float32(args)
             case Rule.RESULT:
                 return self.rounded_once(args)
+            case Rule.OPMATH:
+                return self.opmath(expr, args[0])
             case Rule.CAST if row.result == "complex":
                 return self.complex(expr, args)
             case Rule.CAST:
@@ -109,6 +111,13 @@ class CallTyper(TypeJoiner):
         powers = (self.integer(power, f"the power of `{expr.function}`") for power in rest)
         converted_args = (*(self.convert(arg, type_) for arg in floats), *powers)
         return with_fields(expr, args=converted_args, type=ir.PY_BOOL if row.rule is Rule.PREDICATE else type_)
+
+    def opmath(self, expr: ir.Call, value: ir.Expr) -> ir.Expr:
+        """A half, or an element that may be one, in float32 or float64; any other number as it is."""
+        if not isinstance(value.type, ir.ElementType) or not value.type.dtype.admits_halves:
+            return value
+        self.check_reaching("value", value)
+        return with_fields(expr, args=(value,), type=ir.ElementType(value.type.dtype.opmath))
 
     def in_float32(self, args: Sequence[ir.Expr]) -> ir.Expr:
         """The first argument in the float type that a formula computes in: that of the others, float32 for halves."""
