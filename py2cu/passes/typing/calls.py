@@ -106,7 +106,7 @@ class CallTyper(TypeJoiner):
         floats, rest = (args[:1], args[1:]) if row.rule is Rule.SCALED else (args, ())
         type_ = self.float_type(floats)
         if expr.function == "math.nextafter" and _is_half(type_):
-            hint = f"widen it first: `np.float32({self.quote(args[0])})`"
+            hint = f"widen it first: `opmath({self.quote(args[0])})`"
             self.error("P307", f"`nextafter` steps in float32 or float64, not in {type_}", expr.span, hint)
         powers = (self.integer(power, f"the power of `{expr.function}`") for power in rest)
         converted_args = (*(self.convert(arg, type_) for arg in floats), *powers)
@@ -239,7 +239,7 @@ class CallTyper(TypeJoiner):
             at = (self.integer(lane, f"a lane of `{expr.function}`") for lane in lanes)
             return with_fields(expr, args=(self.mask(mask), value, *at), type=value.type)
         if _is_half(value.type):
-            hint = f"widen it first: `np.float32({self.quote(value)})`"
+            hint = f"widen it first: `opmath({self.quote(value)})`"
             self.error("P307", f"CUDA cannot match values of {value.type}", value.span, hint)
         return with_fields(expr, args=(self.mask(mask), value), type=ir.PY_INT)
 
