@@ -15,7 +15,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import py2cu
@@ -129,6 +129,7 @@ REAL_NUMBERS: Final = of_kinds(Kind.INT, Kind.FLOAT)
 INT_DTYPES: Final = tuple(filter(INTS, DTYPES))
 SOCIAL_INTS: Final = tuple(row for row in INT_DTYPES if not row.is_bare)  # those that meet other elements
 FLOAT_DTYPES: Final = tuple(filter(FLOATS, DTYPES))
+HALVES: Final = tuple(row for row in FLOAT_DTYPES if row.is_half)
 WHOLE: Final = (*INT_DTYPES, BOOL, Kind.INT, Kind.BOOL)
 
 
@@ -809,6 +810,20 @@ def as_float(w: Writer, type_: Type, depth: int) -> Value:
 def cast(w: Writer, type_: Type, depth: int) -> Value:
     assert isinstance(type_, DType)
     return Value(f"{cast_name(w, type_)}({convertible(w, type_, depth).text})", type_)
+
+
+@makes(any_type)
+def in_opmath(w: Writer, type_: Type, depth: int) -> Value:
+    """A number in the type that torch computes in; a half is cast back, also to the dtype of a generic array."""
+    number = value(w, w.pick([type_, *HALVES]) if type_ is F32 else type_, depth - 1)
+    generic = [array.name for array in w.inputs if array.dtype is type_]
+    is_half = isinstance(type_, DType) and type_.admits_halves
+    if number.constant or (is_half and not named(type_) and not generic):
+        return number
+    text = f"py2cu.opmath({number.text})"
+    if is_half:
+        text = f"{cast_name(w, type_) if named(type_) else f'{w.pick(generic)}.dtype'}({text})"
+    return replace(number, text=text, type=type_)
 
 
 @makes(named)

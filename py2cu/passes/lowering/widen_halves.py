@@ -51,8 +51,8 @@ def _widen(expr: ir.Expr) -> ir.Expr:
             wide = replace(expr, left=_wide(left), right=_wide(right), type=_wide_type(type_))
             return ir.Convert(wide, type_, wide.span)
         case ir.Call(function="py2cu.opmath", args=(value,)):
-            wide = _wide(value)
-            return replace(wide, explicit=True) if isinstance(wide, ir.Convert) else wide
+            operand = _wide(value)
+            return replace(operand, explicit=True) if isinstance(operand, ir.Convert) else operand  # rule: half-opmath
         case ir.Call(args=args, type=type_) if _takes_halves(expr):
             # rule: half-part
             call = replace(expr, args=tuple(_wide(arg) if _is_rounded(arg.type) else arg for arg in args))
