@@ -53,6 +53,7 @@ class Rule(enum.Enum):
     VIEW = "an element in, its bits as an element of `result` out"
     RECEIVER = "an element, of which a function is called as a method, in; the same out"
     COUNT = "a whole number in, the number of bits that are set in its magnitude out"
+    CACHE = "an array, an index and, of a store, a value in; the element or nothing out: read by the front end"
     LIKE = "a number and an array in, the number as an element of the array's dtype out"
     ARGUMENT = "an argument and all arguments of a formula in, the first as the float type of the formula out"
     RESULT = "the value and all arguments of a formula in, the value as the arguments' common float type out"

@@ -4,6 +4,7 @@ from py2cu.builtins import (  # noqa: F401 - each enters its own
     annotations,
     atomics,
     bits,
+    cache,
     casts,
     floats,
     launch,

@@ -60,7 +60,7 @@ class CallTyper(TypeJoiner):
                 return self.same(expr, row, args)
             case Rule.SHUFFLE | Rule.MATCH | Rule.REDUCE | Rule.VOTE:
                 return self.of_lanes(expr, row, args)
-            case Rule.SYNC:  # the front end makes a statement of it
+            case Rule.SYNC | Rule.CACHE:  # the front end makes a statement or an access of it
                 return expr
             case Rule.ARGUMENT:
                 return self.in_float32(args)
