@@ -95,7 +95,7 @@ class Builtin:
 
     `names` are qualified Python names, the first one the key by which IR nodes refer to the row. `arity` is the least
     and greatest number of arguments. `spelling` maps an element type's C name to the C function; for a type without an
-    entry the call is lowered, to `helper` if there is one (`targets/cxx/helpers/`); where `of_integers` names another
+    entry the call is C's `operator`, or lowered to `helper` (`targets/cxx/helpers/`); where `of_integers` names another
     row, the helper is for floats, and the other row's spelling for integers. `parameters` are the names by which
     arguments may be passed, in order. `range` bounds the result.
 
@@ -103,13 +103,15 @@ class Builtin:
     as a text: of the arguments `a`, `b` and `c` as numbers of Python, or as elements if it calls a function of the
     simulator, `typed.copy_sign(a, b)`; the modules of other rules say what their texts are about. If it is empty, the
     key names a function of Python that computes it. `beyond` is C's result where that function raises; if it is empty,
-    torch's function computes it. `error` bounds the error of `value`, C's result, in units of the type's epsilon.
+    torch's function computes it. `error` bounds the error of `value`, C's result, in units of the type's epsilon; NaN
+    if the result is unspecified.
     """
 
     names: tuple[str, ...]
     rule: Rule
     arity: tuple[int, int] = (1, 1)
     spelling: Mapping[str, str] = field(default_factory=dict)
+    operator: str = ""
     helper: str = ""
     result: DType | str | None = None  # CAST, METHOD and VIEW: an element type, or "int", "float", … for Python's
     parameters: tuple[str, ...] = ()

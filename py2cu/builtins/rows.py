@@ -6,6 +6,7 @@ from py2cu.builtins import (  # noqa: F401 - each enters its own
     bits,
     cache,
     casts,
+    fast,
     floats,
     launch,
     marks,

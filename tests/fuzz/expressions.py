@@ -684,7 +684,7 @@ def truth(w: Writer, type_: Type, depth: int) -> Value:
 
 def usable_names(row: Builtin) -> list[str]:
     """The names of a row that a kernel can call under this Python: as the row says, or as its library has it."""
-    libraries = {"math": math, "cmath": cmath, "py2cu": py2cu}
+    libraries = {"math": math, "cmath": cmath, "py2cu": py2cu, "py2cu.fast": py2cu.fast}
     split = [(name, *name.rpartition(".")) for name in row.names]
     return [name for name, library, _, function in split if hasattr(libraries.get(library), function)]
 

@@ -47,7 +47,8 @@ DIALECT: Final = Dialect(
     widths=dict.fromkeys(ir.Width, "int64_t"),
     launch_type="int64_t",
     functions={
-        name: f"std::{name}" for name in ("abs", "min", "max", "isnan", "isinf", "isfinite", "signbit", "printf")
+        **{name: f"std::{name}" for name in ("abs", "min", "max", "isnan", "isinf", "isfinite", "signbit", "printf")},
+        **{f"__{name}f": f"{name}f" for name in ("exp", "log", "sin", "cos", "pow")},
     },
     overloads="std::",
     headers={"printf": "cstdio", "min": "algorithm", "max": "algorithm", "fence": "atomic"},

@@ -225,7 +225,7 @@ class ExpressionEmitter(ABC):
 
     def accessor(self, access: ir.Load | ir.Store) -> str:
         """CUDA's function for an access with a cache hint, or the helper for a row; "" of a plain access."""
-        if not access.hint or not self.dialect.has_cache_hints:
+        if not access.hint or not self.dialect.has_intrinsics:
             return ""
         return row_access(access.hint) if self.kernel.vector_width(access.array) else f"__{access.hint}"
 
