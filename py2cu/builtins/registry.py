@@ -111,13 +111,13 @@ class Builtin:
     rule: Rule
     arity: tuple[int, int] = (1, 1)
     spelling: Mapping[str, str] = field(default_factory=dict)
-    operator: str = ""
     helper: str = ""
     result: DType | str | None = None  # CAST, METHOD and VIEW: an element type, or "int", "float", … for Python's
     parameters: tuple[str, ...] = ()
     effects: Effects = Effects()
     range: tuple[float, float] | Bound | None = None
     of_integers: str = ""
+    operator: str = ""
     folds: bool = True
     reference: str = ""
     beyond: str = ""

@@ -177,6 +177,22 @@ def load(w: Writer, type_: Type, depth: int) -> Value:
     return Value(array.element, type_)
 
 
+@makes(REAL_NUMBERS, leaf=True)
+def load_with_hint(w: Writer, type_: Type, depth: int) -> Value:
+    """An element of an input, with a cache hint."""
+    assert isinstance(type_, DType)
+    array = None if w.is_function else w.input(type_)
+    if array is None or not array.own:
+        return load(w, type_, depth)
+    element = anywhere(w, array, depth - 1) if depth > 0 else array.element
+    return Value(f"py2cu.{w.pick(['ldg', 'ldcs'])}({hinted(array, element)})", type_)
+
+
+def hinted(array: Array, element: str) -> str:
+    """The array and the index of an element as `ldg` takes them."""
+    return f"{array.name}, ({element[len(array.name) + 1 : -1]},)"
+
+
 @makes(element, weight=1)
 def load_if_given(w: Writer, type_: Type, depth: int) -> Value:
     """An element of an array that may be None, where it is given."""
