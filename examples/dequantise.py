@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float16, Float32, Int32
 from torch import Tensor
 
-from py2cu import blockDim, blockIdx, kernel, shfl_down_sync, threadIdx, warpSize
+from py2cu import blockDim, blockIdx, kernel, opmath, shfl_down_sync, threadIdx, warpSize
 
 FULL = 0xFFFFFFFF
 PER_WORD = 8
@@ -32,11 +32,11 @@ def matvec(
         for i in range(lane, words, warpSize):
             word = packed[r, i]
             group = i * PER_WORD // GROUP
-            zero = np.float32(zeros[r, group])
+            zero = opmath(zeros[r, group])
             dot = np.float32(0.0)
             for j in range(PER_WORD):
                 dot += (np.float32((word >> (4 * j)) & 15) - zero) * x[i * PER_WORD + j]
-            s += np.float32(scales[r, group]) * dot
+            s += opmath(scales[r, group]) * dot
     offset = warpSize // 2
     while offset > 0:
         s += shfl_down_sync(FULL, s, offset)

@@ -17,6 +17,7 @@ from py2cu.builtins.bits import clz as clz
 from py2cu.builtins.bits import ffs as ffs
 from py2cu.builtins.bits import popc as popc
 from py2cu.builtins.floats import fma as fma
+from py2cu.builtins.floats import opmath as opmath
 from py2cu.builtins.floats import rsqrt as rsqrt
 from py2cu.builtins.launch import blockDim as blockDim
 from py2cu.builtins.launch import blockIdx as blockIdx
@@ -81,6 +82,7 @@ __all__ = [
     "laneid",
     "local",
     "match_any_sync",
+    "opmath",
     "popc",
     "reduce_add_sync",
     "reduce_and_sync",

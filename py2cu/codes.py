@@ -119,6 +119,7 @@ CODES: Final[dict[str, Code]] = {
     "P704": Code("an order of indices that does not coalesce", Kind.NOTE),
     "P705": Code("a power that a few operations compute", Kind.NOTE),
     "P706": Code("how many elements a thread computes", Kind.NOTE),
+    "P707": Code("a sum that each addition rounds to a half", Kind.NOTE),
     # Host functions.
     "P801": Code("syntax that host functions do not support"),
     "P802": Code("a call, or a value, that host functions cannot use"),

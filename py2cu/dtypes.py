@@ -109,6 +109,16 @@ class DType:
         return self.kind is Kind.FLOAT and self.bits == 16
 
     @property
+    def admits_halves(self) -> bool:
+        """Whether it is a 16-bit float, or a float of a type variable that admits one."""
+        return self.kind is Kind.FLOAT and (self.variable.admits_halves if self.variable else self.is_half)
+
+    @property
+    def opmath(self) -> DType:
+        """The dtype in which torch computes with this float: float32 for halves."""
+        return F64 if self.plain is F64 else F32
+
+    @property
     def is_native(self) -> bool:
         """Whether C++ has the type built in, and it is no type variable."""
         return self.variable is None and not self.is_half

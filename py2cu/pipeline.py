@@ -36,6 +36,7 @@ from py2cu.passes.canonical.uniquify_dimensions import uniquify_dimensions
 from py2cu.passes.canonical.widen_floats import widen_floats
 from py2cu.passes.canonical.widen_naturals import widen_naturals
 from py2cu.passes.checks.barriers import check_barriers
+from py2cu.passes.checks.cache_hints import check_cache_hints
 from py2cu.passes.checks.definite_assignment import check_definite_assignment
 from py2cu.passes.checks.dimensions import check_dimensions
 from py2cu.passes.checks.endless_loops import check_endless_loops
@@ -101,6 +102,7 @@ EFFECTS: Final = passes(
     check_barriers,
     add_guards,
     infer_roles,
+    check_cache_hints,
     check_operator_limits,
     check_dimensions,
     check_layouts,

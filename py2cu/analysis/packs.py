@@ -148,6 +148,8 @@ class _Finder:
         kernel = self._kernel
         for node in chain(statements(kernel.body), all_expressions(kernel.body)):
             match node:
+                case ir.Load(hint=hint) | ir.Store(hint=hint) if hint:  # rule: pack-hint
+                    raise _Found(f"`{hint}` accesses one element", node.span)
                 case ir.ExprStmt() | ir.Alloc():
                     raise _Found("it calls a function for its effect, or makes an array", node.span)
                 case ir.While():

@@ -30,14 +30,19 @@ def public(value: T) -> T:
     return value
 
 
-def builtin(rule: Rule, libraries: tuple[str, ...] = CUDA, **fields: Any) -> Callable[[F], F]:
-    """Enter the decorated function and its row: names and parameters are the function's, `fields` the other ones."""
+def builtin(
+    rule: Rule, libraries: tuple[str, ...] = CUDA, *, in_python: bool = False, **fields: Any
+) -> Callable[[F], F]:
+    """Enter the decorated function and its row: names and parameters are the function's, `fields` the other ones.
+
+    The function is a placeholder, unless it is one that works `in_python`.
+    """
 
     def enter(function: F) -> F:
         from py2cu.builtins.registry import register
 
         register([row_of(function, rule, libraries, **fields)])
-        return public(placeholder(function))
+        return public(function if in_python else placeholder(function))
 
     return enter
 

@@ -48,10 +48,12 @@ class Rule(enum.Enum):
     REDUCE = "a mask and an int32 or uint32 in, the same out"
     SYNC = "a mask of lanes or nothing in, nothing out: a statement"
     CAST = "one number in, `result` out"
+    OPMATH = "a number in, the same number in the type that torch computes in out: float32 for halves"
     METHOD = "an element in, `result` out: its own Python number, or an element of a given array's dtype, if None"
     VIEW = "an element in, its bits as an element of `result` out"
     RECEIVER = "an element, of which a function is called as a method, in; the same out"
     COUNT = "a whole number in, the number of bits that are set in its magnitude out"
+    CACHE = "an array, an index and, of a store, a value in; the element or nothing out: read by the front end"
     LIKE = "a number and an array in, the number as an element of the array's dtype out"
     ARGUMENT = "an argument and all arguments of a formula in, the first as the float type of the formula out"
     RESULT = "the value and all arguments of a formula in, the value as the arguments' common float type out"
@@ -93,7 +95,7 @@ class Builtin:
 
     `names` are qualified Python names, the first one the key by which IR nodes refer to the row. `arity` is the least
     and greatest number of arguments. `spelling` maps an element type's C name to the C function; for a type without an
-    entry the call is lowered, to `helper` if there is one (`targets/cxx/helpers/`); where `of_integers` names another
+    entry the call is C's `operator`, or lowered to `helper` (`targets/cxx/helpers/`); where `of_integers` names another
     row, the helper is for floats, and the other row's spelling for integers. `parameters` are the names by which
     arguments may be passed, in order. `range` bounds the result.
 
@@ -101,7 +103,8 @@ class Builtin:
     as a text: of the arguments `a`, `b` and `c` as numbers of Python, or as elements if it calls a function of the
     simulator, `typed.copy_sign(a, b)`; the modules of other rules say what their texts are about. If it is empty, the
     key names a function of Python that computes it. `beyond` is C's result where that function raises; if it is empty,
-    torch's function computes it. `error` bounds the error of `value`, C's result, in units of the type's epsilon.
+    torch's function computes it. `error` bounds the error of `value`, C's result, in units of the type's epsilon; NaN
+    if the result is unspecified.
     """
 
     names: tuple[str, ...]
@@ -114,6 +117,7 @@ class Builtin:
     effects: Effects = Effects()
     range: tuple[float, float] | Bound | None = None
     of_integers: str = ""
+    operator: str = ""
     folds: bool = True
     reference: str = ""
     beyond: str = ""

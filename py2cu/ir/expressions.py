@@ -127,7 +127,7 @@ class Load:
     """`array[indices]` as a value; one flat index after `flatten_subscripts`.
 
     For an element that a loop over a part of the array reads, `origin` is the span of the expression that makes the
-    part: `x[i]` in `for v in x[i]`.
+    part: `x[i]` in `for v in x[i]`. `hint` is the cache hint of `ldg(x, i)`.
     """
 
     array: str
@@ -135,6 +135,7 @@ class Load:
     span: Span = span_field()
     type: Type = UNKNOWN
     origin: Span | None = field(default=None, compare=False, repr=False)
+    hint: str = ""
 
 
 @record(frozen=True, slots=True)

@@ -95,8 +95,8 @@ def _print_statement(stmt: ir.Stmt) -> Iterator[str]:
             yield f"reserve {array}{f' at {print_expr(start, typed=True)}' if start is not None else ''}"
         case ir.StructuredBinding(names=names, value=value):
             yield f"{', '.join(names)} = {print_expr(value, typed=True)}"
-        case ir.Store(array=array, indices=indices, value=value):
-            yield f"{array}[{_print_all(indices, typed=True)}] = {print_expr(value, typed=True)}"
+        case ir.Store(array=array, indices=indices, value=value, hint=hint):
+            yield f"{hint and f'{hint} '}{array}[{_print_all(indices, typed=True)}] = {print_expr(value, typed=True)}"
         case ir.If(test=test, body=body, orelse=orelse):
             yield f"if {print_expr(test, typed=True)}:"
             yield from _print_branches(body, orelse)
@@ -185,8 +185,8 @@ def print_expr(expr: ir.Expr, typed: bool = False) -> str:
             return f"{_instance_of(key)}({_print_all(args, typed)}){suffix}"
         case ir.Call(function=function, args=args):
             return f"{function}({_print_all(args, typed)}){suffix}"
-        case ir.Load(array=array, indices=indices):
-            return f"{array}[{_print_all(indices, typed)}]{suffix}"
+        case ir.Load(array=array, indices=indices, hint=hint):
+            return f"{hint and f'{hint} '}{array}[{_print_all(indices, typed)}]{suffix}"
         case ir.Atomic(op=op, array=array, indices=indices, values=values):
             place = f"{array}[{_print_all(indices, typed)}]"
             return f"atomic.{op}({place}{''.join(f', {print_expr(value, typed)}' for value in values)}){suffix}"

@@ -82,7 +82,7 @@ class Alloc:
 
 @record(frozen=True, slots=True)
 class Store:
-    """`array[indices] = value`."""
+    """`array[indices] = value`; `hint` is the cache hint of `stcs(array, indices, value)`."""
 
     array: str
     indices: tuple[Expr, ...]
@@ -90,6 +90,7 @@ class Store:
     span: Span = span_field()
     trivia: Trivia = _trivia()
     augmented: bool = False
+    hint: str = ""
 
 
 @record(frozen=True, slots=True)

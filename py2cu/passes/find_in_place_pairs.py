@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from py2cu import ir
 from py2cu.analysis.global_indices import AXES, find_global_indices
+from py2cu.builtins.cache import LDG
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.rewrite import with_fields
@@ -71,8 +72,8 @@ def _accesses(kernel: ir.Kernel, written: str, read: str) -> Iterator[tuple[ir.E
         match node:
             case ir.ArrayName(id=name) | ir.Atomic(array=name) if name in (written, read):
                 yield None
-            case ir.Load(array=name, indices=indices) if name == read:
-                yield indices
+            case ir.Load(array=name, indices=indices, hint=hint) if name == read:
+                yield None if hint == LDG else indices  # rule: in-place-hint
     for stmt in statements(kernel.body):
         if isinstance(stmt, ir.Store) and stmt.array == written:
             yield stmt.indices

@@ -20,9 +20,9 @@ from py2cu.ir.visit import all_expressions, names_in, statements
 
 def infer_roles(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with each parameter's `Role`; a kernel that writes nothing is refused."""
-    all_stored = _accessed(kernel, _stored)
+    all_stored = accessed_arrays(kernel, stored_arrays)
     parameters = {p.name for p in kernel.parameters}
-    stored, loaded = all_stored[kernel.key] & parameters, _accessed(kernel, _loaded)[kernel.key]
+    stored, loaded = all_stored[kernel.key] & parameters, accessed_arrays(kernel, _loaded)[kernel.key]
     for function in (kernel, *kernel.functions):
         _refuse_stores_to_tables(function, all_stored[function.key], reporter)
     functions = tuple(_with_roles(function, all_stored[function.key]) for function in kernel.functions)
@@ -83,7 +83,8 @@ def _with_roles(function: ir.Kernel, stored: set[str]) -> ir.Kernel:
     return with_fields(function, parameters=tuple(parameters))
 
 
-def _stored(caller: ir.Kernel) -> set[str]:
+def stored_arrays(caller: ir.Kernel) -> set[str]:
+    """The arrays that `caller` itself writes; of a view, the array that it is of."""
     updated = {caller.base_array(node.array) for node in all_expressions(caller.body) if isinstance(node, ir.Atomic)}
     # rule: view-stored
     return updated | {caller.base_array(stmt.array) for stmt in statements(caller.body) if isinstance(stmt, ir.Store)}
@@ -93,7 +94,7 @@ def _loaded(caller: ir.Kernel) -> set[str]:
     return {caller.base_array(n.array) for n in all_expressions(caller.body) if isinstance(n, ir.Load | ir.Atomic)}
 
 
-def _accessed(kernel: ir.Kernel, accessed_by: Callable[[ir.Kernel], set[str]]) -> dict[str, set[str]]:
+def accessed_arrays(kernel: ir.Kernel, accessed_by: Callable[[ir.Kernel], set[str]]) -> dict[str, set[str]]:
     """By key ("" for the kernel), the arrays that each function accesses, itself or in a callee.
 
     A function comes before its callers, so that one round is enough unless functions call each other in a ring.

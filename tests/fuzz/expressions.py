@@ -15,7 +15,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import py2cu
@@ -129,6 +129,7 @@ REAL_NUMBERS: Final = of_kinds(Kind.INT, Kind.FLOAT)
 INT_DTYPES: Final = tuple(filter(INTS, DTYPES))
 SOCIAL_INTS: Final = tuple(row for row in INT_DTYPES if not row.is_bare)  # those that meet other elements
 FLOAT_DTYPES: Final = tuple(filter(FLOATS, DTYPES))
+HALVES: Final = tuple(row for row in FLOAT_DTYPES if row.is_half)
 WHOLE: Final = (*INT_DTYPES, BOOL, Kind.INT, Kind.BOOL)
 
 
@@ -174,6 +175,22 @@ def load(w: Writer, type_: Type, depth: int) -> Value:
     if depth > 0 and w.chance(2 if array.private else 4):
         return Value(anywhere(w, array, depth - 1), type_)
     return Value(array.element, type_)
+
+
+@makes(REAL_NUMBERS, leaf=True)
+def load_with_hint(w: Writer, type_: Type, depth: int) -> Value:
+    """An element of an input, with a cache hint."""
+    assert isinstance(type_, DType)
+    array = None if w.is_function else w.input(type_)
+    if array is None or not array.own:
+        return load(w, type_, depth)
+    element = anywhere(w, array, depth - 1) if depth > 0 else array.element
+    return Value(f"py2cu.{w.pick(['ldg', 'ldcs'])}({hinted(array, element)})", type_)
+
+
+def hinted(array: Array, element: str) -> str:
+    """The array and the index of an element as `ldg` takes them."""
+    return f"{array.name}, ({element[len(array.name) + 1 : -1]},)"
 
 
 @makes(element, weight=1)
@@ -683,7 +700,7 @@ def truth(w: Writer, type_: Type, depth: int) -> Value:
 
 def usable_names(row: Builtin) -> list[str]:
     """The names of a row that a kernel can call under this Python: as the row says, or as its library has it."""
-    libraries = {"math": math, "cmath": cmath, "py2cu": py2cu}
+    libraries = {"math": math, "cmath": cmath, "py2cu": py2cu, "py2cu.fast": py2cu.fast}
     split = [(name, *name.rpartition(".")) for name in row.names]
     return [name for name, library, _, function in split if hasattr(libraries.get(library), function)]
 
@@ -809,6 +826,20 @@ def as_float(w: Writer, type_: Type, depth: int) -> Value:
 def cast(w: Writer, type_: Type, depth: int) -> Value:
     assert isinstance(type_, DType)
     return Value(f"{cast_name(w, type_)}({convertible(w, type_, depth).text})", type_)
+
+
+@makes(any_type)
+def in_opmath(w: Writer, type_: Type, depth: int) -> Value:
+    """A number in the type that torch computes in; a half is cast back, also to the dtype of a generic array."""
+    number = value(w, w.pick([type_, *HALVES]) if type_ is F32 else type_, depth - 1)
+    generic = [array.name for array in w.inputs if array.dtype is type_]
+    is_half = isinstance(type_, DType) and type_.admits_halves
+    if number.constant or (is_half and not named(type_) and not generic):
+        return number
+    text = f"py2cu.opmath({number.text})"
+    if is_half:
+        text = f"{cast_name(w, type_) if named(type_) else f'{w.pick(generic)}.dtype'}({text})"
+    return replace(number, text=text, type=type_)
 
 
 @makes(named)

@@ -17,9 +17,11 @@ from py2cu.dtypes import BOOL, F32, F64, DType, Kind
 from tests.fuzz.expressions import (
     FLOAT_DTYPES,
     INT_DTYPES,
+    REAL_NUMBERS,
     cast_name,
     condition,
     convertible,
+    hinted,
     index,
     kind_of,
     meeting,
@@ -103,8 +105,11 @@ def store(w: Writer) -> None:
     array = w.writable(dtype)
     if array is None:
         return new_local(w)
-    number = convertible(w, dtype, 3)
-    w.add(f"{own_element(w, array)} = {number.text}")
+    number, element = convertible(w, dtype, 3), own_element(w, array)
+    if REAL_NUMBERS(dtype) and array in w.outputs and array.own and not w.is_function and w.chance(8):
+        w.add(f"py2cu.stcs({hinted(array, element)}, {number.text})")
+    else:
+        w.add(f"{element} = {number.text}")
     return None
 
 

@@ -57,6 +57,17 @@ static unsigned long long __brevll(unsigned long long v)
     return result;
 }
 static unsigned __brev(unsigned v) { return __brevll(v) >> 32; }
+static float __expf(float v) { return std::exp(v); }
+static float __logf(float v) { return std::log(v); }
+static float __sinf(float v) { return std::sin(v); }
+static float __cosf(float v) { return std::cos(v); }
+static float __powf(float a, float b) { return std::pow(a, b); }
+static float __fdividef(float a, float b) { return a / b; }
+struct int2 { int x, y; };
+struct int4 { int x, y, z, w; };
+template <typename T> T __ldg(const T* at) { return *at; }
+template <typename T> T __ldcs(const T* at) { return *at; }
+template <typename T> void __stcs(T* at, T value) { *at = value; }
 static cudaError_t cudaGetLastError() { cudaError_t error = last_error; last_error = cudaSuccess; return error; }
 """
 LAUNCH = """

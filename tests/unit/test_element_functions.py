@@ -5,6 +5,7 @@ import pytest
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 
+from py2cu import opmath  # noqa: E402
 from py2cu.builtins.formulas import ROWS as FORMULAS  # noqa: E402
 from py2cu.builtins.methods import function_behind, methods  # noqa: E402
 from py2cu.builtins.registry import Rule, lookup, names  # noqa: E402
@@ -58,3 +59,16 @@ def test_bits_are_counted_as_numpy_does(dtype):
             expected = getattr(np, dtype.name)(value).bit_count()
             assert element_class(BY_NAME[dtype.name])(value).bit_count() == expected
             assert CheckedInt(value).bit_count() == value.bit_count()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_opmath_is_the_type_that_torch_computes_in(dtype):
+    expected = {"float16": "float32", "bfloat16": "float32"}.get(dtype.name, dtype.name)
+    assert opmath(element_class(dtype)(1)).dtype.name == expected
+    assert opmath(torch.tensor(1, dtype=getattr(torch, dtype.name))).dtype is getattr(torch, expected)
+    if hasattr(np, dtype.name):
+        assert opmath(getattr(np, dtype.name)(1)).dtype.name == expected
+
+
+def test_opmath_leaves_python_numbers_as_they_are():
+    assert [opmath(value).__class__ for value in (True, 1, 0.5, 1j)] == [bool, int, float, complex]

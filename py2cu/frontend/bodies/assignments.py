@@ -141,7 +141,7 @@ class Unpacker:
                     operands[at] = self._save(operands[at], "operand", operands[at].span)
                 operands_by_name = dict(zip(pair_formula.parameters, operands, strict=True))
                 values = [expand(text, operands_by_name, self.scope.span_of(value)) for text in pair_formula.texts]
-            case cst.Call() if self.expressions.calls.functions.is_invoke(value):
+            case cst.Call() if self.expressions.calls.functions.is_invoke(value) or self.expressions.calls.hint(value):
                 return self._unpack_local(target, self._result(value, targets), value)
             case cst.Subscript(value=cst.Name(value=name)) if self.scope.is_row_view(name):
                 return self._unpack_local(target, self._result(value, targets), value)

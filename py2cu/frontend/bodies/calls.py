@@ -13,6 +13,7 @@ import libcst as cst
 from py2cu import builtins, ir
 from py2cu.builtins import Builtin, Rule
 from py2cu.builtins.atomics import ATOMICS, OPERATIONS
+from py2cu.builtins.cache import CACHE_HINTS
 from py2cu.builtins.launch import POSITIONS
 from py2cu.builtins.methods import way_to_call
 from py2cu.builtins.sync import BLOCK_BARRIER, GRID_BARRIER
@@ -60,6 +61,11 @@ class CallReader:
         if self.functions.is_invoke(node) or self.is_atomic(node):
             acting = self.functions.read_invoke(node) if self.functions.is_invoke(node) else self.read_atomic(node)
             return acting or ir.Constant(0, span)
+        if hint := self.hint(node):
+            access = self.read_hinted(node)
+            if isinstance(access, ir.Store):
+                self.scope.error("P103", f"`{hint}` has no value", node, f"write `{source_text(node)}` on its own line")
+            return access if isinstance(access, ir.Load) else ir.Constant(0, span)
         if qualified == TUPLE and not self.scope.is_local(node.func):
             return read_tuple(node, self.scope, self.read)
         if (fold := builtins.find_fold(self.meaning(node.func) or "")) is not None:
@@ -143,24 +149,62 @@ class CallReader:
             first = source_text(node.args[0].value) if node.args else "x"
             self.scope.error("P105", what, node, f"`atomic.{op}({first}, i, {values})`")
             return None
-        array, index, *values_ = (arg.value for arg in node.args)
+        place = self._read_place(node, f"atomic.{op}")
+        values_ = (arg.value for arg in node.args[2:])
+        return place and ir.Atomic(op, *place, tuple(map(self.read, values_)), self.scope.span_of(node))
+
+    def _read_place(self, node: cst.Call, function: str) -> tuple[str, tuple[ir.Expr, ...]] | None:
+        """The element of an array that the first two arguments of a call of `function` select; for CUDA's cache hints
+        also a row of a view. None after a diagnostic.
+        """
+        array, index, *_ = (arg.value for arg in node.args)
         part = read_part(array, self.scope, self.read)
         name = array.value if isinstance(array, cst.Name) and array.value in self.scope.arrays else ""
         if (part is None and not name) or is_list_part(array, self.scope):
             text = source_text(array.value) if isinstance(array, cst.Subscript) else "x"
-            self.scope.error("P105", "the first argument is an array", array, f"`atomic.{op}({text}, i, …)`")
+            self.scope.error("P105", "the first argument is an array", array, f"`{function}({text}, i, …)`")
             return None
         items = [element.value for element in index.elements] if isinstance(index, cst.Tuple) else [index]
         rank = len(self.scope.arrays[name].dims) if part is None else part.rank
         pair = [] if isinstance(index, cst.Tuple) else self._items(index)
-        if len(pair or items) != rank:
+        is_row = function in CACHE_HINTS and self.scope.is_row_view(name) and len(pair or items) == 1
+        if len(pair or items) != rank and not is_row:
             what = f"`{source_text(array)}` takes {rank} {'index' if rank == 1 else 'indices'}, not {len(items)}"
             places = ", ".join([*map(source_text, items), *"klmnopqr"][:rank])
             self.scope.error("P401", what, index, f"write `{places}`" if rank == 1 else f"write `({places})`")
             return None
         indices = tuple(pair) or read_indices(items, node, self.scope, self.read)
-        place = (name, indices) if part is None else (part.array, part.indices(indices))
-        return ir.Atomic(op, *place, tuple(map(self.read, values_)), self.scope.span_of(node))
+        return (name, indices) if part is None else (part.array, part.indices(indices))
+
+    def hint(self, node: cst.BaseExpression) -> str:
+        """The cache hint that `node` gives: `ldg` of a call of it; "" of anything else."""
+        row = builtins.lookup(self.meaning(node.func) or "") if isinstance(node, cst.Call) else None
+        return row.name if row is not None and row.rule is Rule.CACHE else ""
+
+    def read_hinted(self, node: cst.Call) -> ir.Load | ir.Store | None:
+        """An access by `ldg` or its kin; None, after a diagnostic, if its arguments do not fit."""
+        name = self.hint(node)
+        parameters = builtins.ROWS[f"py2cu.{name}"].parameters
+        if len(node.args) != len(parameters) or any(arg.keyword or arg.star for arg in node.args):
+            takes = f"an array and an index{', and a value' if len(parameters) > 2 else ''}, by position"
+            first = source_text(node.args[0].value) if node.args else "x"
+            call = f"`{name}({', '.join((first, 'i', *parameters[2:]))})`"
+            self.scope.error("P105", f"`{name}` takes {takes}", node, call)
+            return None
+        place, span = self._read_place(node, name), self.scope.span_of(node)
+        if place is None:
+            return None
+        if len(parameters) == 2:
+            return ir.Load(*place, span, hint=name)
+        array, indices = place
+        if any(self.acts(each) for each in nodes_in(node) if each is not node):  # Python computes the indices first
+            # rule: hinted-order
+            indices = tuple(at if isinstance(at, ir.Constant | ir.Name) else self.scope.save(at) for at in indices)
+        return ir.Store(array, indices, self.read(node.args[2].value), span, hint=name)
+
+    def acts(self, node: cst.CSTNode) -> bool:
+        """True for a call of a device function, and for an atomic operation."""
+        return isinstance(node, cst.Call) and (self.functions.is_invoke(node) or self.is_atomic(node))
 
     def _items(self, index: cst.BaseExpression) -> list[ir.Expr]:
         """The numbers of a tuple that is an index under one name; none of anything else."""

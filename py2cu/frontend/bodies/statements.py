@@ -153,6 +153,11 @@ class StatementReader:
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_atomic(call):
                 atomic = self.expressions.calls.read_atomic(call)
                 return () if atomic is None else (ir.ExprStmt(atomic, span),)
+            case cst.Expr(value=cst.Call() as call) if self.expressions.calls.hint(call):
+                access = self.expressions.calls.read_hinted(call)
+                if isinstance(access, ir.Load):
+                    self._refuse_idle(statement)
+                return (access,) if isinstance(access, ir.Store) else ()
             case cst.Expr(value=cst.Call() as call) if (sync := self.expressions.calls.read_sync(call)) is not None:
                 return (sync,)
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.meaning(call.func) == "builtins.print":

@@ -2,7 +2,8 @@
 
     y = np.float32(x[i]) * 2     # P413, also where `x` is widened to float64
 
-Numerical derivatives need 64 bits. `widen_floats` widens annotations; a cast in the body keeps its type.
+Numerical derivatives need 64 bits. `widen_floats` widens annotations; a cast in the body keeps its type. `opmath(x[i])`
+is float64 where `x` is.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ def check_narrow_floats(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     narrow = filter(_is_narrow, all_expressions(kernel.body))
     if (expr := next((each for each in narrow if not any(map(_is_narrow, children(each)))), None)) is not None:
         what = f"`{reporter.file.quote(expr.span)}` is computed in {expr.type}, and gradients are checked in float64"
-        reporter.error("P413", what, expr.span, "cast to the dtype of an array: `x.dtype(…)`")
+        reporter.error(
+            "P413", what, expr.span, "`opmath(…)` widens halves alone, `x.dtype(…)` casts to the dtype of `x`"
+        )
     return kernel
 
 

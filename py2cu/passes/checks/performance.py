@@ -5,6 +5,7 @@
     s += x[k % m]                 P703: in a loop, and `m` is no constant: some forty instructions
     out[c, r] = x[r, c]           P704: neighbouring threads write elements that lie far apart
     out[i] = x[i] ** 3            P705: `powf`, some hundred instructions
+    out[r] = sum(h[r])            P707: `h` of halves, to which each addition rounds
 
 Reads the typed kernel and its device functions, and changes nothing. Each cause has one note.
 """
@@ -28,6 +29,7 @@ from py2cu.ir.visit import blocks, expressions, names_in, walk
 from py2cu.passes.checks.hidden_doubles import narrow_precision, note_doubles
 from py2cu.passes.compute_in_launcher import compute_in_launcher
 
+_ROUNDS_ONCE: Final = "adds in float32 and rounds once"
 _GREATEST_PRODUCT: Final = 8  # a greater power takes more than three multiplications
 
 
@@ -76,8 +78,12 @@ class _Noter:
     scattered: set[str] = field(default_factory=set)  # arrays whose order of indices has a note
 
     def look_at(self, place: _Place) -> None:
-        if isinstance(place.stmt, ir.Store):
-            self.look_at_access(place.stmt, place.in_loop)
+        match place.stmt:
+            case ir.Store() as store:
+                self.look_at_access(store, place.in_loop)
+            case ir.Assign(name=name, value=ir.Binary("+", ir.Name(id=total), right=term)) if total == name:
+                if place.in_loop:
+                    self.note_sum(place.stmt, term)
         for expr in expressions(place.stmt):
             for node in walk(expr):
                 match node:
@@ -129,11 +135,24 @@ class _Noter:
         elif exponent not in range(4, _GREATEST_PRODUCT + 1):
             return
         elif dtype.is_half or not is_leaf:  # products of halves would be rounded one by one
-            value = f"np.float32({text})" if dtype.is_half else text
+            value = f"opmath({text})" if dtype.is_half else text
             hint = f"multiply: `v = {value}`, then `{' * '.join('v' * int(exponent))}`"
         else:
             hint = f"multiply: `{' * '.join([text] * int(exponent))}`"
         self.reporter.note("P705", "this power takes some hundred instructions", expr.span, hint)
+
+    def note_sum(self, stmt: ir.Assign, term: ir.Expr) -> None:
+        """Report a sum of halves, which each addition rounds; for instances of a kernel, if one is for halves."""
+        type_ = stmt.value.type
+        if not isinstance(type_, ir.ElementType) or not type_.dtype.admits_halves:
+            return
+        to = f"to {type_.dtype}" if type_.dtype.variable is None else "where the dtype is a half"
+        text = self.reporter.file.quote(term.span)
+        hint = f"add `opmath({text})`, which {_ROUNDS_ONCE}"
+        if isinstance(term, ir.Load) and stmt.span == term.span and text.endswith(")"):  # `sum` of a sequence
+            part = term.array if term.origin is None else self.reporter.file.quote(term.origin)
+            hint = f"`sum(opmath(v) for v in {part})` {_ROUNDS_ONCE}"
+        self.reporter.note("P707", f"each addition rounds this sum {to}", stmt.span, hint)
 
     def note_order(self, access: ir.Load | ir.Store) -> None:
         if not access.indices or access.array in self.scattered:

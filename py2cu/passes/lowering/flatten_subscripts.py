@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from itertools import chain
 
 from py2cu import ir
 from py2cu.analysis.ranges import INT_MAX, Ranges
@@ -34,7 +35,7 @@ from py2cu.ir.intervals import SymbolicBound, times
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
 from py2cu.ir.visit import all_expressions, statements
 from py2cu.passes.lowering.integer_widths import typed_extent, widen_operands
-from py2cu.passes.lowering.split_tuples import row_struct
+from py2cu.passes.lowering.split_tuples import row_access, row_struct
 
 
 def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -81,8 +82,10 @@ def _with_rows(kernel: ir.Kernel) -> ir.Kernel:
     """A flattened kernel without views whose rows nothing accesses, and with the structs of accessed rows."""
     if not kernel.vector_widths:
         return kernel
-    accessed = {node.array for node in all_expressions(kernel.body) if isinstance(node, ir.Load)}
-    accessed |= {stmt.array for stmt in statements(kernel.body) if isinstance(stmt, ir.Store)}
+    nodes = chain(all_expressions(kernel.body), statements(kernel.body))
+    accesses = [node for node in nodes if isinstance(node, ir.Load | ir.Store)]
+    accessed = {node.array for node in accesses}
+    hints = sorted({node.hint for node in accesses if kernel.vector_width(node.array)} - {""})
 
     def prune(stmt: ir.Stmt) -> ir.Block:
         # rule: row-accessed
@@ -92,7 +95,7 @@ def _with_rows(kernel: ir.Kernel) -> ir.Kernel:
 
     body = rebuild_statements(kernel.body, prune)
     rows = sorted({kernel.vector_width(name) for name in accessed} - {0})
-    return with_fields(kernel, body=body, helpers=(*kernel.helpers, *map(row_struct, rows)))
+    return with_fields(kernel, body=body, helpers=(*kernel.helpers, *map(row_struct, rows), *map(row_access, hints)))
 
 
 class _IndexArithmetic:

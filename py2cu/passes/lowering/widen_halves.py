@@ -5,6 +5,7 @@ torch's; the result is rounded to the half type after every operation, as in tor
     math.exp(x[i])      float16(exp(float32(x[i])))
     x[i] // y[i]        float16(float32(x[i]) // float32(y[i]))
     int(x[i])           int(float32(x[i]))
+    opmath(x[i])        float32(x[i])
     float16(d[i])       float16(float32(d[i]))            also of a double or a wide integer, which C++ rounds once
 
 In a generic kernel that has instances for halves, all instances share one text, with `to_compute_type(x[i])` and
@@ -21,7 +22,7 @@ from py2cu.analysis.effects import is_collective
 from py2cu.analysis.promotion import as_float
 from py2cu.builtins import ROWS, Rule
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import F32, F64, Kind
+from py2cu.dtypes import F32, Kind
 from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.visit import all_expressions
 
@@ -49,6 +50,9 @@ def _widen(expr: ir.Expr) -> ir.Expr:
         case ir.Binary(op="//" | "%" | "**", left=left, right=right, type=type_) if _is_rounded(type_):
             wide = replace(expr, left=_wide(left), right=_wide(right), type=_wide_type(type_))
             return ir.Convert(wide, type_, wide.span)
+        case ir.Call(function="py2cu.opmath", args=(value,)):
+            operand = _wide(value)
+            return replace(operand, explicit=True) if isinstance(operand, ir.Convert) else operand  # rule: half-opmath
         case ir.Call(args=args, type=type_) if _takes_halves(expr):
             # rule: half-part
             call = replace(expr, args=tuple(_wide(arg) if _is_rounded(arg.type) else arg for arg in args))
@@ -104,10 +108,7 @@ def _is_half(type_: ir.Type) -> bool:
 
 def _is_rounded(type_: ir.Type) -> bool:
     """True for a half type, or a type variable that admits halves."""
-    if not isinstance(type_, ir.ElementType) or type_.dtype.kind is not Kind.FLOAT:
-        return False
-    variable = type_.dtype.variable
-    return variable.admits_halves if variable else type_.dtype.is_half
+    return isinstance(type_, ir.ElementType) and type_.dtype.admits_halves
 
 
 def may_be_half(type_: ir.Type) -> bool:
@@ -117,7 +118,7 @@ def may_be_half(type_: ir.Type) -> bool:
 
 def _wide_type(type_: ir.Type) -> ir.ElementType:
     assert isinstance(type_, ir.ElementType)
-    return ir.ElementType(F64) if type_.dtype.plain is F64 else _SINGLE
+    return ir.ElementType(type_.dtype.opmath)
 
 
 def _wide(value: ir.Expr) -> ir.Expr:

@@ -60,12 +60,14 @@ class CallTyper(TypeJoiner):
                 return self.same(expr, row, args)
             case Rule.SHUFFLE | Rule.MATCH | Rule.REDUCE | Rule.VOTE:
                 return self.of_lanes(expr, row, args)
-            case Rule.SYNC:  # the front end makes a statement of it
+            case Rule.SYNC | Rule.CACHE:  # the front end makes a statement or an access of it
                 return expr
             case Rule.ARGUMENT:
                 return self.in_float32(args)
             case Rule.RESULT:
                 return self.rounded_once(args)
+            case Rule.OPMATH:
+                return self.opmath(expr, args[0])
             case Rule.CAST if row.result == "complex":
                 return self.complex(expr, args)
             case Rule.CAST:
@@ -104,11 +106,18 @@ class CallTyper(TypeJoiner):
         floats, rest = (args[:1], args[1:]) if row.rule is Rule.SCALED else (args, ())
         type_ = self.float_type(floats)
         if expr.function == "math.nextafter" and _is_half(type_):
-            hint = f"widen it first: `np.float32({self.quote(args[0])})`"
+            hint = f"widen it first: `opmath({self.quote(args[0])})`"
             self.error("P307", f"`nextafter` steps in float32 or float64, not in {type_}", expr.span, hint)
         powers = (self.integer(power, f"the power of `{expr.function}`") for power in rest)
         converted_args = (*(self.convert(arg, type_) for arg in floats), *powers)
         return with_fields(expr, args=converted_args, type=ir.PY_BOOL if row.rule is Rule.PREDICATE else type_)
+
+    def opmath(self, expr: ir.Call, value: ir.Expr) -> ir.Expr:
+        """A half, or an element that may be one, in float32 or float64; any other number as it is."""
+        if not isinstance(value.type, ir.ElementType) or not value.type.dtype.admits_halves:
+            return value
+        self.check_reaching("value", value)
+        return with_fields(expr, args=(value,), type=ir.ElementType(value.type.dtype.opmath))
 
     def in_float32(self, args: Sequence[ir.Expr]) -> ir.Expr:
         """The first argument in the float type that a formula computes in: that of the others, float32 for halves."""
@@ -230,7 +239,7 @@ class CallTyper(TypeJoiner):
             at = (self.integer(lane, f"a lane of `{expr.function}`") for lane in lanes)
             return with_fields(expr, args=(self.mask(mask), value, *at), type=value.type)
         if _is_half(value.type):
-            hint = f"widen it first: `np.float32({self.quote(value)})`"
+            hint = f"widen it first: `opmath({self.quote(value)})`"
             self.error("P307", f"CUDA cannot match values of {value.type}", value.span, hint)
         return with_fields(expr, args=(self.mask(mask), value), type=ir.PY_INT)
 

@@ -55,6 +55,7 @@ class ExpressionTyper(CallTyper):
                 element = self.types.get(list_elements(array), ir.UNKNOWN)
                 return with_fields(expr, indices=self.indices(array, indices), type=element)
             case ir.Load(array=array, indices=indices):
+                self.check_hint(expr)
                 type_: ir.ValueType = self.kernel.array_type(array).element
                 if len(indices) == 1 and (row := self.row_type(array)) is not None:
                     type_ = row
@@ -101,6 +102,15 @@ class ExpressionTyper(CallTyper):
                 return self.item(expr)
             case _:
                 assert_never(expr)
+
+    def check_hint(self, access: ir.Load | ir.Store) -> None:
+        """Refuse a cache hint for elements of which CUDA has no such function."""
+        dtype = self.kernel.array_type(access.array).dtype
+        if access.hint and dtype.kind in (Kind.BOOL, Kind.COMPLEX):
+            plain = f"{access.array}[{', '.join(map(self.quote, access.indices))}]"
+            hint = f"access them without: `{plain}{' = …' if isinstance(access, ir.Store) else ''}`"
+            origins = self.origins(ir.Load(access.array, ()))
+            self.error("P307", f"CUDA has no `__{access.hint}` of {dtype}", access.span, hint, origins)
 
     def row_type(self, array: str) -> ir.TupleType | None:
         """The type of a row of `array`; None unless `array` is a view in rows."""

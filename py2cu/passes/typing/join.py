@@ -72,7 +72,7 @@ class TypeJoiner:
             if joined is None:
                 message = f"{type_} and {value.type} have no common type in torch"
                 casts = [f"`np.{t}(…)`" for t in (value.type, type_) if isinstance(t, ir.ElementType)]
-                widen = f"widen it first: `np.float32({self.quote(first)})`"
+                widen = f"widen it first: `opmath({self.quote(first)})`"
                 self.error(  # rule: unsigned-clash
                     "P309", message, value.span, f"cast one of them: {' or '.join(casts)}" if casts[1:] else widen
                 )
@@ -91,7 +91,7 @@ class TypeJoiner:
 
         if (text := self.unfit_constant(value, fits)) is not None:
             element = next(value for value in values if isinstance(value.type, ir.ElementType))
-            wider = "int" if not is_float else "np.float32" if dtype.is_half else "np.float64"
+            wider = "int" if not is_float else "opmath" if dtype.is_half else "np.float64"
             cast = f"`{wider}({self.quote(element)})`"
             self.error(
                 "P305", f"{text} does not fit {dtype}, to which it is converted here", value.span,

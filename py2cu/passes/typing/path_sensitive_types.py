@@ -48,6 +48,8 @@ def from_call(reaching: ir.ReachingTypes, args: Mapping[str, ir.ReachingTypes]) 
 def reaching_types(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> ir.ReachingTypes:
     """The reaching types of a typed expression; `names` holds those of locals, parameters and items (`t[0]`)."""
     by_type = frozenset([expr.type] if isinstance(expr.type, ir.ElementType | ir.PythonType) else [])
+    if isinstance(expr, ir.Binary):
+        by_type |= _of_zero(expr.op, expr.left, expr.right, names) | _of_zero(expr.op, expr.right, expr.left, names)
     match expr:
         case ir.Name(id=name):
             return names.get(name, by_type)
@@ -75,6 +77,25 @@ def reaching_types(expr: ir.Expr, names: Mapping[str, ir.ReachingTypes]) -> ir.R
             return frozenset([number if number == number else math.nan])  # one NaN object, so that sets recognise it
         case _:
             return by_type
+
+
+def _of_zero(
+    op: str, operand: ir.Expr, other: ir.Expr, names: Mapping[str, ir.ReachingTypes]
+) -> frozenset[ir.ScalarType]:
+    """The narrower float types that a sum or a difference has where the local `operand` is the Python number 0.
+
+    The result is the same number there: `b[i] + total` is `b[i]`, a half, where `total` of float32 has no terms.
+    """
+    if op not in ("+", "-") or not isinstance(operand, ir.Name) or not isinstance(operand.type, ir.ElementType):
+        return frozenset()
+    if not any(each == 0 for each in possible_types(operand, names) if isinstance(each, int | float)):
+        return frozenset()
+    wide, types = operand.type.dtype, {ir.unconverted(other).type, *possible_types(other, names)} - {operand.type}
+    elements = [each for each in types if isinstance(each, ir.ElementType)]
+    # rule: zero-added
+    return frozenset(
+        each for each in elements if each.dtype.kind is wide.kind is Kind.FLOAT and holds(wide, each.dtype)
+    )
 
 
 def _has_python_floats(names: Mapping[str, ir.ReachingTypes]) -> bool:
@@ -122,7 +143,9 @@ def ambiguous_operand(
         elif op == "pass" and reached == ir.PY_FLOAT:  # in Python the function would compute in another type
             return reached
         elif not isinstance(reached, ir.ElementType | ir.PythonType):
-            if _constant_differs(op, reached, type_, others):
+            if _constant_differs(op, reached, type_, others) and not (
+                reached == 0 and _of_zero(op, operand, others[0], names)
+            ):
                 return reached
         elif op == "truth":
             if is_lossy(reached, type_, ir.PY_BOOL):  # rule: two-types-lossy

@@ -21,12 +21,12 @@ class SimulatedAtomics:
 
     def add(self, array: Any, index: Any, value: Any) -> Any:
         frame = sys._getframe(1)
-        target, position = _locate(array, index, frame)
+        target, position = locate(array, index, frame)
         return target.add(position, target.convert(value), frame)
 
     def sub(self, array: Any, index: Any, value: Any) -> Any:
         frame = sys._getframe(1)
-        target, position = _locate(array, index, frame)
+        target, position = locate(array, index, frame)
         return target.add(position, -target.convert(value), frame)
 
     def min(self, array: Any, index: Any, value: Any) -> Any:
@@ -43,7 +43,7 @@ class SimulatedAtomics:
 
     def exch(self, array: Any, index: Any, value: Any) -> Any:
         frame = sys._getframe(1)
-        target, position = _locate(array, index, frame)
+        target, position = locate(array, index, frame)
         new = target.convert(value)
         return target.update(position, lambda _: new, frame, new)
 
@@ -70,7 +70,7 @@ class SimulatedAtomics:
         return _update("xor", array, index, value, operator.xor)
 
 
-def _locate(array: Any, index: Any, frame: FrameType) -> tuple[Any, int]:
+def locate(array: Any, index: Any, frame: FrameType) -> tuple[Any, int]:
     """The array and the flat position of `index`; a scratch element if the access is predicated off."""
     element: tuple[Any, int] = scratch_element(array) if is_predicated_off(frame) else array.locate(index)
     return element
@@ -78,13 +78,13 @@ def _locate(array: Any, index: Any, frame: FrameType) -> tuple[Any, int]:
 
 def _swap(array: Any, index: Any, compare: Any, value: Any) -> Any:
     frame = sys._getframe(2)
-    target, position = _locate(array, index, frame)
+    target, position = locate(array, index, frame)
     expected, new = target.convert(compare), target.convert(value)
     return target.update(position, lambda old: new if old == expected else old, frame, new)
 
 
 def _update(operation: str, array: Any, index: Any, value: Any, change: Change) -> Any:
     frame = sys._getframe(2)
-    target, position = _locate(array, index, frame)
+    target, position = locate(array, index, frame)
     converted = target.convert(value) if value.__class__ is not target.dtype else value
     return target.update(position, lambda old: change(old, converted), frame, operation)

@@ -141,17 +141,21 @@ class PredicatedRows:
         return len(self._rows)
 
     def __getitem__(self, index: Any) -> Any:
-        frame = sys._getframe(1)
+        return self.get(index, sys._getframe(1))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.put(index, value, sys._getframe(1))
+
+    def get(self, index: Any, frame: FrameType) -> Any:
         if not is_predicated_off(frame):
-            return self._rows.load(index, frame)
+            return self._rows.get(index, frame)
         array, position = scratch_element(self._rows)
         zero = array.load(position, frame)
         return zero if index.__class__ is tuple else (zero,) * int(self._rows.shape[1])
 
-    def __setitem__(self, index: Any, value: Any) -> None:
-        frame = sys._getframe(1)
+    def put(self, index: Any, value: Any, frame: FrameType) -> None:
         if not is_predicated_off(frame):
-            self._rows.store(index, value, frame)
+            self._rows.put(index, value, frame)
 
 
 def scratch_element(array: Any) -> tuple[ArrayView, int]:

@@ -61,18 +61,18 @@ class Rows(Shaped):
         return f"<rows of {self._extents[1]} elements of {self._array!r}>"
 
     def __getitem__(self, index: Any) -> Any:
-        return self.load(index, sys._getframe(1))
+        return self.get(index, sys._getframe(1))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.store(index, value, sys._getframe(1))
+        self.put(index, value, sys._getframe(1))
 
-    def load(self, index: Any, frame: FrameType) -> Any:
+    def get(self, index: Any, frame: FrameType) -> Any:
         """The row, as a tuple, or the element that the user's `frame` reads."""
         if index.__class__ is tuple:
             return self._array.load(self._position(index), frame)
         return tuple(self._array.load(at, frame) for at in self._row(index))
 
-    def store(self, index: Any, value: Any, frame: FrameType) -> None:
+    def put(self, index: Any, value: Any, frame: FrameType) -> None:
         """Store the row, a tuple, or the element that the user's `frame` assigns."""
         if index.__class__ is tuple:
             self._array.store(self._position(index), value, frame)

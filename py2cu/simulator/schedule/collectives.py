@@ -18,6 +18,7 @@ from py2cu.builtins.launch import FULL_MASK
 from py2cu.builtins.sync import GRID_BARRIER
 from py2cu.live import reachable_functions, visible_objects
 from py2cu.simulator.memory.atomics import SimulatedAtomics
+from py2cu.simulator.memory.cache_hints import load_hinted, store_hinted
 from py2cu.simulator.memory.happens_before import WARP
 from py2cu.simulator.memory.local import make_constant, make_local, parse_dtype, parse_shape
 from py2cu.simulator.memory.predication import PREDICATION, as_predicated
@@ -121,7 +122,10 @@ def _of(library: str) -> dict[str, object]:
     return {**LIBRARY[library], **own, "atomic": ATOMIC}
 
 
-PY2CU_SUBSTITUTES: Final = _of("py2cu") | {"local": _local, "shared": _shared, "warpSize": CheckedInt(WARP)}
+PY2CU_SUBSTITUTES: Final = _of("py2cu") | {
+    "local": _local, "shared": _shared, "warpSize": CheckedInt(WARP), "ldg": load_hinted, "ldcs": load_hinted,
+    "stcs": store_hinted, "fast": SimpleNamespace(**LIBRARY["py2cu.fast"]),
+}  # fmt: skip
 NUMBA_SUBSTITUTES: Final = _of("numba.cuda") | {
     "local": SimpleNamespace(array=_local), "shared": SimpleNamespace(array=_shared_of_numba),
     "const": SimpleNamespace(array_like=_constant), "warpsize": CheckedInt(WARP),

@@ -244,7 +244,7 @@ def _functions(*libraries: str) -> dict[str, Function]:
 
 NUMBA: Final = ("numba.cuda", "numba.cuda.fp16", "numba.cuda.libdevice")
 LIBRARY: Final[dict[str, dict[str, Function]]] = {
-    **{library: _functions(library) for library in ("math", "cmath", "numpy", "py2cu", *NUMBA)},
+    **{library: _functions(library) for library in ("math", "cmath", "numpy", "py2cu", "py2cu.fast", *NUMBA)},
     "torch": _functions("torch", "torch.nn.functional", "torch.special"),
 }
 

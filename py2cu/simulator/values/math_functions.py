@@ -73,7 +73,7 @@ def _c_function(row: Builtin) -> Callable[..., float]:
     def c_function(*arguments: float) -> float:
         try:
             return function(*arguments)
-        except (ValueError, OverflowError):
+        except (ValueError, ArithmeticError):
             return beyond(*arguments)
 
     return c_function
@@ -101,6 +101,8 @@ def _rounding_error_of(row: Builtin) -> Callable[..., float]:
         error: float = cls.dtype.epsilon * units(value, *arguments)
         if math.isnan(value):
             return error if error == math.inf else 0.0
+        if math.isnan(error):  # rule: error-unspecified
+            return math.inf
         if error and math.isfinite(value) and abs(value) + error > cls.dtype.high:  # rule: float32-overflow
             return math.inf  # one more ulp overflows
         return error if error < math.inf else 0.0

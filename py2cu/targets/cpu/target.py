@@ -14,12 +14,14 @@ from py2cu import ir
 from py2cu.analysis.call_graph import assertions, launch_objects_by_function
 from py2cu.analysis.effects import contains_yield, is_grid_barrier, syncs_grid
 from py2cu.analysis.launches import launch_program
+from py2cu.builtins.cache import CACHE_HINTS
 from py2cu.builtins.launch import LANE_HELPER
 from py2cu.dtypes import C64, C128
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.ir.abi.parameters import IndexParameter
 from py2cu.ir.names import underscored_name
 from py2cu.ir.visit import statements
+from py2cu.passes.lowering.split_tuples import row_access
 from py2cu.targets.cpu.emit_blocks import BlockEmitter
 from py2cu.targets.cpu.helpers import HELPERS, helpers_of_threads
 from py2cu.targets.cxx.dialect import Dialect
@@ -45,7 +47,8 @@ DIALECT: Final = Dialect(
     widths=dict.fromkeys(ir.Width, "int64_t"),
     launch_type="int64_t",
     functions={
-        name: f"std::{name}" for name in ("abs", "min", "max", "isnan", "isinf", "isfinite", "signbit", "printf")
+        **{name: f"std::{name}" for name in ("abs", "min", "max", "isnan", "isinf", "isfinite", "signbit", "printf")},
+        **{f"__{name}f": f"{name}f" for name in ("exp", "log", "sin", "cos", "pow")},
     },
     overloads="std::",
     headers={"printf": "cstdio", "min": "algorithm", "max": "algorithm", "fence": "atomic"},
@@ -147,7 +150,8 @@ def _sizes(kernel: ir.Kernel) -> tuple[str, ...]:
 
 def _helpers(kernel: ir.Kernel) -> tuple[str, ...]:
     """The helpers that the text calls: common ones, and the CPU's for atomics and collectives."""
-    common = (name for name in helpers_of(kernel) if name not in HELPERS and name != LANE_HELPER)
+    others = {*HELPERS, LANE_HELPER, *map(row_access, CACHE_HINTS)}  # replaced below, or left out
+    common = (name for name in helpers_of(kernel) if name not in others)
     return (*common, *helpers_of_threads(kernel))
 
 

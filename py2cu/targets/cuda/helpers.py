@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from py2cu.builtins.cache import CACHE_HINTS
+from py2cu.passes.lowering.split_tuples import row_access
 from py2cu.targets.cxx.helpers.catalogue import HELPERS as COMMON
 from py2cu.targets.cxx.helpers.catalogue import TargetHelpers, atomic
 
@@ -76,7 +78,42 @@ def _of_bits(name: str, what: str, function: str, result: str = "int") -> str:
     return text.replace("{function}", function).replace("{result}", result)
 
 
+_WORD: Final = """\
+    using Word = std::conditional_t<sizeof(Row) == 16, int4, std::conditional_t<sizeof(Row) == 8, int2,
+                                    std::conditional_t<sizeof(Row) == 4, int, short>>>;
+"""
+
+
+def _load_row(hint: str) -> str:
+    """The helper that loads a row by CUDA's function of this name."""
+    return f"""\
+// Loads a row of a view by one `__{hint}`.
+template <typename Row>
+{{prefix}} Row {hint}_row(const Row* from)
+{{{{
+{_WORD}\
+    const Word word = __{hint}(reinterpret_cast<const Word*>(from));
+    Row row;
+    memcpy(&row, &word, sizeof(Row));
+    return row;
+}}}}
+"""
+
+
 HELPERS: Final[dict[str, str]] = {
+    "ldg_row": _load_row("ldg"),
+    "ldcs_row": _load_row("ldcs"),
+    "stcs_row": f"""\
+// Stores a row of a view by one `__stcs`.
+template <typename Row>
+{{prefix}} void stcs_row(Row* to, const Row& row)
+{{{{
+{_WORD}\
+    Word word;
+    memcpy(&word, &row, sizeof(Row));
+    __stcs(reinterpret_cast<Word*>(to), word);
+}}}}
+""",
     "count_bits": _of_bits("count_bits", "The number of bits that are set.", "__popc"),
     "first_bit": _of_bits("first_bit", "The position of the lowest set bit, counted from 1; 0 for zero.", "__ffs"),
     "leading_zeros": _of_bits("leading_zeros", "The number of zeros above the highest bit that is set.", "__clz"),
@@ -202,7 +239,7 @@ template <typename T>
 """,
 }
 HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "atomic_update": ("cstring", "type_traits"),
+    **dict.fromkeys(("atomic_update", *map(row_access, CACHE_HINTS)), ("cstring", "type_traits")),
     **dict.fromkeys(
         ("round_to", *(f"atomic_{op}" for op in ("add", "sub", "min", "max", "exch", "and", "or", "xor"))),
         ("type_traits",),

@@ -37,6 +37,7 @@ from py2cu.targets.cxx.views import (
 DIALECT: Final = Dialect(
     widths={ir.Width.INT: "int", ir.Width.INDEX: "index_t", ir.Width.LONG: "int64_t", ir.Width.ANY: "int64_t"},
     launch_type="unsigned",
+    has_intrinsics=True,
     headers={"printf": "cstdio", "assert": "cassert", "grid_barrier": "cooperative_groups.h"},
     types={C64.c: "complex<float>", C128.c: "complex<double>"},  # short names: the text has `using cuda::std::complex`
 )

@@ -55,9 +55,12 @@ class CallEmitter(ExpressionEmitter):
         else:
             self.headers.add(MATH)
             argument = self.c_type(expr.args[0].type)
+            if row.operator and not (self.dialect.has_intrinsics and argument in row.spelling):
+                left, right = expr.args
+                return self.binary(row.operator, *self.operands(left, right, c_type))
             name = row.spelling.get(argument) or row.spelling.get("int64_t", row.key)
             is_overloaded = row.spelling.get("float") == row.spelling.get("double")
-            if self.kernel.type_parameters and argument in FLOATS:
+            if self.kernel.type_parameters and argument in FLOATS and not name.startswith("__"):
                 is_overloaded, name = True, f"{self.dialect.overloads}{row.spelling['double']}"
             needs_no_cast = is_overloaded and argument != "double"  # a float would select another overload
             args = [  # rule: scaled-cast

@@ -24,6 +24,7 @@ class Dialect:
     unroll: str = "#pragma unroll"  # above an unrolled loop, with the factor behind it
     unrolls_wholly: bool = True  # the pragma without a factor unrolls fully
     atomics_are_helpers: bool = False  # all atomic operations are helpers
+    has_intrinsics: bool = False  # CUDA's `__ldg`, `__stcs` and `__fdividef`
     throws: bool = False  # a failed `assert` throws an exception that the launcher catches
     headers: Mapping[str, str] = field(default_factory=dict)  # of functions outside <cmath>, fences, the grid barrier
     names_variables: bool = True  # an instance of a generic kernel is spelled with `T`, not with its dtype

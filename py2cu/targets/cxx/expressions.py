@@ -13,7 +13,7 @@ from typing import Final, assert_never
 
 from py2cu import ir
 from py2cu.dtypes import C128, I32, Kind
-from py2cu.passes.lowering.split_tuples import row_struct
+from py2cu.passes.lowering.split_tuples import row_access, row_struct
 from py2cu.targets.cxx.c_types import (
     C_RANK,
     COMPLEXES,
@@ -121,7 +121,9 @@ class ExpressionEmitter(ABC):
             case ir.LaunchIndex(object=launched, axis=axis):
                 return CxxText(f"{launched}.{axis}", PRIMARY, self.dialect.launch_type)
             case ir.Load(array=array, indices=indices, type=type_):
-                return CxxText(self.element(array, indices), PRIMARY, self.c_type(type_))
+                place = self.element(array, indices)
+                accessor = self.accessor(expr)
+                return CxxText(f"{accessor}(&{place})" if accessor else place, PRIMARY, self.c_type(type_))
             case ir.Atomic():
                 return self.atomic(expr)
             case ir.Unary():
@@ -220,6 +222,12 @@ class ExpressionEmitter(ABC):
     def element(self, array: str, indices: tuple[ir.Expr, ...]) -> str:
         """`acc[r][c]`."""
         return self.name(array) + "".join(f"[{self.index(index)}]" for index in indices)
+
+    def accessor(self, access: ir.Load | ir.Store) -> str:
+        """CUDA's function for an access with a cache hint, or the helper for a row; "" of a plain access."""
+        if not access.hint or not self.dialect.has_intrinsics:
+            return ""
+        return row_access(access.hint) if self.kernel.vector_width(access.array) else f"__{access.hint}"
 
     def index(self, index: ir.Expr) -> str:
         """A subscript; implicit conversions are dropped, since C takes any integer type."""

@@ -66,12 +66,13 @@ class Emitter(CallEmitter):
             case ir.StructuredBinding(names=names, value=value, is_const=is_const):
                 declared = f"{'const ' if is_const else ''}auto [{', '.join(map(self.name, names))}]"
                 yield Line(f"{pad}{declared} = {self.expr(value).text};")
-            case ir.Store(array=array, indices=indices, value=ir.Tuple(items=items)):
+            case ir.Store(array=array, value=ir.Tuple(items=items)):
                 element = self.kernel.array_type(array).element
-                braced = self.braced(items, (element,) * len(items))
-                yield Line(f"{pad}{self.element(array, indices)} = {braced};")
-            case ir.Store(array=array, indices=indices, value=value) if isinstance(value.type, ir.TupleType):
-                yield Line(f"{pad}{self.element(array, indices)} = {self.expr(value).text};")
+                yield Line(f"{pad}{self.stored(stmt, self.braced(items, (element,) * len(items)))};")
+            case ir.Store(value=value) if isinstance(value.type, ir.TupleType):
+                yield Line(f"{pad}{self.stored(stmt, self.expr(value).text)};")
+            case ir.Store(array=array, value=value) if self.accessor(stmt):
+                yield Line(f"{pad}{self.stored(stmt, self.as_type(value, self.kernel.array_type(array).element))};")
             case ir.Store(array=array, indices=indices, value=value, augmented=augmented):
                 c_type = self.kernel.array_type(array).dtype.c
                 load = ir.Load(array, indices)
@@ -116,6 +117,11 @@ class Emitter(CallEmitter):
                 return
             case _:
                 assert_never(stmt)
+
+    def stored(self, stmt: ir.Store, value: str) -> str:
+        """`x4[i] = value`, `__stcs(&out[i], value)`."""
+        place, accessor = self.element(stmt.array, stmt.indices), self.accessor(stmt)
+        return f"{accessor}(&{place}, {value})" if accessor else f"{place} = {value}"
 
     def assertion(self, stmt: ir.Assert) -> Iterator[str]:
         """C's `assert`, a macro, behind a `printf` of a message with values; or a call that throws the line and the

@@ -14,7 +14,7 @@ from click.testing import CliRunner  # noqa: E402
 from jaxtyping import Float, Float32, Int64  # noqa: E402
 from torch import Tensor  # noqa: E402
 
-from py2cu import Index, atomic, kernel  # noqa: E402
+from py2cu import Index, atomic, kernel, opmath  # noqa: E402
 from py2cu.check import Fault, Verdict  # noqa: E402
 from py2cu.cli.app import app  # noqa: E402
 from py2cu.testing import assert_matches_python  # noqa: E402
@@ -192,6 +192,22 @@ def test_results_that_are_not_finite_have_no_derivative() -> None:
     assert report.ok
     assert report.gradients == ()
     assert "`out` is infinite or NaN, and has no derivative" in str(report)
+
+
+@kernel
+def softplus(i: Index["n"], x: Float[Tensor, "n"], out: Float[Tensor, "n"]):
+    out[i] = math.log1p(math.exp(opmath(x[i])))
+
+
+@softplus.backward
+def softplus_x(i: Index["n"], x: Float[Tensor, "n"], grad_out: Float[Tensor, "n"], grad_x: Float[Tensor, "n"]):
+    grad_x[i] = opmath(grad_out[i]) / (1 + math.exp(-opmath(x[i])))
+
+
+def test_opmath_is_float64_in_the_copy_that_is_checked() -> None:
+    report = softplus.check(grad=True)
+    assert report.ok
+    assert report.gradients
 
 
 def test_what_cannot_be_checked() -> None:
