@@ -148,9 +148,7 @@ class ArrayDecl:
     @property
     def is_constructed(self) -> bool:
         """True for a shared array whose elements have a constructor: CUDA refuses that, so it is declared as bytes."""
-        dtype = self.type.dtype
-        admitted = (dtype,) if dtype.variable is None else dtype.variable.admits
-        return self.space is Space.SHARED and any(row.kind is Kind.COMPLEX for row in admitted)
+        return self.space is Space.SHARED and any(row.kind is Kind.COMPLEX for row in self.type.dtype.admitted)
 
     @property
     def is_flat(self) -> bool:
