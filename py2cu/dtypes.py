@@ -180,8 +180,8 @@ def find_dtype(name: str) -> DType | None:
 def promote(a: DType, b: DType) -> DType | None:
     """`torch.promote_types`: the common dtype of `a` and `b`; None if there is none.
 
-    It is the type variable of one of them, unless all dtypes of that have the same common dtype with the other: instances
-    share a text where their types have one spelling.
+    It is a type variable where that is what `a` or `b` is, unless all its dtypes have one common dtype with the other:
+    instances whose types have one spelling share a text.
     """
     if (a.variable is None) is not (b.variable is None):  # rule: promoted-alike
         common = {promote(x, y) for x in a.admitted for y in b.admitted}

@@ -28,6 +28,7 @@ from py2cu.hosts.of_file import render_hosts
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.verify import Stage
 from py2cu.options import NO_VALUES, KernelOptions, Values
+from py2cu.passes.canonical.decide_dtypes import decide_dtypes
 from py2cu.passes.canonical.lift_assertions import lift_assertions
 from py2cu.passes.canonical.lift_atomics import lift_atomics
 from py2cu.passes.canonical.name_strides import name_strides
@@ -84,6 +85,7 @@ READ: Final = Step("read_kernel", Stage.UNTYPED)
 NAMES: Final = passes(
     Stage.UNTYPED,
     check_optional_parameters,
+    decide_dtypes,
     everywhere(lift_atomics),
     uniquify_dimensions,
     everywhere(resolve_extents),

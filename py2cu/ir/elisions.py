@@ -27,6 +27,7 @@ class Elision(enum.Enum):
     GRID = "a name of Numba's group of all threads"
     RESTATEMENT = "it gives a dimension the name that it has"
     UNREACHABLE = "it is never executed"
+    DTYPE = "a branch for other dtypes"
     LAUNCHER = "a number that the launcher computes"
     INLINED = "a call that is inlined"
     UNCHANGED = "an item of a tuple that keeps its value"

@@ -198,6 +198,9 @@ class Kernel:
     helpers: tuple[str, ...] = ()  # set by lower_semantics
     symbol: str = ""  # where it is not its name; set by rename: what the C++ functions and the op are named after
     variables: tuple[TypeVariable, ...] = ()  # of a generic kernel
+    dtype_tests: tuple[
+        tuple[int, str], ...
+    ] = ()  # set by decide_dtypes: tests of the dtypes of floats, with their lines
     functions: tuple[Kernel, ...] = ()  # device functions that it calls, each before its callers
     key: str = ""  # of a device function: calls refer to it
     origin: Origin | None = None  # of a device function in another file than the kernel's
