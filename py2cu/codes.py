@@ -91,6 +91,7 @@ CODES: Final[dict[str, Code]] = {
     "P312": Code("a tuple where a number is expected, or of the wrong length"),
     "P313": Code("narrow integers that may wrap around", Kind.WARNING),
     "P314": Code("arithmetic that Numba computes in a wider type", Kind.NOTE),
+    "P315": Code("a dtype for which a generic kernel has no instance", Kind.NOTE),
     # Memory and guards.
     "P401": Code("an array indexed the wrong way"),
     "P402": Code("a kernel that does not depend on its thread"),
