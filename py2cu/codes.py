@@ -91,7 +91,6 @@ CODES: Final[dict[str, Code]] = {
     "P312": Code("a tuple where a number is expected, or of the wrong length"),
     "P313": Code("narrow integers that may wrap around", Kind.WARNING),
     "P314": Code("arithmetic that Numba computes in a wider type", Kind.NOTE),
-    "P315": Code("a dtype for which a generic kernel has no instance", Kind.NOTE),
     # Memory and guards.
     "P401": Code("an array indexed the wrong way"),
     "P402": Code("a kernel that does not depend on its thread"),
@@ -120,6 +119,7 @@ CODES: Final[dict[str, Code]] = {
     "P704": Code("an order of indices that does not coalesce", Kind.NOTE),
     "P705": Code("a power that a few operations compute", Kind.NOTE),
     "P706": Code("how many elements a thread computes", Kind.NOTE),
+    "P707": Code("a dtype for which a generic kernel has no instance", Kind.NOTE),
     # Host functions.
     "P801": Code("syntax that host functions do not support"),
     "P802": Code("a call, or a value, that host functions cannot use"),

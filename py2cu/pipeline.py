@@ -28,7 +28,6 @@ from py2cu.hosts.of_file import render_hosts
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.verify import Stage
 from py2cu.options import NO_VALUES, KernelOptions, Values
-from py2cu.passes.canonical.decide_dtypes import decide_dtypes
 from py2cu.passes.canonical.lift_assertions import lift_assertions
 from py2cu.passes.canonical.lift_atomics import lift_atomics
 from py2cu.passes.canonical.name_strides import name_strides
@@ -72,6 +71,7 @@ from py2cu.passes.lowering.shared_layout import lay_out_shared_memory
 from py2cu.passes.lowering.split_tuples import split_tuples
 from py2cu.passes.lowering.widen_halves import widen_halves
 from py2cu.passes.manager import Pass, Step, everywhere, passes, run_passes, show
+from py2cu.passes.typing.decide_dtypes import decide_dtypes
 from py2cu.passes.typing.infer_types import infer_types
 from py2cu.passes.typing.recover_errors import recover_type_errors
 from py2cu.source import SourceFile, Span

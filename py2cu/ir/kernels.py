@@ -200,12 +200,8 @@ class Kernel:
     symbol: str = ""  # where it is not its name; set by rename: what the C++ functions and the op are named after
     variables: tuple[TypeVariable, ...] = ()  # of a generic kernel
     refused: tuple[Refusal, ...] = ()  # of a generic kernel: the instances that cannot be made
-    passed: frozenset[str] = (
-        frozenset()
-    )  # of a generic kernel: arrays that a call passes, since instances differ in use
-    dtype_tests: tuple[
-        tuple[int, str], ...
-    ] = ()  # set by decide_dtypes: tests of the dtypes of floats, with their lines
+    passed: frozenset[str] = frozenset()  # arrays that a call passes, since only some instances write or allocate them
+    dtype_tests: tuple[tuple[int, str], ...] = ()  # set by decide_dtypes: tests of dtypes of floats, with their lines
     functions: tuple[Kernel, ...] = ()  # device functions that it calls, each before its callers
     key: str = ""  # of a device function: calls refer to it
     origin: Origin | None = None  # of a device function in another file than the kernel's

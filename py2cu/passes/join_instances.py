@@ -38,7 +38,7 @@ def refusals(
         done.append(Refusal(refused, f"{place}: {error.message}; {error.hint}"))
         if notes:
             what = f"no {_listed(refused, kernel.variables)} instance of `{kernel.name}`: {error.message}"
-            Reporter(file, reporter.diagnostics).note("P315", what, span, error.hint or "")
+            Reporter(file, reporter.diagnostics).note("P707", what, span, error.hint or "")
     return tuple(done)
 
 

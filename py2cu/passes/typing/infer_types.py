@@ -23,7 +23,7 @@ from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.names import list_elements
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.visit import falls_through
-from py2cu.passes.canonical.decide_dtypes import decide_dtypes
+from py2cu.passes.typing.decide_dtypes import decide_dtypes
 from py2cu.passes.typing.infer_locals import RETURN, declared_types, find_places, infer_locals
 from py2cu.passes.typing.join import Called, Result
 from py2cu.passes.typing.statements import StatementTyper
