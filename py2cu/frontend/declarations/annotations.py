@@ -30,7 +30,7 @@ from py2cu.frontend.declarations.parameter_types import (
     TupleAnnotation,
     may_be_none,
 )
-from py2cu.frontend.hints.annotations import dims_text
+from py2cu.frontend.hints.annotations import dims_text, with_dims_of
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import SYMBOLS, is_in_extents
@@ -188,7 +188,7 @@ class AnnotationReader:
                 return None
             if arrays and (type_.dims, type_.leading) != (arrays[0].dims, arrays[0].leading):  # rule: set-dims
                 what = f"the dimensions of `{source_text(member)}` are not those of `{source_text(members[0])}`"
-                hint = "write the same dimensions for every dtype: the call chooses the dtype alone"
+                hint = f"write `{with_dims_of(arrays[0], type_.dtype)}`: a call chooses the dtype alone"
                 self.reporter.error("P302", what, self.span_of(member), hint)
                 return None
             arrays.append(type_)

@@ -53,7 +53,8 @@ class _Decider:
             case ir.If(test=ir.Constant(value=bool(value)), body=body, orelse=orelse):
                 chosen, other = (body, orelse) if value else (orelse, body)
                 self.elided += (ir.Elided(stmt.span, ir.Elision.DTYPE), *elided_in(other, ir.Elision.DTYPE))
-                return self.block(chosen)
+                comments = (ir.Comment(stmt.span, stmt.trivia),) if stmt.trivia != ir.BARE else ()
+                return (*comments, *self.block(chosen))
             case _:
                 return (map_blocks(stmt, self.block),)
 
