@@ -279,7 +279,7 @@ def compile_kernel(
             for dtypes, instance in _instances(kernel, is_wide=is_wide)
         }
         family = tuple(instance for instance, local in attempts.values() if not local.failed)
-        if not (uneven := uneven_arrays(family)):
+        if not (uneven := uneven_arrays(family) - kernel.passed):
             break
         kernel = kernel.having(passed=kernel.passed | uneven)
     locals_ = [local for _, local in attempts.values()]

@@ -193,7 +193,7 @@ class AnnotationReader:
                 return None
             arrays.append(type_)
         admitted = {dtype for array in arrays for dtype in array.dtype.admitted}
-        admits = tuple(dtype for dtype in GENERIC["Shaped"] if dtype in admitted)  # rule: set-order
+        admits = tuple(dtype for dtype in GENERIC["Shaped"] if dtype in admitted)  # rule: set-members
         variables = (array.dtype.variable for array in arrays)
         names = (variable.annotation for variable in variables if variable is not None and variable.admits == admits)
         annotation = next(names, " | ".join(dtype.jaxtyping for dtype in admits))  # `Float | Float32` is `Float`

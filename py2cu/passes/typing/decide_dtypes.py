@@ -53,7 +53,8 @@ class _Decider:
             case ir.If(test=ir.Constant(value=bool(value)), body=body, orelse=orelse):
                 chosen, other = (body, orelse) if value else (orelse, body)
                 self.elided += (ir.Elided(stmt.span, ir.Elision.DTYPE), *elided_in(other, ir.Elision.DTYPE))
-                comments = (ir.Comment(stmt.span, stmt.trivia),) if stmt.trivia != ir.BARE else ()
+                trivia = stmt.trivia if value else ir.Trivia(above=stmt.trivia.above)  # beside: about the branch
+                comments = (ir.Comment(stmt.span, trivia),) if trivia != ir.BARE else ()
                 return (*comments, *self.block(chosen))
             case _:
                 return (map_blocks(stmt, self.block),)
