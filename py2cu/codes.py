@@ -120,6 +120,7 @@ CODES: Final[dict[str, Code]] = {
     "P705": Code("a power that a few operations compute", Kind.NOTE),
     "P706": Code("how many elements a thread computes", Kind.NOTE),
     "P707": Code("a sum that each addition rounds to a half", Kind.NOTE),
+    "P708": Code("a dtype for which a generic kernel has no instance", Kind.NOTE),
     # Host functions.
     "P801": Code("syntax that host functions do not support"),
     "P802": Code("a call, or a value, that host functions cannot use"),

@@ -63,6 +63,11 @@ class DType:
         return BY_NAME[self.name]
 
     @property
+    def admitted(self) -> tuple[DType, ...]:
+        """The dtypes that its type variable admits; itself alone without one."""
+        return (self,) if self.variable is None else self.variable.admits
+
+    @property
     def low(self) -> float:
         """Least finite value; for a complex dtype, of the parts."""
         match self.kind:
@@ -183,7 +188,15 @@ def find_dtype(name: str) -> DType | None:
 
 
 def promote(a: DType, b: DType) -> DType | None:
-    """`torch.promote_types`: the common dtype of `a` and `b`; None if there is none."""
+    """`torch.promote_types`: the common dtype of `a` and `b`; None if there is none.
+
+    It is a type variable where that is what `a` or `b` is, unless all its dtypes have one common dtype with the other:
+    instances whose types have one spelling share a text.
+    """
+    if (a.variable is None) is not (b.variable is None):  # rule: promoted-alike
+        common = {promote(x, y) for x in a.admitted for y in b.admitted}
+        if len(common) == 1:
+            return common.pop()
     if a.plain is b.plain:
         return a if a.variable else b
     if a.is_bare or b.is_bare:  # rule: unsigned-bare

@@ -33,7 +33,7 @@ from py2cu.passes.canonical.lift_atomics import lift_atomics
 from py2cu.passes.canonical.name_strides import name_strides
 from py2cu.passes.canonical.resolve_extents import resolve_extents
 from py2cu.passes.canonical.uniquify_dimensions import uniquify_dimensions
-from py2cu.passes.canonical.widen_floats import widen_floats
+from py2cu.passes.canonical.widen_floats import wide_variables, widen_floats
 from py2cu.passes.canonical.widen_naturals import widen_naturals
 from py2cu.passes.checks.barriers import check_barriers
 from py2cu.passes.checks.cache_hints import check_cache_hints
@@ -42,7 +42,7 @@ from py2cu.passes.checks.dimensions import check_dimensions
 from py2cu.passes.checks.endless_loops import check_endless_loops
 from py2cu.passes.checks.evaluation_order import check_once, check_order
 from py2cu.passes.checks.layouts import check_layouts
-from py2cu.passes.checks.narrow_floats import check_narrow_floats, is_narrow
+from py2cu.passes.checks.narrow_floats import check_narrow_floats
 from py2cu.passes.checks.narrow_integers import warn_narrow_integers
 from py2cu.passes.checks.negative_indices import note_negative_indices
 from py2cu.passes.checks.operator_limits import check_operator_limits
@@ -56,6 +56,7 @@ from py2cu.passes.find_in_place_pairs import find_in_place_pairs
 from py2cu.passes.find_independent_dims import find_independent_dims
 from py2cu.passes.guards.early_return import add_guards
 from py2cu.passes.infer_roles import infer_roles
+from py2cu.passes.join_instances import refusals, uneven_arrays
 from py2cu.passes.lowering.evaluate_once import evaluate_once
 from py2cu.passes.lowering.flatten_subscripts import flatten_subscripts
 from py2cu.passes.lowering.identifiers import spell_identifier
@@ -72,6 +73,7 @@ from py2cu.passes.lowering.split_tuples import split_tuples
 from py2cu.passes.lowering.widen_halves import widen_halves
 from py2cu.passes.manager import Pass, Step, everywhere, passes, run_passes, show
 from py2cu.passes.simplify.merge_branches import merge_branches
+from py2cu.passes.typing.decide_dtypes import decide_dtypes
 from py2cu.passes.typing.infer_types import infer_types
 from py2cu.passes.typing.recover_errors import recover_type_errors
 from py2cu.source import SourceFile, Span
@@ -86,6 +88,7 @@ READ: Final = Step("read_kernel", Stage.UNTYPED)
 NAMES: Final = passes(
     Stage.UNTYPED,
     check_optional_parameters,
+    decide_dtypes,
     everywhere(lift_atomics),
     uniquify_dimensions,
     everywhere(resolve_extents),
@@ -280,22 +283,27 @@ def compile_kernel(
     kernel = read_kernel(module, source, first, options, values, defaults)
     is_wide = options is not None and options.float64
     wanted = (*(WRAPPING if source.is_numba else ()), *(NOTES if notes else ()))
-    attempts = [
-        _lower(instance, replace(first, diagnostics=dict(first.diagnostics)), wanted, is_wide=is_wide)
-        for instance in _instances(kernel, is_wide=is_wide)
-    ]
-    family = tuple(instance for instance, local in attempts if not local.failed)
-    _, local = next((attempt for attempt in attempts if not attempt[1].failed), attempts[0])
-    reporter.diagnostics |= local.diagnostics
-    return family
+    while True:
+        attempts = {
+            dtypes: _lower(instance, replace(first, diagnostics=dict(first.diagnostics)), wanted, is_wide=is_wide)
+            for dtypes, instance in _instances(kernel, is_wide=is_wide)
+        }
+        family = tuple(instance for instance, local in attempts.values() if not local.failed)
+        if not (uneven := uneven_arrays(family) - kernel.passed):
+            break
+        kernel = kernel.having(passed=kernel.passed | uneven)
+    locals_ = [local for _, local in attempts.values()]
+    reporter.diagnostics |= next((local for local in locals_ if not local.failed), locals_[0]).diagnostics
+    failed = {dtypes: local for dtypes, (_, local) in attempts.items() if local.failed}
+    refused = refusals(kernel, failed, reporter, notes) if family else ()
+    return tuple(instance.having(refused=refused) for instance in family)
 
 
-def _instances(kernel: ir.Kernel, *, is_wide: bool) -> Iterable[ir.Kernel]:
-    symbols = [variable.symbol for variable in kernel.variables]
-    for dtypes in product(*(variable.admits for variable in kernel.variables)):
-        if is_wide and any(map(is_narrow, dtypes)):
-            continue
-        yield kernel.instance(dict(zip(symbols, dtypes, strict=True)))
+def _instances(kernel: ir.Kernel, *, is_wide: bool) -> Iterable[tuple[tuple[str, ...], ir.Kernel]]:
+    """The instances with the names of their dtypes."""
+    variables = wide_variables(kernel) if is_wide else kernel.variables
+    for dtypes in product(*(variable.admits for variable in variables)):
+        yield tuple(dtype.name for dtype in dtypes), kernel.instance(variables, dtypes)
 
 
 def _lower(kernel: ir.Kernel, local: Reporter, notes: Iterable[Pass], *, is_wide: bool) -> tuple[ir.Kernel, Reporter]:

@@ -271,7 +271,9 @@ class Ranges:
                 return self.results_of(value)[at]
             case ir.DeviceCall() if not isinstance(expr.type, ir.TupleType):
                 return self.results_of(expr)[0]
-            case ir.DeviceCall() | ir.Atomic() | ir.Tuple() | ir.Unary() | ir.Extent() | ir.ArrayName() | ir.IsGiven():
+            case ir.DeviceCall() | ir.Atomic() | ir.Tuple() | ir.Unary() | ir.Extent() | ir.ArrayName():
+                return range_of_type(expr.type)
+            case ir.IsDtype() | ir.IsGiven():
                 return range_of_type(expr.type)
             case _:
                 assert_never(expr)

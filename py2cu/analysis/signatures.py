@@ -26,7 +26,7 @@ def signature_of(family: ir.Instances) -> Signature:
         return first
     instances = tuple(_signature(k.plain) for k in family)
     independent = (dim for dim in first.independent_dims if all(dim in each.independent_dims for each in instances))
-    return replace(first, instances=instances, independent_dims=tuple(independent))
+    return replace(first, instances=instances, independent_dims=tuple(independent), refused=family[0].refused)
 
 
 def _signature(kernel: ir.Kernel) -> Signature:
@@ -61,6 +61,7 @@ def _signature(kernel: ir.Kernel) -> Signature:
         aligned=arrays_of_row_pointers(kernel),  # rule: row-in-signature
         asserts=bool(assertions(kernel)),
         tuples=kernel.tuples,
+        dtype_tests=tuple(dict.fromkeys(test for each in functions for test in each.dtype_tests)),
     )
 
 

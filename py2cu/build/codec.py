@@ -35,6 +35,7 @@ from py2cu.ir.abi.parameters import (
     NegativeIndex,
     Parameter,
     PredicatedSite,
+    Refusal,
     Role,
     Stride,
     TupleParameter,
@@ -61,7 +62,7 @@ _CLASSES: Final[Mapping[str, type[Any]]] = {
     for each in (
         CallTranslation, Translation, Artifacts, Text, Diagnostic, Related, SourceFile, Span, Signature, Dim, Parameter,
         TupleParameter,
-        Constexpr, Default, IndexParameter, BlockParameter, Guard, PredicatedSite, NegativeIndex, ArrayType,
+        Constexpr, Refusal, Default, IndexParameter, BlockParameter, Guard, PredicatedSite, NegativeIndex, ArrayType,
         ElementType, PythonType, TupleType, UnknownType, Constant, NamedConstant, Name, Binary, TypeVariable, CallText,
         LaunchProgram, PackedLaunch, Passed, Term, Bound, SharedArray, Stride, LaunchValue, Operation,
     )

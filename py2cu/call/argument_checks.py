@@ -190,7 +190,8 @@ def _check_dtypes(signature: Signature, ordered: Sequence[Parameter], tensors: T
         if not candidates:
             one_of = "one of " if len(admitted) > 1 else ""
             advice = devices.autocast_advice(name, tensors[name], next(iter(admitted)))
-            raise _Misfit(f"`{name}` must be {one_of}{', '.join(admitted)}, got {dtype}{advice}")
+            reason = signature.refusal({p.name: str(tensors[p.name].dtype).removeprefix("torch.") for p in ordered})
+            raise _Misfit(f"`{name}` must be {one_of}{', '.join(admitted)}, got {dtype}{advice}{reason}")
 
 
 def _check_layout(parameter: Parameter, tensor: torch.Tensor, is_strided: bool) -> None:

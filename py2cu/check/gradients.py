@@ -88,6 +88,9 @@ def check_gradients(
                 failure = Mismatch(Fault.GRADIENT, str(case), what, f"grad_{name}")
                 return replace(report, gradients=tuple(compared), failures=(*report.failures, failure))
     skipped = [] if compared else skipped
+    tests = dict.fromkeys(test for each in (twin, *twin.backwards) for test in each.signature.dtype_tests)
+    what = "gradients are compared in float64 alone, not in the branches for other dtypes of"
+    skipped += (f"line {line}: {what} `{text}`" for line, text in tests)
     return replace(report, gradients=tuple(compared), skipped=(*report.skipped, *skipped))
 
 

@@ -17,8 +17,8 @@ from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.frontend.bodies.scope import launch_object
 from py2cu.frontend.bodies.tuples.parameters import number_names
-from py2cu.frontend.declarations.annotations import (
-    AnnotationReader,
+from py2cu.frontend.declarations.annotations import AnnotationReader
+from py2cu.frontend.declarations.parameter_types import (
     ConstexprAnnotation,
     IndexAnnotation,
     OptionalAnnotation,

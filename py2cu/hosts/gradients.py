@@ -56,8 +56,7 @@ def _type(parameter: HostParameter) -> ArrayType | PythonType:
     if parameter.kind.is_number:
         return PythonType(NumberKind[parameter.kind.name])
     declared = F64 if parameter.array is None else parameter.array.dtype
-    admitted = (declared,) if declared.variable is None else declared.variable.admits
-    return _array(max(admitted, key=lambda dtype: (dtype.kind is NumberKind.FLOAT, dtype.precision)).plain)
+    return _array(max(declared.admitted, key=lambda dtype: (dtype.kind is NumberKind.FLOAT, dtype.precision)).plain)
 
 
 def _array(dtype: DType) -> ArrayType:

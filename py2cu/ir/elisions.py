@@ -27,6 +27,7 @@ class Elision(enum.Enum):
     GRID = "a name of Numba's group of all threads"
     RESTATEMENT = "it gives a dimension the name that it has"
     UNREACHABLE = "it is never executed"
+    DTYPE = "a branch for other dtypes"
     LAUNCHER = "a number that the launcher computes"
     MERGED = "the other branch computes its value, too"
     INLINED = "a call that is inlined"

@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TypeAlias, cast
 
+from py2cu.dtypes import DType
 from py2cu.ir.types import PY_BOOL, PY_INT, UNKNOWN, Binary, Constant, DimExpr, Name, ReachingTypes, Type, span_field
 from py2cu.records import record
 from py2cu.source import Span
 
 __all__ = [
-    "ArrayName", "Atomic", "BoolOp", "Call", "Compare", "Convert", "DeviceCall", "Expr", "Extent", "IsGiven",
+    "ArrayName", "Atomic", "BoolOp", "Call", "Compare", "Convert", "DeviceCall", "Expr", "Extent", "IsDtype", "IsGiven",
     "LaunchIndex", "Load", "Select", "Tuple", "TupleItem", "Unary", "as_extent", "unconverted",
 ]  # fmt: skip
 
@@ -123,6 +124,16 @@ class IsGiven:
 
 
 @record(frozen=True, slots=True)
+class IsDtype:
+    """`x.dtype == torch.bfloat16`, of an array; `decide_dtypes` replaces it."""
+
+    array: str
+    dtype: DType
+    span: Span = span_field()
+    type: Type = PY_BOOL
+
+
+@record(frozen=True, slots=True)
 class Load:
     """`array[indices]` as a value; one flat index after `flatten_subscripts`.
 
@@ -188,7 +199,7 @@ class TupleItem:
 
 Expr: TypeAlias = (
     Constant | Name | LaunchIndex | Extent | Unary | Binary["Expr"] | Compare | BoolOp | Select | Call | DeviceCall
-    | ArrayName | IsGiven | Load | Atomic | Convert | Tuple | TupleItem
+    | ArrayName | IsDtype | IsGiven | Load | Atomic | Convert | Tuple | TupleItem
 )  # fmt: skip
 
 

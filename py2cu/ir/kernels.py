@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -21,6 +21,7 @@ from py2cu.ir.abi.parameters import (
     NegativeIndex,
     Parameter,
     PredicatedSite,
+    Refusal,
     Stride,
 )
 from py2cu.ir.elisions import Elided
@@ -148,9 +149,7 @@ class ArrayDecl:
     @property
     def is_constructed(self) -> bool:
         """True for a shared array whose elements have a constructor: CUDA refuses that, so it is declared as bytes."""
-        dtype = self.type.dtype
-        admitted = (dtype,) if dtype.variable is None else dtype.variable.admits
-        return self.space is Space.SHARED and any(row.kind is Kind.COMPLEX for row in admitted)
+        return self.space is Space.SHARED and any(row.kind is Kind.COMPLEX for row in self.type.dtype.admitted)
 
     @property
     def is_flat(self) -> bool:
@@ -200,6 +199,9 @@ class Kernel:
     helpers: tuple[str, ...] = ()  # set by lower_semantics
     symbol: str = ""  # where it is not its name; set by rename: what the C++ functions and the op are named after
     variables: tuple[TypeVariable, ...] = ()  # of a generic kernel
+    refused: tuple[Refusal, ...] = ()  # of a generic kernel: the instances that cannot be made
+    passed: frozenset[str] = frozenset()  # arrays that a call passes, since only some instances write or allocate them
+    dtype_tests: tuple[tuple[int, str], ...] = ()  # set by decide_dtypes: tests of dtypes of floats, with their lines
     functions: tuple[Kernel, ...] = ()  # device functions that it calls, each before its callers
     key: str = ""  # of a device function: calls refer to it
     origin: Origin | None = None  # of a device function in another file than the kernel's
@@ -239,14 +241,11 @@ class Kernel:
         vars(other).update(state)
         return other
 
-    def instance(self, dtypes: Mapping[str, DType]) -> Kernel:
-        """The kernel with these dtypes, by symbol, in the place of its type variables."""
-
-        def change(dtype: DType) -> DType:
-            variable = dtype.variable
-            return dtype if variable is None else replace(dtypes[variable.symbol], variable=variable)
-
-        return self._with_dtypes(change)
+    def instance(self, variables: tuple[TypeVariable, ...], dtypes: Sequence[DType]) -> Kernel:
+        """The kernel with these type variables, which replace its own, and with a dtype for each."""
+        chosen = {v.symbol: replace(dtype, variable=v) for v, dtype in zip(variables, dtypes, strict=True)}
+        instance = self._with_dtypes(lambda dtype: dtype if dtype.variable is None else chosen[dtype.variable.symbol])
+        return instance.having(variables=variables)
 
     @property
     def plain(self) -> Kernel:

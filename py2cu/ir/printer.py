@@ -157,7 +157,7 @@ def print_expr(expr: ir.Expr, typed: bool = False) -> str:
 
     def show(inner: ir.Expr) -> str:
         text = print_expr(inner, typed)
-        is_open = isinstance(inner, ir.Binary | ir.Compare | ir.BoolOp | ir.Select | ir.IsGiven)
+        is_open = isinstance(inner, ir.Binary | ir.Compare | ir.BoolOp | ir.Select | ir.IsDtype | ir.IsGiven)
         return f"({text})" if is_open and not text.startswith("(") else text
 
     suffix = _suffix(expr) if typed else ""
@@ -168,6 +168,8 @@ def print_expr(expr: ir.Expr, typed: bool = False) -> str:
             return name
         case ir.LaunchIndex(object=launched, axis=axis):
             return f"{launched}.{axis}"
+        case ir.IsDtype(array=array, dtype=dtype):
+            return f"{array}.dtype == {dtype}"
         case ir.IsGiven(parameter=parameter):
             return f"{parameter} is not None"
         case ir.Extent(array=array, axis=axis_number):

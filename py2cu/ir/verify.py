@@ -80,6 +80,8 @@ def _is_typed(function: ir.Kernel, _: ir.Kernel) -> Broken:
             yield f"{type(node).__name__} has no type", node.span
         if isinstance(node, ir.Extent):
             yield "an extent was not resolved", node.span
+        if isinstance(node, ir.IsDtype):
+            yield "a test of a dtype was not decided", node.span
 
 
 def _knows_locals(function: ir.Kernel, kernel: ir.Kernel) -> Broken:

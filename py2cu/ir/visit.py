@@ -16,6 +16,7 @@ from py2cu.ir.expressions import (
     DeviceCall,
     Expr,
     Extent,
+    IsDtype,
     IsGiven,
     LaunchIndex,
     Load,
@@ -24,7 +25,7 @@ from py2cu.ir.expressions import (
     Unary,
 )
 from py2cu.ir.fields import BLOCKS, OPERANDS
-from py2cu.ir.statements import Assign, Block, For, Stmt
+from py2cu.ir.statements import Assign, Block, Break, Comment, Continue, For, If, Return, Stmt, While
 from py2cu.ir.types import Constant, Name
 
 Item = TypeVar("Item")
@@ -85,7 +86,7 @@ def reads(block: Block, name: str) -> int:
 def is_duplicable(expr: Expr) -> bool:
     """True for an expression that may be repeated: a name, a constant, an element with cheap indices."""
     match expr:
-        case Constant() | Name() | LaunchIndex() | Extent() | IsGiven():
+        case Constant() | Name() | LaunchIndex() | Extent() | IsDtype() | IsGiven():
             return True
         case Unary(op="-" | "+" | "not", operand=operand) | Convert(value=operand) | TupleItem(value=operand):
             return is_duplicable(operand)
@@ -152,3 +153,18 @@ def assigned_names(block: Block) -> Iterator[str]:
 def all_expressions(block: Block) -> Iterator[Expr]:
     """Every expression node under `block`."""
     return iter(walk(*[expr for stmt in statements(block) for expr in expressions(stmt)]))
+
+
+def falls_through(block: Block) -> bool:
+    """True if control may reach the end of `block`, assuming that loops terminate."""
+    match block[-1] if block else None:
+        case Return() | Break() | Continue():
+            return False
+        case If(body=body, orelse=orelse):
+            return falls_through(body) or falls_through(orelse)
+        case While(test=Constant(value=True), body=body):
+            return any(isinstance(stmt, Break) for stmt in statements(body))
+        case Comment():
+            return falls_through(block[:-1])
+        case _:
+            return True

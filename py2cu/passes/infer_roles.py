@@ -36,7 +36,7 @@ def infer_roles(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
             what = f"`init` fills arrays that the kernel writes, and `{parameter.name}` is only read"
             reporter.error("P106", what, parameter.span, f"leave `{parameter.name}` out of `init`")
     optional = {p.name for p in kernel.optional_arrays}
-    allocatable = {name for name in stored - optional if name not in loaded or name in inits}
+    allocatable = {name for name in stored - optional - kernel.passed if name not in loaded or name in inits}
     allocated = _with_known_shape(kernel, allocatable)
     # An op runs on the device of a tensor. Without one, a call in Python allocates on torch's default device.
     names_device = any(p.name not in allocated and not p.may_be_none for p in kernel.arrays)
@@ -44,7 +44,7 @@ def infer_roles(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     def role(parameter: Parameter) -> Role:
         if parameter.name in allocated:
             return Role.OUTPUT if names_device else Role.FACTORY
-        return Role.INOUT if parameter.name in stored else Role.INPUT
+        return Role.INOUT if parameter.name in stored | kernel.passed else Role.INPUT  # rule: role-of-instances
 
     return with_fields(kernel, parameters=tuple(replace(p, role=role(p)) for p in kernel.parameters))
 

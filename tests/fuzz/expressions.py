@@ -207,6 +207,19 @@ def load_if_given(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"({w.pick(choices)})", type_)
 
 
+@makes(element, weight=1)
+def load_by_dtype(w: Writer, type_: Type, depth: int) -> Value:
+    """An element that a test of a dtype chooses; in a generic kernel it has two outcomes."""
+    assert isinstance(type_, DType)
+    if w.is_function or w.is_closure or not w.chance(3):
+        return load(w, type_, depth)
+    array = w.input(type_)
+    dtype = w.pick([each.name for each in (type_.variable.admits if type_.variable else (type_, F64))])
+    test = w.pick([f"== torch.{dtype}", f"!= torch.{dtype}", f"is torch.{dtype}", f"in (torch.{dtype}, torch.int16)"])
+    then, other = load(w, type_, depth - 1).text, load(w, type_, depth - 1).text
+    return Value(f"({then} if {array.name}.dtype {test} else {other})", type_)
+
+
 def anywhere(w: Writer, array: Array, depth: int) -> str:
     """Any element of an array."""
     return f"{array.name}[{', '.join(subscript(w, array, axis, depth) for axis in range(len(array.extents)))}]"

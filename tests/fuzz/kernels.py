@@ -37,7 +37,7 @@ PRELUDE: Final = "\n".join([
     "import py2cu",
     "import torch",
     "from enum import Enum, IntEnum, IntFlag, auto",
-    f"from jaxtyping import {', '.join(row.jaxtyping for row in (*DTYPES, *SYMBOLS))}",
+    f"from jaxtyping import {', '.join([*(row.jaxtyping for row in DTYPES), 'Float', 'Int', 'Complex'])}",
     "from torch import Tensor",
     "from py2cu import Constexpr, Index, blockDim, blockIdx, gridDim, kernel, local, shared, syncthreads, threadIdx",
     *(f"{name} = {text}" for name, (_, text) in CONSTANTS.items()),

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from hypothesis import strategies
 
-from py2cu.dtypes import C64, DTYPES, F16, GENERIC, I8, DType, Kind, TypeVariable
+from py2cu.dtypes import C64, DTYPES, F16, F32, GENERIC, I8, DType, Kind, TypeVariable
 from tests.fuzz.shapes import AXES, Shape, input_shapes, names_in, output_shapes
 
 Option = TypeVar("Option")
@@ -24,8 +24,8 @@ NUMBERS: Final = (Kind.BOOL, Kind.INT, Kind.FLOAT, Kind.COMPLEX)
 ALL: Final[tuple[Type, ...]] = (*DTYPES, *NUMBERS)
 # Type variables, as the dtype of the least range that they stand for: what fits that fits all.
 SYMBOLS: Final = tuple(
-    replace(least, jaxtyping=name, variable=TypeVariable("T", name, GENERIC[name]))
-    for name, least in (("Float", F16), ("Int", I8), ("Complex", C64))
+    replace(least, jaxtyping=name, variable=TypeVariable("T", name, GENERIC.get(name, (F32, F16))))
+    for name, least in (("Float", F16), ("Int", I8), ("Complex", C64), ("Float32 | Float16", F16))
 )
 LIMIT: Final = 2**62  # Python integers stay below: they are exact to 64 bits only
 LOCAL_LIMIT: Final = 2**45  # what is assigned to an integer local; its updates in loops add less than this again
@@ -73,7 +73,11 @@ class Array:
 
     @property
     def annotation(self) -> str:
-        return f'{self.name}: {self.dtype.jaxtyping}[Tensor, "{" ".join(self.extents)}"]'
+        members = self.dtype.jaxtyping.split(" | ")
+        return f"{self.name}: {' | '.join(self._member(name) for name in members)}"
+
+    def _member(self, dtype: str) -> str:
+        return f'{dtype}[Tensor, "{" ".join(self.extents)}"]'
 
     @property
     def element(self) -> str:
@@ -280,7 +284,7 @@ class Writer:
 
 def _label(dtype: DType) -> str:
     """What arrays of `dtype` are named after."""
-    return dtype.jaxtyping.lower() if dtype.variable else dtype.name
+    return dtype.jaxtyping.lower().replace(" | ", "_or_") if dtype.variable else dtype.name
 
 
 def fitted(value: Value, low: float, high: float) -> Value:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from py2cu import ir
+from py2cu.frontend.bodies.dtype_tests import read_dtype_test
 from py2cu.frontend.bodies.none_tests import read_none_test
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read
@@ -32,6 +33,8 @@ _LATER = "it is computed only where the comparison before it holds"
 def read_comparison(node: cst.Comparison, scope: Scope, read: Read) -> ir.Expr:
     """Read a comparison or a chain of them."""
     if (test := read_none_test(node, scope)) is not None:
+        return test
+    if (test := read_dtype_test(node, scope, read)) is not None:
         return test
     left = settle(open_tuple(read(node.left), node.left, scope), scope)
     result: ir.Expr | None = None

@@ -136,7 +136,7 @@ def _read_of_element(node: cst.Call, base: cst.BaseExpression, name: str, scope:
         case [cst.Arg(value=target, keyword=None | cst.Name(value="dtype"), star="")] if name in _CASTS:
             return _read_cast(node, base, target, scope, read)
         case [cst.Arg(value=target, keyword=None | cst.Name(value="dtype"), star="")] if name == _VIEW:
-            dtype = _read_dtype(target, scope)
+            dtype = read_dtype(target, scope)
             return ir.Constant(0, span) if dtype is None else ir.Call(element_view(dtype), (read(base),), span)
         case _ if name in (*_CASTS, *METHODS, "item", _VIEW):
             what, text = f"`.{name}` of an element does not take these arguments", source_text(base)
@@ -159,12 +159,12 @@ def _read_cast(
     span = scope.span_of(node)
     match target:
         case cst.Attribute(value=array, attr=cst.Name(value="dtype")) if is_tensor(array, scope):
-            return ir.Call(TO_DTYPE_OF, (read(base), _array_name(array, scope, read)), span)
-    dtype = _read_dtype(target, scope)
+            return ir.Call(TO_DTYPE_OF, (read(base), array_name(array, scope, read)), span)
+    dtype = read_dtype(target, scope)
     return ir.Constant(0, span) if dtype is None else ir.Call(element_method(dtype), (read(base),), span)
 
 
-def _read_dtype(node: cst.BaseExpression, scope: Scope) -> DType | None:
+def read_dtype(node: cst.BaseExpression, scope: Scope) -> DType | None:
     """The dtype that `node` names; any other node is reported."""
     row = builtins.lookup(scope.environment.qualify(node) or "")
     if row is not None and isinstance(row.result, DType) and row.rule is builtins.Rule.CAST:
@@ -185,7 +185,7 @@ def _read_of_array(node: cst.Call, base: cst.BaseExpression, name: str, scope: S
             one: ir.Expr = ir.Constant(1, span)
             return functools.reduce(lambda a, b: ir.Binary("*", a, b, span), extents) if extents else one
         case [cst.Arg(value=value, keyword=None, star="")] if name == "dtype":
-            return ir.Call(LIKE, (read(value), _array_name(base, scope, read)), span)
+            return ir.Call(LIKE, (read(value), array_name(base, scope, read)), span)
         case [cst.Arg(value=value, keyword=None | cst.Name(value="dim"), star="")] if name == "size":
             axis = scope.environment.constant(value)
             if isinstance(axis, int) and -len(extents) <= axis < len(extents):
@@ -196,7 +196,7 @@ def _read_of_array(node: cst.Call, base: cst.BaseExpression, name: str, scope: S
     return ir.Constant(0, span)
 
 
-def _array_name(node: cst.BaseExpression, scope: Scope, read: Read) -> ir.ArrayName:
+def array_name(node: cst.BaseExpression, scope: Scope, read: Read) -> ir.ArrayName:
     """The array that `node` is, or is a part of."""
     part = read_part(node, scope, read)
     name = part.array if part is not None else source_text(node)

@@ -3,7 +3,8 @@
 `UInt8[Tensor, "3 n"]` is an array of extents 3 and n, `float32[:, :]` one of unnamed extents, `Index["n"]` or
 `Index[int, "n"]` an element index; `int`, `float`, `bool`, `complex` and `np.int32` are scalars, `Constexpr[int]` and
 `Constexpr[bool]` template arguments. `X | None`, `Optional[X]` and `Union[X, None]` are an array or a number that a
-call may leave out. `tuple[float, int]` is a tuple of scalars.
+call may leave out. `Float32[Tensor, "n"] | BFloat16[Tensor, "n"]` is an array of either dtype. `tuple[float, int]` is a
+tuple of scalars.
 """
 
 from __future__ import annotations
@@ -14,14 +15,22 @@ import re
 import unicodedata
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeGuard
+from typing import Final
 
 import libcst as cst
 
 from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import BY_JAXTYPING, BY_NAME, GENERIC, DType, Kind, TypeVariable, find_dtype
-from py2cu.frontend.hints.annotations import dims_text
+from py2cu.frontend.declarations.parameter_types import (
+    ConstexprAnnotation,
+    IndexAnnotation,
+    OptionalAnnotation,
+    ParameterType,
+    TupleAnnotation,
+    may_be_none,
+)
+from py2cu.frontend.hints.annotations import dims_text, with_dims_of
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import SYMBOLS, is_in_extents
@@ -40,50 +49,6 @@ _TUPLES: Final = {"builtins.tuple", "typing.Tuple"}
 _UNIONS: Final = {"typing.Optional", "typing.Union"}
 _LEADING: Final = re.compile(r"\s*(\.\.\.|\*[^\W\d]\w*)(?=\s|$)")
 _SPACED: Final = re.compile(r"\s+(//|[-+*/%])\s+")
-
-
-@dataclass(frozen=True, slots=True)
-class IndexAnnotation:
-    """`Index["n"]`, `Index[int, "n"]`."""
-
-    extent: ir.DimExpr
-
-
-@dataclass(frozen=True, slots=True)
-class ConstexprAnnotation:
-    """`Constexpr[int]`, `Constexpr[bool]`."""
-
-    type: ir.PythonType
-
-
-@dataclass(frozen=True, slots=True)
-class OptionalAnnotation:
-    """`Float32[Tensor, "n"] | None`, `float | None`."""
-
-    type: ir.ArrayType | ir.PythonType
-
-
-@dataclass(frozen=True, slots=True)
-class TupleAnnotation:
-    """`tuple[float, int]`."""
-
-    items: tuple[ir.ElementType | ir.PythonType, ...]
-
-
-ParameterType = (
-    ir.ArrayType
-    | ir.ElementType
-    | ir.PythonType
-    | IndexAnnotation
-    | ConstexprAnnotation
-    | OptionalAnnotation
-    | TupleAnnotation
-)
-
-
-def may_be_none(type_: ParameterType | None) -> TypeGuard[ir.ArrayType | ir.PythonType]:
-    """True for the types of parameters that a call may leave out without a default."""
-    return isinstance(type_, ir.ArrayType) or (isinstance(type_, ir.PythonType) and not ir.is_complex(type_))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +71,9 @@ class AnnotationReader:
             case cst.Name(value=name) if depth and (aliased := self.environment.definition(name)) is not None:
                 return self.read(aliased, parameter, depth - 1)
             case cst.BinaryOperation(operator=cst.BitOr(), left=left, right=right):
-                return self._read_union(node, [left, right], parameter)
+                return self._read_union(node, [left, right], parameter, depth)
             case cst.Subscript(value=base, slice=elements):
-                return self._read_subscript(node, base, [element.slice for element in elements], parameter)
+                return self._read_subscript(node, base, [element.slice for element in elements], parameter, depth)
             case cst.Name() | cst.Attribute():
                 return self._read_name(node, parameter)
             case _:
@@ -136,7 +101,7 @@ class AnnotationReader:
             return PYTHON_TYPES[qualified]
         if qualified in TENSORS:
             span = self.span_of(node)
-            any_dtype = self._generic("Shaped", span)
+            any_dtype = self._generic("Shaped", GENERIC["Shaped"], span)
             return (
                 ir.ArrayType(any_dtype, unnamed_dims(parameter, self.rank_of(parameter), span)) if any_dtype else None
             )
@@ -151,7 +116,7 @@ class AnnotationReader:
         return None
 
     def _read_subscript(
-        self, node: cst.Subscript, base: cst.BaseExpression, items: list[cst.BaseSlice], parameter: str
+        self, node: cst.Subscript, base: cst.BaseExpression, items: list[cst.BaseSlice], parameter: str, depth: int
     ) -> ParameterType | None:
         qualified = self.environment.qualify(base)
         library, _, name = (qualified or "").rpartition(".")
@@ -159,7 +124,7 @@ class AnnotationReader:
             members = [item.value for item in items if isinstance(item, cst.Index)]
             if qualified == "typing.Optional":
                 members.append(cst.Name("None"))
-            return self._read_union(node, members, parameter)
+            return self._read_union(node, members, parameter, depth)
         if qualified in _TUPLES:
             return self._read_tuple(node, items, parameter)
         if qualified == "py2cu.Index":
@@ -174,14 +139,18 @@ class AnnotationReader:
         return None
 
     def _read_union(
-        self, node: cst.BaseExpression, members: list[cst.BaseExpression], parameter: str
-    ) -> OptionalAnnotation | None:
-        """`X | None`, in either order, of an array or a Python number."""
+        self, node: cst.BaseExpression, members: list[cst.BaseExpression], parameter: str, depth: int
+    ) -> OptionalAnnotation | ir.ArrayType | None:
+        """`X | None`, in either order, of an array or a Python number; arrays of several dtypes."""
         others = [member for member in members if not is_named(member, "None")]
-        if len(others) != 1 or len(members) != 2:
+        if len(others) > 1:
+            return self._read_set(node, others, parameter, depth, is_optional=len(others) < len(members))
+        if not others or len(members) != 2:
             self._unknown(node)
             return None
-        match self.read(others[0], parameter):
+        match self.read(others[0], parameter, depth):
+            case OptionalAnnotation() as type_:
+                return type_
             case type_ if may_be_none(type_):
                 return OptionalAnnotation(type_)
             case None:
@@ -200,6 +169,39 @@ class AnnotationReader:
                     f"give it a default number: `{parameter}: {source_text(others[0])} = 1`",
                 )  # fmt: skip
         return None
+
+    def _read_set(
+        self, node: cst.BaseExpression, members: list[cst.BaseExpression], parameter: str, depth: int, *,
+        is_optional: bool,
+    ) -> OptionalAnnotation | ir.ArrayType | None:  # fmt: skip
+        """`Float32[Tensor, "n"] | BFloat16[Tensor, "n"]`: an array whose dtype is one of a set."""
+        reader = replace(self, variables={})  # the members have no type variables of their own
+        arrays: list[ir.ArrayType] = []
+        for member in members:
+            type_ = reader.read(member, parameter, depth)
+            if isinstance(type_, OptionalAnnotation):
+                is_optional, type_ = True, type_.type
+            if type_ is None:
+                return None
+            if not isinstance(type_, ir.ArrayType):
+                self._unknown(node)
+                return None
+            if arrays and (type_.dims, type_.leading) != (arrays[0].dims, arrays[0].leading):  # rule: set-dims
+                what = f"the dimensions of `{source_text(member)}` are not those of `{source_text(members[0])}`"
+                hint = f"write `{with_dims_of(arrays[0], type_.dtype)}`: a call chooses the dtype alone"
+                self.reporter.error("P302", what, self.span_of(member), hint)
+                return None
+            arrays.append(type_)
+        admitted = {dtype for array in arrays for dtype in array.dtype.admitted}
+        admits = tuple(dtype for dtype in GENERIC["Shaped"] if dtype in admitted)  # rule: set-members
+        variables = (array.dtype.variable for array in arrays)
+        names = (variable.annotation for variable in variables if variable is not None and variable.admits == admits)
+        annotation = next(names, " | ".join(dtype.jaxtyping for dtype in admits))  # `Float | Float32` is `Float`
+        dtype = self._generic(annotation, admits, self.span_of(node)) if len(admits) > 1 else admits[0]
+        if dtype is None:
+            return None
+        array = replace(arrays[0], dtype=dtype)
+        return OptionalAnnotation(array) if is_optional else array
 
     def _read_tuple(
         self, node: cst.BaseExpression, items: list[cst.BaseSlice], parameter: str
@@ -265,7 +267,7 @@ class AnnotationReader:
                     )  # fmt: skip
                     return None
                 extents = self.read_dims(text, self.span_of(dims))
-                dtype = self._generic(name, self.span_of(node)) if name in GENERIC else BY_JAXTYPING[name]
+                dtype = BY_JAXTYPING.get(name) or self._generic(name, GENERIC[name], self.span_of(node))
                 if extents is None or dtype is None:
                     return None
                 return ir.ArrayType(dtype, extents, leading=_leading(text))
@@ -324,7 +326,7 @@ class AnnotationReader:
             )  # fmt: skip
         return extent
 
-    def _generic(self, annotation: str, span: Span) -> DType | None:
+    def _generic(self, annotation: str, admits: tuple[DType, ...], span: Span) -> DType | None:
         """The type variable of all arrays with this annotation: T for the first annotation, U for the next.
 
         None, after a diagnostic, if no letter is left.
@@ -334,8 +336,7 @@ class AnnotationReader:
                 what = f"`{annotation}` is annotation {len(_SYMBOLS) + 1} of this kernel that leaves the dtype open"
                 self.reporter.error("P302", what, span, "name the dtypes that are always the same: `Float32[…]`")
                 return None
-            symbol = _SYMBOLS[len(self.variables)]
-            self.variables[annotation] = TypeVariable(symbol, annotation, GENERIC[annotation])
+            self.variables[annotation] = TypeVariable(_SYMBOLS[len(self.variables)], annotation, admits)
         variable = self.variables[annotation]
         return replace(variable.admits[0], variable=variable)
 

@@ -250,8 +250,7 @@ def is_dynamic(call: cst.Call, environment: Environment) -> bool:
 
 def _most_bytes(dtype: DType) -> int:
     """The size of an element, of the widest type that a type variable stands for."""
-    admitted = (dtype,) if dtype.variable is None else dtype.variable.admits
-    return max(*(each.bits for each in admitted), 8) // 8  # rule: shared-of-types
+    return max(*(each.bits for each in dtype.admitted), 8) // 8  # rule: shared-of-types
 
 
 def _in_blocks(body: Iterable[Statement]) -> Iterator[tuple[cst.Name, cst.BaseExpression, Sequence[Statement]]]:

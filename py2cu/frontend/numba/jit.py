@@ -14,7 +14,8 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.diagnostics import Reporter
-from py2cu.frontend.declarations.annotations import ParameterType, TupleAnnotation, unnamed_dims
+from py2cu.frontend.declarations.annotations import unnamed_dims
+from py2cu.frontend.declarations.parameter_types import ParameterType, TupleAnnotation
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import all_parameters, is_named, nodes_in, source_text
 from py2cu.frontend.numba.signatures import NumbaArray, NumbaType, read_signature, signature_for

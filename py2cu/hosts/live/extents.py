@@ -21,7 +21,7 @@ def check_tensors(signature: HostSignature, arguments: Mapping[str, Any]) -> Non
     first: dict[str, str] = {}
     for parameter, array, tensor in arrays:
         dtype, variable = str(tensor.dtype).removeprefix("torch."), array.dtype.variable
-        admitted = [array.dtype.name] if variable is None else [each.name for each in variable.admits]
+        admitted = [each.name for each in array.dtype.admitted]
         if variable is not None:
             admitted = [first[variable.symbol]] if variable.symbol in first else admitted
             first.setdefault(variable.symbol, dtype)

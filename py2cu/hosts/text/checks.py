@@ -22,8 +22,7 @@ def check_lines(signature: HostSignature) -> tuple[list[str], list[str]]:
     for parameter, array in arrays:
         names = f'"{signature.name}", "{parameter.name}", {parameter.text}'
         variable = array.dtype.variable
-        dtypes = [array.dtype] if variable is None else [*variable.admits]
-        listed = ", ".join(f"at::k{dtype.torch}" for dtype in dtypes)
+        listed = ", ".join(f"at::k{dtype.torch}" for dtype in array.dtype.admitted)
         if variable is not None and variable.symbol in first_of:
             listed = f"{first_of[variable.symbol]}.scalar_type()"
         elif variable is not None:

@@ -31,6 +31,14 @@ def is_constexpr_value(value: object) -> TypeGuard[int]:
 
 
 @record(frozen=True, slots=True)
+class Refusal:
+    """Instances of a generic kernel that cannot be made, each with a dtype for every type variable, and the reason."""
+
+    dtypes: tuple[tuple[str, ...], ...]
+    reason: str  # "line 12: …"
+
+
+@record(frozen=True, slots=True)
 class Constexpr:
     """What makes a parameter a template argument: the values that there are instances for, each once."""
 

@@ -19,6 +19,7 @@ from py2cu.ir.abi.parameters import (
     NegativeIndex,
     Parameter,
     PredicatedSite,
+    Refusal,
     Role,
     TupleParameter,
 )
@@ -99,6 +100,8 @@ class Signature:
     op_allocates: bool = True  # the outputs of a call; else Python does, on torch's default device
     tuples: tuple[tuple[str, tuple[str, ...]], ...] = ()  # tuple parameters, with their scalar parameters
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
+    refused: tuple[Refusal, ...] = ()  # of a generic kernel: the dtypes of its annotations for which it has no instance
+    dtype_tests: tuple[tuple[int, str], ...] = ()  # tests of the dtypes of floats, with their lines
 
     def instance(self, arguments: Mapping[str, Any]) -> Signature:
         """The signature for these tensors, by parameter: itself unless the kernel is generic.
@@ -114,14 +117,26 @@ class Signature:
             if all(candidate.dtype(name).name == dtype for name, dtype in dtypes.items()):
                 return candidate
         listed = ", ".join(f"`{name}` of {dtype}" for name, dtype in dtypes.items())
-        raise RuntimeError(f"{self.name} has no instance for {listed}")
+        raise RuntimeError(f"{self.name} has no instance for {listed}{self.refusal(dtypes)}")
+
+    def refusal(self, dtypes: Mapping[str, str]) -> str:
+        """The end of a message that refuses arrays of these dtypes: why there is no such instance, if that is known."""
+        wanted: dict[str, str] = {}
+        for array in self.arrays:
+            variable = self.dtype(array.name).variable
+            if variable is not None and array.name in dtypes:
+                wanted.setdefault(variable.symbol, dtypes[array.name])
+        instance = tuple(dtype for _, dtype in sorted(wanted.items()))
+        reason = next((refusal.reason for refusal in self.refused if instance in refusal.dtypes), None)
+        return "" if reason is None else f"; no {' and '.join(instance)} instance of `{self.name}`: {reason}"
 
     def without_places(self) -> Signature:
         """The same without what says where something stands in the Python, and what only the simulator reads."""
         instances = tuple(each.without_places() for each in self.instances)
         return replace(
-            self, doc=None, negative_indices=(), natural_places=(), allocs=(), predicated=(), instances=instances
-        )
+            self, doc=None, negative_indices=(), natural_places=(), allocs=(), predicated=(), instances=instances,
+            refused=(), dtype_tests=(),
+        )  # fmt: skip
 
     def called(self) -> Signature:
         """The signature of calls in Python, which allocate arrays that the op takes where no tensor names a device."""

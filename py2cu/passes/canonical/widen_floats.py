@@ -3,7 +3,7 @@
     x: float32[n], w: complex64[n]     →     x: float64[n], w: complex128[n]
     acc = local(4, float32)            →     acc = local(4, float64)
 
-In a generic kernel, the parts that its type variables determine are wide in the instance that the check runs.
+The type variables of a generic kernel admit wide floats alone (`wide_variables`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from py2cu import ir
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import C128, F64, DType, Kind
+from py2cu.dtypes import C128, F64, DType, Kind, TypeVariable
 from py2cu.ir.rewrite import with_fields
 
 Type = TypeVar("Type", bound=ir.ValueType | ir.ArrayType)
@@ -35,6 +35,11 @@ def _widened(type_: Type) -> Type:
             return replace(type_, dtype=_wide(dtype))
         case _:
             return type_
+
+
+def wide_variables(kernel: ir.Kernel) -> tuple[TypeVariable, ...]:
+    """The type variables of `kernel` with float64 and complex128 in the place of narrower floats."""
+    return tuple(replace(v, admits=tuple(dict.fromkeys(map(_wide, v.admits)))) for v in kernel.variables)
 
 
 def _wide(dtype: DType) -> DType:

@@ -141,6 +141,8 @@ class _Flow:
                 return
             case ir.Load(array=name) | ir.Atomic(array=name) | ir.ArrayName(id=name) | ir.Extent(array=name):
                 self.use(name, span, known)
+            case ir.IsDtype(array=name):
+                self.use(name, span, known)
             case ir.Name(id=name) if name in self.optional:
                 self.use(name, span, known)
             case ir.IsGiven(parameter=name) if name not in known.original:

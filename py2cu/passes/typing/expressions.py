@@ -49,7 +49,7 @@ class ExpressionTyper(CallTyper):
                 return with_fields(expr, type=constant_type(value))
             case ir.Name(id=name):
                 return with_fields(expr, type=self.types[name]) if name in self.types else expr
-            case ir.LaunchIndex() | ir.Extent() | ir.IsGiven() | ir.Convert():
+            case ir.LaunchIndex() | ir.Extent() | ir.IsDtype() | ir.IsGiven() | ir.Convert():
                 return expr
             case ir.Load(array=array, indices=indices) if self.kernel.is_list(array):
                 element = self.types.get(list_elements(array), ir.UNKNOWN)

@@ -22,7 +22,8 @@ from py2cu.dtypes import BOOL, C128, F64, I64, Kind
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.names import list_elements
 from py2cu.ir.rewrite import with_fields
-from py2cu.ir.visit import statements
+from py2cu.ir.visit import falls_through
+from py2cu.passes.typing.decide_dtypes import decide_dtypes
 from py2cu.passes.typing.infer_locals import RETURN, declared_types, find_places, infer_locals
 from py2cu.passes.typing.join import Called, Result
 from py2cu.passes.typing.statements import StatementTyper
@@ -44,6 +45,7 @@ def infer_types(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 def _infer(kernel: ir.Kernel, trial: Called, called: Called, reporter: Reporter) -> tuple[ir.Kernel, Result | None]:
     """Type a kernel or an instance of a device function; `trial` returns callees' results while locals are inferred."""
     kernel = with_fields(kernel, array_decls=tuple(_with_dtype(decl, kernel) for decl in kernel.array_decls))
+    kernel = decide_dtypes(kernel, reporter)
     types = declared_types(kernel)
     locals_, reaching = infer_locals(kernel, types, trial, reporter)
     _check_annotations(kernel, {**types, **locals_}, reporter)
@@ -186,18 +188,3 @@ def _as_parameter(parameter: Parameter, type_: ir.Type) -> Parameter:
         return replace(parameter, type=replace(parameter.type, dtype=type_.dtype))
     assert isinstance(type_, ir.ElementType | ir.PythonType), type_
     return replace(parameter, type=type_)
-
-
-def falls_through(block: ir.Block) -> bool:
-    """True if control may reach the end of `block`, assuming that loops terminate."""
-    match block[-1] if block else None:
-        case ir.Return():
-            return False
-        case ir.If(body=body, orelse=orelse):
-            return falls_through(body) or falls_through(orelse)
-        case ir.While(test=ir.Constant(value=True), body=body):
-            return any(isinstance(stmt, ir.Break) for stmt in statements(body))
-        case ir.Comment():
-            return falls_through(block[:-1])
-        case _:
-            return True

@@ -164,7 +164,7 @@ class ExpressionEmitter(ABC):
                 return CxxText(f"{self.expr(value).text}.{field_}", PRIMARY, self.c_type(type_))
             case ir.IsGiven(parameter=parameter):
                 return CxxText(self.kernel.flag(parameter), PRIMARY, "bool")
-            case ir.Extent() | ir.Tuple():
+            case ir.Extent() | ir.IsDtype() | ir.Tuple():
                 raise AssertionError(f"{expr} reached the targets")
             case _:
                 assert_never(expr)
