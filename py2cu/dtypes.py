@@ -63,6 +63,11 @@ class DType:
         return BY_NAME[self.name]
 
     @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return max(self.bits, 8) // 8
+
+    @property
     def low(self) -> float:
         """Least finite value; for a complex dtype, of the parts."""
         match self.kind:
