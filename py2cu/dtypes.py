@@ -68,6 +68,11 @@ class DType:
         return (self,) if self.variable is None else self.variable.admits
 
     @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return max(self.bits, 8) // 8
+
+    @property
     def low(self) -> float:
         """Least finite value; for a complex dtype, of the parts."""
         match self.kind:

@@ -28,6 +28,7 @@ from py2cu.hosts.of_file import render_hosts
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.verify import Stage
 from py2cu.options import NO_VALUES, KernelOptions, Values
+from py2cu.passes.canonical.fix_row_lengths import fix_row_lengths
 from py2cu.passes.canonical.lift_assertions import lift_assertions
 from py2cu.passes.canonical.lift_atomics import lift_atomics
 from py2cu.passes.canonical.name_strides import name_strides
@@ -57,6 +58,7 @@ from py2cu.passes.find_independent_dims import find_independent_dims
 from py2cu.passes.guards.early_return import add_guards
 from py2cu.passes.infer_roles import infer_roles
 from py2cu.passes.join_instances import refusals, uneven_arrays
+from py2cu.passes.load_rows import load_rows
 from py2cu.passes.lowering.evaluate_once import evaluate_once
 from py2cu.passes.lowering.flatten_subscripts import flatten_subscripts
 from py2cu.passes.lowering.identifiers import spell_identifier
@@ -87,6 +89,7 @@ READ: Final = Step("read_kernel", Stage.UNTYPED)
 # EFFECTS runs if there is no error by then. So one run shows every error that does not depend on rejected code.
 NAMES: Final = passes(
     Stage.UNTYPED,
+    fix_row_lengths,
     check_optional_parameters,
     decide_dtypes,
     everywhere(lift_atomics),
@@ -136,6 +139,7 @@ LOWERINGS: Final = (
         compute_in_launcher,
         name_strides,
         choose_integer_widths,
+        load_rows,
         everywhere(flatten_subscripts),
         pass_extents,
         everywhere(widen_halves),

@@ -153,6 +153,14 @@ def _multiple(dim: ir.Expr) -> tuple[str, int] | None:
 
 
 def arrays_of_row_pointers(kernel: ir.Kernel) -> tuple[str, ...]:
-    """The arrays of which `kernel` loads or stores a row at once, through a pointer to the row."""
-    reserved = (stmt.array for stmt in statements(kernel.body) if isinstance(stmt, ir.Alloc))
-    return tuple(sorted({kernel.base_array(array) for array in reserved if kernel.vector_width(array)}))
+    """The arrays of which `kernel` loads or stores a row at once."""
+    arrays: set[str] = set()
+    for stmt in statements(kernel.body):
+        match stmt:
+            case ir.Alloc(array=array) if kernel.vector_width(array):
+                arrays.add(kernel.base_array(array))
+            case ir.Store(indices=(), value=ir.Load(array=array)) if kernel.is_row(stmt.array):
+                arrays.add(array)
+            case ir.Store(array=array, value=ir.Load(array=row, indices=())) if kernel.is_row(row):
+                arrays.add(array)
+    return tuple(sorted(arrays))

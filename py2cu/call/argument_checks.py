@@ -274,8 +274,9 @@ def _check_shapes(
                 what = f"dimension {place} of `{name}` is `{print_expr(dim)}` = {extent}"
                 raise _Misfit(f"{what}, got {shape[axis]}")
         width = widths.get(name, 0)
-        if width and tensor.numel() % width:
-            raise _Misfit(f"`{name}` is viewed in rows of {width} elements, but has {tensor.numel()}")
+        if width and shape[-1] % width:
+            where = " in its last dimension" if len(shape) > 1 else ""
+            raise _Misfit(f"`{name}` is viewed in rows of {width} elements, but has {shape[-1]}{where}")
 
 
 def _check_leading(signature: Signature, name: str, tensors: Tensors) -> None:

@@ -59,7 +59,7 @@ def row_lengths(signature: Signature) -> dict[str, int]:
 def _extent(signature: Signature, array: str) -> Expr:
     type_ = signature.parameter(array).type
     assert isinstance(type_, ArrayType)
-    return type_.dims[0]
+    return type_.dims[-1]
 
 
 def choose_constexprs(signature: Signature, number: int) -> dict[str, int]:

@@ -135,6 +135,7 @@ class _KernelReader:
             functions=tuple(functions.functions),
             block_parameters=tuple(parameters.block),
             tuples=tuple(parameters.tuples.items()),
+            row_lengths=tuple(scope.declarations.extents.row_lengths.items()),
         )
 
     def _read_as_numba(self, parameters: Parameters, *, has_types: bool) -> None:

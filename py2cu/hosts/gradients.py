@@ -79,8 +79,11 @@ def obstacles(host: HostSignature, *, is_backward: bool) -> Iterator[Obstacle]:
             yield Obstacle(what, parameter.span, "name its tensors, or leave the backward to the operators")
     if len(dict(host.outputs)) < len(host.outputs):
         yield Obstacle("an output is returned twice", host.end, "return each once")
-    for name, bases in () if is_backward else host.outputs:
-        if bases:
+    for name, bases in host.outputs:
+        if is_backward and not name.startswith(PREFIX):
+            what = f"`{name}` is no gradient, and a host function that is a backward returns gradients alone"
+            yield Obstacle(what, host.end, f"return `{example}`")
+        elif bases and not is_backward:
             what = (
                 f"`{name}` may be a view of `{min(bases)}`, and an operator with a backward returns tensors of its own"
             )

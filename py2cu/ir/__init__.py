@@ -10,6 +10,7 @@ The files are loaded when a name is first asked for: a cached kernel is called b
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from py2cu.ir.array_decls import *  # noqa: F403
     from py2cu.ir.elisions import *  # noqa: F403
     from py2cu.ir.expressions import *  # noqa: F403
     from py2cu.ir.kernels import *  # noqa: F403
@@ -24,7 +25,7 @@ def __getattr__(name: str) -> Any:
 
     if importlib.util.find_spec(f"{__name__}.{name}") is not None:
         return importlib.import_module(f"{__name__}.{name}")
-    for part in ("elisions", "expressions", "kernels", "statements", "types"):
+    for part in ("array_decls", "elisions", "expressions", "kernels", "statements", "types"):
         module = importlib.import_module(f"{__name__}.{part}")
         globals().update((exported, getattr(module, exported)) for exported in module.__all__)
     if name not in globals():

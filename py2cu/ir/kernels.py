@@ -1,8 +1,7 @@
-"""The root of the IR: a kernel or a device function, with its array declarations."""
+"""The root of the IR: a kernel or a device function."""
 
 from __future__ import annotations
 
-import enum
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from itertools import chain
 from typing import Any, Final
 
 from py2cu.diagnostics import Origin
-from py2cu.dtypes import DType, Kind, TypeVariable
+from py2cu.dtypes import DType, TypeVariable
 from py2cu.ir.abi.launch_values import LaunchValue
 from py2cu.ir.abi.parameters import (
     BlockParameter,
@@ -24,16 +23,15 @@ from py2cu.ir.abi.parameters import (
     Refusal,
     Stride,
 )
+from py2cu.ir.array_decls import ArrayDecl, Space
 from py2cu.ir.elisions import Elided
 from py2cu.ir.expressions import ArrayName, DeviceCall, Expr
 from py2cu.ir.extents import contiguous_strides, lower_bounds
-from py2cu.ir.header_names import is_declared
 from py2cu.ir.intervals import Interval
 from py2cu.ir.statements import Block
 from py2cu.ir.types import (
     INDEX,
     ArrayType,
-    Constant,
     ConstantDeclaration,
     DimExpr,
     ElementType,
@@ -48,12 +46,10 @@ from py2cu.source import Span
 __all__ = [
     "MAX_AXES",
     "Annotation",
-    "ArrayDecl",
     "ConstantDeclaration",
     "IndexBound",
     "Instances",
     "Kernel",
-    "Space",
     "Struct",
 ]
 
@@ -85,76 +81,6 @@ class Annotation:
     name: str
     type: ScalarType
     span: Span = span_field()
-
-
-class Space(enum.Enum):
-    """Where an array of a kernel lives, and who sees it."""
-
-    LOCAL = "local"  # a thread's own
-    SHARED = "shared"  # one for all threads of a block
-    CONSTANT = "constant"  # a table that all threads read
-    GLOBAL = "global"  # a caller's: `x4 = x.view(-1, 4)` shows an array parameter in rows
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayDecl:
-    """An array that is no argument: `acc = local((4, 4), np.float32)`, or a tuple of constants around the kernel.
-
-    Its extents are constants and its accesses keep all their indices, unless it `is_flat`: a shared array that the
-    launch sizes, or a view of another one. In a view in rows, an access with one index is of a whole row.
-    `values` are a table's, the last index fastest.
-    """
-
-    name: str
-    type: ArrayType
-    space: Space
-    values: tuple[bool | int | float, ...] = ()
-    like: str = ""  # the array whose dtype it takes: `local(4, x.dtype)`
-    span: Span = span_field()
-    base: str = ""  # of a view, `ms = buf[:n]`: its array; of a dynamic array: the previous one
-    is_dynamic: bool = False  # it lies in the memory that a launch asks for
-    is_parameter: bool = False  # it is the parameter `shared`
-    is_python_dtype: bool = False  # written as a type of Python: `shared(256, float)`
-    is_list: bool = False  # in the Python: `infer_types` sets its dtype, and negative indices count from the end
-
-    @property
-    def has_alloc(self) -> bool:
-        """True if a line of the kernel allocates it: it is no table, no parameter, and no view."""
-        is_view = bool(self.base) and not self.is_dynamic
-        return self.space is not Space.CONSTANT and not is_view and not self.is_parameter
-
-    @property
-    def vector_width(self) -> int:
-        """How many elements one access of a row loads or stores; 0 of an array that has no rows."""
-        if self.space is not Space.GLOBAL:
-            return 0
-        _, extent = self.type.dims
-        assert isinstance(extent, Constant), extent
-        return int(extent.value)
-
-    @property
-    def row_bytes(self) -> int:
-        """The bytes of a row, to which the array must be aligned."""
-        return self.vector_width * max(self.type.dtype.bits, 8) // 8
-
-    @property
-    def is_extern(self) -> bool:
-        """True for a dynamic array that C declares `extern __shared__` under the user's name.
-
-        A header may not declare that name, and instances of a template would declare it with different types.
-        """
-        is_one_type = self.type.dtype.variable is None and not self.is_constructed
-        return self.is_dynamic and not self.base and is_one_type and not is_declared(self.name)  # rule: header-array
-
-    @property
-    def is_constructed(self) -> bool:
-        """True for a shared array whose elements have a constructor: CUDA refuses that, so it is declared as bytes."""
-        return self.space is Space.SHARED and any(row.kind is Kind.COMPLEX for row in self.type.dtype.admitted)
-
-    @property
-    def is_flat(self) -> bool:
-        """True if the array is a pointer in C, and each access has one index."""
-        return self.is_dynamic or bool(self.base)
 
 
 @dataclass(frozen=True)
@@ -216,6 +142,7 @@ class Kernel:
     flags: tuple[tuple[str, str], ...] = ()  # set by rename: the bool that says whether a parameter is given
     block_parameters: tuple[BlockParameter, ...] = ()  # shared memory and a barrier, `shared` and `syncb`
     tuples: tuple[tuple[str, tuple[str, ...]], ...] = ()  # tuple parameters, with their scalar parameters
+    row_lengths: tuple[tuple[str, str], ...] = ()  # locals `16 // x.itemsize`, each with its array
     elided: tuple[Elided, ...] = ()  # statements of the Python that have no code; passes add those that they leave out
     per_thread: tuple[str, ...] = ()  # set by split_at_barriers: locals that live from one `EachThread` to another
 
@@ -294,6 +221,11 @@ class Kernel:
         """True for a local array that is a list in the Python."""
         decl = self.array_decl(name)
         return decl is not None and decl.is_list
+
+    def is_row(self, name: str) -> bool:
+        """True for a thread's copy of a row; an access without indices is one of the whole row."""
+        decl = self.array_decl(name)
+        return decl is not None and decl.is_row
 
     def is_kernel_local(self, name: str) -> bool:
         """True for an array of the kernel's own: neither a caller's nor a view of one."""

@@ -223,6 +223,7 @@ class NamedConstant:
     value: bool | int | float
     definition: DimExpr
     line: int = field(compare=False)  # of the definition in its file; 0 where only the value is known
+    array: str = ""  # of a local `16 // x.itemsize`: the array
 
 
 @record(frozen=True, slots=True)

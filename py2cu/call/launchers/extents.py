@@ -118,7 +118,7 @@ class ExtentLines:
                 given = f"v_{source} is not None and " * signature.parameter(source).may_be_none
                 lines.append(f"if {given}leading_{name} != leading_{source}: raise misfit")
             if widths.get(name):
-                lines.append(f"if ({self.elements(name)}) % {widths[name]}: raise misfit")
+                lines.append(f"if ({self.of(name)[-1]}) % {widths[name]}: raise misfit")
             yield from if_given(parameter, lines)
 
     def _dim(self, dim: Dim, arrays: set[str]) -> Iterator[str]:

@@ -288,7 +288,14 @@ class ExpressionReader:
                 element = self.read_element(node)
                 return ir.Constant(0, span) if element is None else ir.Load(element.array, element.indices, span)
             case cst.Name(value=name) if name in self.scope.arrays:
-                indices = self._read_vector_indices(node, name)
+                indices = self.read_vector_indices(node, name)
+                if indices is not None and self.scope.is_row(name, len(indices)):
+                    length = self.scope.arrays[name].dims[-1]
+                    if isinstance(length, ir.Name):  # rule: row-open
+                        what = f"a row of `{name}` has `{length.id}` elements, which differ with the dtype"
+                        hint = f"`for v in {source_text(node)}:`, `[v for v in {source_text(node)}]`"
+                        self.scope.error("P410", what, node, hint)
+                        return ir.Constant(0, span)
                 return ir.Load(name, indices, span) if indices is not None else ir.Constant(0, span)
             case cst.Subscript(value=cst.Name(value=name)) as row if name in self.scope.arrays:
                 texts = ", ".join(source_text(each.slice) for each in (*row.slice, *node.slice))
@@ -359,12 +366,12 @@ class ExpressionReader:
             case element:
                 return element
 
-    def _read_vector_indices(self, node: cst.Subscript, name: str) -> tuple[ir.Expr, ...] | None:
+    def read_vector_indices(self, node: cst.Subscript, name: str) -> tuple[ir.Expr, ...] | None:
         """The indices of a row, or of an element, of a view in rows."""
-        parts = subscripts(node)
-        if len(parts) not in (1, 2):
-            what = f"`{name}` has 2 dimensions and takes 2 indices, not {len(parts)}"
-            indices = ", ".join(map(source_text, parts[:2]))
+        parts, rank = subscripts(node), len(self.scope.arrays[name].dims)
+        if len(parts) not in (rank - 1, rank):
+            what = f"`{name}` has {rank} dimensions and takes {rank} indices, not {len(parts)}"
+            indices = ", ".join(map(source_text, parts[:rank]))
             self.scope.error("P401", what, node, f"write `{name}[{indices}]`")
             return None
         if not all(isinstance(part, cst.Index) and part.star is None for part in parts):

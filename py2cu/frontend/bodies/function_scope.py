@@ -54,7 +54,7 @@ def function_scope(
         array_decls,
         (parameters.scalars | assigned.keys()) - arrays.keys() - parameters.launch.keys(),
         parameters.indices,
-        frozenset(name for dim in dims for name in names_in(dim)),
+        frozenset(name for dim in dims for name in names_in(dim)) - extents.row_lengths.keys(),
         frozenset(name for name, count in assigned.items() if count == 1) - parameters.scalars,
         frozenset(named),
         functions,

@@ -121,6 +121,9 @@ def refuse_attribute(node: cst.Attribute, scope: Scope) -> None:
     attribute = node.attr.value
     hint = did_you_mean(attribute, ["shape", "ndim"], "an array has `.shape`, `.ndim` and `len()`")
     hint = f"`{source_text(node)}[0]` is its first extent" if attribute == "shape" else hint
+    if attribute == "itemsize":
+        array = source_text(node.value)
+        hint = f"the length of rows of 16 bytes is a local that is assigned once: `W = 16 // {array}.itemsize`"
     scope.error("P202", f"`.{attribute}` of an array is not a number", node, hint)
 
 

@@ -41,6 +41,17 @@ def read_part(node: cst.BaseExpression, scope: Scope, read: Read) -> View | None
             return None
 
 
+def read_row_of_view(node: cst.BaseExpression, scope: Scope, read: Read) -> View | None:
+    """The elements of `x4[i]`, a row of a view in rows; None for anything else."""
+    match node:
+        case cst.Subscript(value=cst.Name(value=name)) if scope.is_row_view(name):
+            singles = [part for part in subscripts(node) if isinstance(part, cst.Index) and part.star is None]
+            if len(singles) == len(subscripts(node)) and scope.is_row(name, len(singles)):
+                indices = read_indices((part.value for part in singles), node, scope, read)
+                return View(name, 1, indices, origin=scope.span_of(node))
+    return None
+
+
 def is_part(node: cst.BaseExpression, scope: Scope) -> bool:
     """True for a part of an array that has a dimension, by its form: nothing is reported."""
     return _rank(node, scope) > 0

@@ -188,7 +188,7 @@ class Scope:
                 return self.tuples.get(name)
             case ir.DeviceCall(function=key):
                 return self.functions.form(key)
-            case ir.Load(array=array, indices=(_,)) if self.is_row_view(array):
+            case ir.Load(array=array, indices=indices) if self.is_row(array, len(indices)):
                 return (None,) * self.array_decls[array].vector_width
             case _:
                 return None
@@ -255,7 +255,11 @@ class Scope:
 
     def is_row_view(self, name: str) -> bool:
         """True for a view in rows: `x4[i]` is a vector."""
-        return name in self.array_decls and self.array_decls[name].vector_width > 0
+        return name in self.array_decls and self.array_decls[name].has_rows
+
+    def is_row(self, name: str, indices: int) -> bool:
+        """True for a row of a view in rows, under so many indices."""
+        return self.is_row_view(name) and indices == len(self.arrays[name].dims) - 1
 
     @contextmanager
     def block(self) -> Iterator[None]:

@@ -14,6 +14,7 @@ from py2cu.frontend.bodies.comments import comment_beside, comments_above, head_
 from py2cu.frontend.bodies.expressions import ExpressionReader
 from py2cu.frontend.bodies.lists.displays import is_list, is_list_call
 from py2cu.frontend.bodies.lists.fill import ListReader
+from py2cu.frontend.bodies.lists.open_rows import read_assignment
 from py2cu.frontend.bodies.lists.uses import refuse_changed_items
 from py2cu.frontend.bodies.loops import LoopHead, make_while, read_loop_head, read_tests
 from py2cu.frontend.bodies.printing import read_assert, read_print
@@ -215,7 +216,7 @@ class StatementReader:
 
     def _read_assign(self, statement: cst.Assign) -> ir.Block:
         """Targets from left to right, once the right side is read whole: `a, b = b, a`, `a = b = 0`."""
-        if (block := self.lists(statement).read_assignment(statement)) is not None:
+        if (block := read_assignment(statement, self.lists(statement))) is not None:
             return block
         match statement:
             case cst.Assign() if self.scope.aliases and gives_aliases(statement, self.scope.aliases):

@@ -31,18 +31,19 @@ Target = tuple[cst.Name, cst.BaseExpression]  # a name, and the value that is as
 class ExtentReader:
     """Reads the extents in one function.
 
-    `arrays` and `constexprs` are parameters of the function. `launch_values` are the names whose values a launch knows,
-    `launch` maps parameters to launch objects; a device function has neither.
+    `arrays` and `constexprs` are parameters of the function, and row lengths count as `constexprs`. `launch_values` are
+    the names whose values a launch knows, `launch` maps parameters to launch objects; a device function has neither.
     """
 
     reporter: Reporter
     environment: Environment
     span_of: Callable[[cst.CSTNode], Span]
     arrays: Mapping[str, ir.ArrayType]
-    constexprs: Mapping[str, Constexpr] = field(default_factory=dict)
+    constexprs: dict[str, Constexpr] = field(default_factory=dict)  # with the row lengths
     launch_values: frozenset[str] = frozenset()
     launch: Mapping[str, str] = field(default_factory=dict)
     is_device: bool = False
+    row_lengths: dict[str, str] = field(default_factory=dict)  # locals `16 // x.itemsize`, with the array
     _hidden: set[str] = field(default_factory=set)  # names of extents that locals hide
     _definitions: dict[str, cst.BaseExpression] = field(default_factory=dict)  # of locals that are assigned once
 
@@ -58,7 +59,25 @@ class ExtentReader:
             pair for line in body if isinstance(line, cst.SimpleStatementLine) for pair in assignments_to_names(line)
         ]
         self._definitions.update({target.value: value for target, value in targets if count[target.value] == 1})
+        for name, value in self._definitions.items():
+            if (array := self._array_of_row_length(value)) is not None:
+                dtype = self.arrays[array].dtype
+                admitted = (dtype,) if dtype.variable is None else dtype.variable.admits
+                self.row_lengths[name] = array
+                self.constexprs[name] = Constexpr(tuple(sorted({ir.ROW_BYTES // each.itemsize for each in admitted})))
         return targets
+
+    def _array_of_row_length(self, value: cst.BaseExpression) -> str | None:
+        """`x` for `16 // x.itemsize`, how many elements of the parameter 16 bytes hold; None for anything else."""
+        match value:
+            case cst.BinaryOperation(
+                left=number,
+                operator=cst.FloorDivide(),
+                right=cst.Attribute(value=cst.Name(value=array), attr=cst.Name(value="itemsize")),
+            ) if array in self.arrays and not self.is_device and self.environment.constant(number) == ir.ROW_BYTES:
+                return array
+            case _:
+                return None
 
     def read(self, node: cst.BaseExpression, space: ir.Space, is_bound: bool = False) -> ir.Expr | None:
         """The extent that `node` computes from constants and template arguments; None for anything else.

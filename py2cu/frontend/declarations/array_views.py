@@ -37,45 +37,70 @@ class ViewReader:
         return view, start or ir.Constant(0, span)
 
     def read_rows(self, base: str, call: cst.Call, target: cst.Name) -> ir.ArrayDecl:
-        """`x4 = x.view(-1, 4)`: a parameter's elements in rows, each loaded and stored by one vector access."""
-        span = self.extents.span_of(target)
-        constant = self.extents.environment.constant
-        match [constant(arg.value) for arg in call.args if arg.keyword is None and not arg.star]:
-            case [-1, int(row)] if len(call.args) == 2 and row in ROWS:
-                pass
+        """`x4 = x.view(h, -1, 4)`: a parameter's elements in rows, each loaded and stored by one vector access."""
+        span, extents = self.extents.span_of(target), self.extents
+        array = extents.arrays.get(base)
+        shape = ("-1", "4") if array is None else (*self._shape(base)[:-1], "-1", "4")
+        hint = f"`{base}.view({', '.join(shape)})`"
+        places = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
+        row: ir.DimExpr = ir.Constant(ROWS[0], span, ir.PY_INT)
+        match places:
+            case [*_, rest, length] if (
+                len(places) == len(call.args)
+                and extents.environment.constant(rest) == -1
+                and (known := self._row(length))
+            ):
+                row = known
             case _:
-                what = f"`{base}` is viewed in rows of {_LISTED_ROWS} elements"
-                self._refuse_rows(what, call, f"`{base}.view(-1, 4)`")
-                row = ROWS[0]
-        array = self.extents.arrays.get(base)
-        if array is None or self.extents.is_device:
+                self._refuse_rows(f"`{base}` is viewed in rows of {_LISTED_ROWS} elements", call, hint)
+                places = []
+        if array is None or extents.is_device:
             own = f"`{base}` is an array of the kernel's own"
-            what = "a device function makes no views" if self.extents.is_device else own
+            what = "a device function makes no views" if extents.is_device else own
             self._refuse_rows(f"{what}: only parameters of kernels are viewed in rows", call, "index its elements")
-        if array is None or len(array.dims) != 1:
-            if array is not None:
-                what = f"arrays of one dimension are viewed in rows, and `{base}` has {len(array.dims)}"
-                self._refuse_rows(what, call, 'annotate it flat: `Float32[Tensor, "n"]`')
-            array = ir.ArrayType(F32, (ir.Constant(row, span, ir.PY_INT),))
-        type_ = replace(
-            array, dims=(ir.as_extent(self._quotient(array.dims[0], row, call)), ir.Constant(row, span, ir.PY_INT))
-        )
+        elif places and not self._keeps_leading(array, places[:-2]):
+            what = f"a view in rows divides the last dimension of `{base}`, and keeps all others"
+            self._refuse_rows(what, call, hint)
+        if array is None or not array.dims:
+            array = ir.ArrayType(F32, (row,))
+        *leading, last = array.dims
+        type_ = replace(array, dims=(*leading, ir.as_extent(self._quotient(last, row, call)), row))
         return ir.ArrayDecl(target.value, type_, ir.Space.GLOBAL, like=base, span=span, base=base)
 
-    def _quotient(self, extent: ir.Expr, row: int, call: cst.Call) -> ir.Expr:
+    def _row(self, node: cst.BaseExpression) -> ir.DimExpr | None:
+        """The length of a row: a constant, or the name of a local `16 // x.itemsize`."""
+        constant, span = self.extents.environment.constant(node), self.extents.span_of(node)
+        if isinstance(node, cst.Name) and node.value in self.extents.row_lengths:
+            return ir.Name(node.value, span, ir.PY_INT)
+        return ir.Constant(constant, span, ir.PY_INT) if isinstance(constant, int) and constant in ROWS else None
+
+    def _keeps_leading(self, array: ir.ArrayType, places: list[cst.BaseExpression]) -> bool:
+        """Whether `places` are all extents of the array but the last."""
+        read = [self.extents.read(place, ir.Space.SHARED) for place in places]
+        same = list(map(_plain, read)) == list(map(_plain, array.dims[:-1]))  # rule: view-leading
+        return same and bool(array.dims) and not (array.leading and places)
+
+    def _shape(self, base: str) -> list[str]:
+        return [f"{base}.shape[{axis}]" for axis in range(len(self.extents.arrays[base].dims))]
+
+    def _quotient(self, extent: ir.Expr, row: ir.DimExpr, call: cst.Call) -> ir.Expr:
         """The number of rows; refuses a constant extent that rows do not divide."""
         span = self.extents.span_of(call)
-        match extent:
-            case ir.Constant(value=int(size)):
-                if size % row:
-                    self._refuse_rows(f"rows of {row} do not divide {size} elements", call, "choose another extent")
-                return ir.Constant(size // row, span, ir.PY_INT)
-            case ir.Binary(op="*", left=ir.Constant(value=int(factor)), right=rest) if factor == row:
+        match extent, row:
+            case ir.Constant(value=int(size)), ir.Constant(value=int(length)):
+                if size % length:
+                    self._refuse_rows(f"rows of {length} do not divide {size} elements", call, "choose another extent")
+                return ir.Constant(size // length, span, ir.PY_INT)
+            case ir.Binary(op="*", left=ir.Constant(value=int(factor)), right=rest), ir.Constant(value=length) if (
+                factor == length
+            ):
                 return rest
-            case ir.Binary(op="*", left=rest, right=ir.Constant(value=int(factor))) if factor == row:
+            case ir.Binary(op="*", left=rest, right=ir.Constant(value=int(factor))), ir.Constant(value=length) if (
+                factor == length
+            ):
                 return rest
             case _:
-                return ir.Binary("//", extent, ir.Constant(row, span, ir.PY_INT), span, ir.PY_INT)
+                return ir.Binary("//", extent, row, span, ir.PY_INT)
 
     def _refuse_rows(self, message: str, call: cst.Call, hint: str) -> None:
         self.extents.error("P410", message, call, hint)
@@ -99,3 +124,8 @@ class ViewReader:
                 self.extents.error("P408", what, node or bounds, hint)
                 return None, None
         return start, stop
+
+
+def _plain(extent: ir.Expr | None) -> ir.Expr | None:
+    """`extent` as two that are written apart are compared."""
+    return replace(extent, type=ir.PY_INT) if isinstance(extent, ir.Name) else extent

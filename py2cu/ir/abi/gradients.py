@@ -8,7 +8,8 @@ text of a file and live kernels are matched by the same rules.
 
 A parameter that the backward only reads is a value of the forward if the forward has its name, else the gradient
 `grad_<output>`. A parameter that the backward writes is the gradient `grad_<input>`. Of an array that the forward
-updates in place, both gradients have one name.
+updates in place, both gradients have one name. A written array of any other name is scratch if a call of the backward
+allocates it; the caller drops it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from typing import Final, NamedTuple
 
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
-from py2cu.ir.abi.signature import Signature
+from py2cu.ir.abi.signature import Signature, evaluate
+from py2cu.ir.types import ArrayType, Name
 from py2cu.records import record
 
 PREFIX: Final = "grad_"
@@ -128,9 +130,40 @@ class _Pair:
                 yield from self._misfits_of_value(own, parameter)
             elif target is not None:
                 yield from self._misfits_of_gradient(target, parameter)
+            elif parameter.role is not Role.INPUT and not parameter.name.startswith(PREFIX):  # rule: gradient-scratch
+                yield from self._misfits_of_scratch(parameter)
             elif not self._is_dimension(parameter) and (parameter.is_array or not self.backward.is_optional(parameter)):
                 what = f"`{self.forward.name}` has no parameter `{parameter.name}`"
                 yield self._misfit(parameter, what, f"a backward takes {_listed(self._names)}")
+
+    def _misfits_of_scratch(self, parameter: Parameter) -> Iterator[Misfit]:
+        """A written array that the call of the backward does not allocate."""
+        if parameter.role is not Role.INOUT:
+            return
+        name, missing = parameter.name, self._missing_of_scratch(self.backward.array_type(parameter.name))
+        what = f"`{name}` is no parameter of `{self.forward.name}`, and no scratch"
+        if parameter.may_be_none:
+            yield self._misfit(parameter, f"{what}: it may be None", "annotate it without `| None`")
+        elif missing is not None:
+            hint = "use constants, and the dimensions and dtypes of other arrays"
+            yield self._misfit(parameter, f"{what}: no other array fixes its {missing}", hint)
+        else:
+            what = f"{what}: it is read, and a call allocates it without values"
+            yield self._misfit(parameter, what, f'give it values: `init={{"{name}": 0, …}}`')
+
+    def _missing_of_scratch(self, scratch: ArrayType) -> str | None:
+        """What of an array's extents and dtype neither a number nor an array that is a value or a gradient fixes."""
+        named = [p for p in self.backward.arrays if self._own(p) is not None or self._target(p) is not None]
+        types = [self.backward.array_type(p.name) for p in named]
+        unfixed = {dim.name for dim in self.backward.dims if dim.array not in (None, *(p.name for p in named))}
+        unfixed -= {dim.id for type_ in types for dim in type_.dims if isinstance(dim, Name)}
+        known = {dim.name: 1 for dim in self.backward.dims if dim.name not in unfixed}
+        try:
+            for dim in scratch.dims:
+                evaluate(dim, known)
+        except KeyError as unknown:
+            return f"extent `{unknown.args[0]}`"
+        return None if scratch.dtype.variable in (None, *(type_.dtype.variable for type_ in types)) else "dtype"
 
     def _misfits_of_value(self, own: Parameter, parameter: Parameter) -> Iterator[Misfit]:
         name = parameter.name

@@ -13,7 +13,8 @@ x[r, c]           →    x[r * x_stride_0 + c * x_stride_1]
 
 An element of a view in rows becomes an element of the viewed array; a whole row stays a row of the view.
 
-x4[i, 3]    # n // 4 4  →    x[i * 4 + 3]
+x4[i, 3]       # n // 4 4    →    x[i * 4 + 3]
+x4[r, j, 3]    # h w // 4 4  →    x[r * w + j * 4 + 3]
 
 The arithmetic is as wide as the array needs. The launcher compares every array's size with 2³¹, so `index_t` holds
 every index of an array whose extents only the launch determines.
@@ -54,13 +55,18 @@ def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
             return array, tuple(map(arithmetic.in_list, indices, dims))
         if kernel.keeps_subscripts(array):
             return array, tuple(map(arithmetic.from_start, indices, dims))
-        if kernel.vector_width(array) and len(indices) == 1:
-            return array, (arithmetic.from_start(indices[0], dims[0]),)
+        if kernel.vector_width(array) and len(indices) < len(dims):
+            return array, (arithmetic.flat_index(indices, dims[:-1]),)
         if strides := kernel.strides_of(array):  # rule: strides-named
             return array, (arithmetic.offset(indices, dims, strides),)
-        return kernel.base_array(array) if kernel.vector_width(array) else array, (  # rule: row-of-array
-            arithmetic.flat_index(indices, dims),
-        )
+        if kernel.vector_width(array):  # rule: row-of-array
+            base = kernel.base_array(array)
+            of_base = tuple(
+                typed_extent(kernel, dim, lambda: arithmetic.ranges) for dim in kernel.array_type(base).dims
+            )
+            row = arithmetic.flat_index(indices[-2:], dims[-2:])
+            return base, (arithmetic.flat_index((*indices[:-2], row), of_base),)
+        return array, (arithmetic.flat_index(indices, dims),)
 
     def flatten(expr: ir.Expr) -> ir.Expr:
         if isinstance(expr, ir.Load | ir.Atomic):

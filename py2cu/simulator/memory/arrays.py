@@ -106,14 +106,21 @@ class ArrayView(Shaped):
         """Store a tuple, a part or a number into the elements that `index` selects, for the user's frame."""
         store_items(part_at(self, index), value, frame)
 
-    def view(self, rows: int, row: int) -> Rows:
-        """View a one-dimensional array in rows: `x.view(-1, 4)`.
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return self._dtype.itemsize
+
+    def view(self, *shape: int) -> Rows:
+        """View an array in rows: `x.view(-1, 4)`, `m.view(h, -1, 4)`.
 
         Raises:
             RuntimeError: the last row would be incomplete.
         """
-        if rows != -1 or not self._length == len(self):
-            raise TypeError(f"`{self.name}` of one dimension is viewed as `{self.name}.view(-1, {row})`")
+        *leading, rows, row = shape
+        if rows != -1 or (*map(int, leading),) != self.extents[:-1]:
+            kept = "".join(f"{extent}, " for extent in self.extents[:-1])
+            raise TypeError(f"`{self.name}` is viewed in rows as `{self.name}.view({kept}-1, {row})`")
         return Rows(self, int(row))
 
     def locate(self, index: Any) -> tuple[ArrayView, int]:

@@ -100,9 +100,14 @@ class PredicatedArray:
         array, position = scratch_element(self._array) if is_predicated_off(frame) else self._array.locate(index)
         array.store(position, value, frame)
 
-    def view(self, rows: int, row: int) -> PredicatedRows:
+    @property
+    def itemsize(self) -> int:
         assert isinstance(self._array, ArrayView)
-        return PredicatedRows(self._array.view(rows, row))  # rule: view-predicated
+        return self._array.itemsize
+
+    def view(self, *shape: int) -> PredicatedRows:
+        assert isinstance(self._array, ArrayView)
+        return PredicatedRows(self._array.view(*shape))  # rule: view-predicated
 
 
 class PredicatedPart(Part):
@@ -151,7 +156,7 @@ class PredicatedRows:
             return self._rows.get(index, frame)
         array, position = scratch_element(self._rows)
         zero = array.load(position, frame)
-        return zero if index.__class__ is tuple else (zero,) * int(self._rows.shape[1])
+        return zero if self._rows.is_element(index) else (zero,) * int(self._rows.shape[-1])
 
     def put(self, index: Any, value: Any, frame: FrameType) -> None:
         if not is_predicated_off(frame):

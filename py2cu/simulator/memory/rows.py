@@ -5,6 +5,7 @@ The array itself loads and stores, element by element, so its findings are the a
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from types import FrameType
@@ -16,14 +17,15 @@ from py2cu.simulator.state import THREAD
 
 
 class Elements(Protocol):
-    """A one-dimensional array."""
+    """An array."""
 
     name: str
 
     @property
     def dtype(self) -> Any: ...
 
-    def __len__(self) -> int: ...
+    @property
+    def extents(self) -> tuple[int, ...]: ...
 
     def load(self, position: int, frame: FrameType, /) -> Any: ...
 
@@ -31,25 +33,26 @@ class Elements(Protocol):
 
 
 class Rows(Shaped):
-    """The elements of a one-dimensional array in rows of equal length."""
+    """The elements of an array in rows of equal length: they divide its last dimension."""
 
     __slots__ = ("_array", "_extents", "name")
 
     def __init__(self, array: Elements, width: int) -> None:
-        length = len(array)
+        *leading, length = array.extents
+        shape = ", ".join(map(str, (*leading, -1, width)))
         if length % width:  # rule: view-length
-            raise RuntimeError(f"shape '[-1, {width}]' is invalid for input of size {length}")  # torch's message
-        self.name = f"{array.name}.view(-1, {width})"
-        self._array, self._extents = array, (length // width, width)
+            size = math.prod(array.extents)
+            raise RuntimeError(f"shape '[{shape}]' is invalid for input of size {size}")  # torch's message
+        self.name = f"{array.name}.view({shape})"
+        self._array, self._extents = array, (*leading, length // width, width)
 
     @property
     def dtype(self) -> Any:
         return self._array.dtype
 
     @property
-    def shape(self) -> tuple[int, int]:
-        rows, width = self._extents
-        return THREAD.integer(rows), THREAD.integer(width)
+    def shape(self) -> tuple[int, ...]:
+        return tuple(map(THREAD.integer, self._extents))
 
     def __len__(self) -> int:
         return self._extents[0]
@@ -58,7 +61,7 @@ class Rows(Shaped):
         raise TypeError(f"`{self.name}` cannot be iterated over; index it")
 
     def __repr__(self) -> str:
-        return f"<rows of {self._extents[1]} elements of {self._array!r}>"
+        return f"<rows of {self._extents[-1]} elements of {self._array!r}>"
 
     def __getitem__(self, index: Any) -> Any:
         return self.get(index, sys._getframe(1))
@@ -68,13 +71,13 @@ class Rows(Shaped):
 
     def get(self, index: Any, frame: FrameType) -> Any:
         """The row, as a tuple, or the element that the user's `frame` reads."""
-        if index.__class__ is tuple:
+        if self.is_element(index):
             return self._array.load(self._position(index), frame)
         return tuple(self._array.load(at, frame) for at in self._row(index))
 
     def put(self, index: Any, value: Any, frame: FrameType) -> None:
         """Store the row, a tuple, or the element that the user's `frame` assigns."""
-        if index.__class__ is tuple:
+        if self.is_element(index):
             self._array.store(self._position(index), value, frame)
             return
         row = self._row(index)
@@ -87,15 +90,25 @@ class Rows(Shaped):
         """The array and the flat position of the element at `index`."""
         return self._array, self._position(index)
 
+    def is_element(self, index: Any) -> bool:
+        """True for the index of an element, not of a row."""
+        return index.__class__ is tuple and len(index) == len(self._extents)
+
     def _row(self, index: Any) -> range:
         """The flat positions of a row."""
-        start = self._in_range(index, 0) * self._extents[1]
-        return range(start, start + self._extents[1])
+        places = index if index.__class__ is tuple else (index,)
+        if len(places) != len(self._extents) - 1:
+            raise IndexError(f"a row of `{self.name}` has {len(self._extents) - 1} indices, an element one more")
+        start = 0
+        for axis, place in enumerate(places):
+            start = start * self._extents[axis] + self._in_range(place, axis)
+        width = self._extents[-1]
+        return range(start * width, (start + 1) * width)
 
     def _position(self, index: Any) -> int:
-        if index.__class__ is not tuple or len(index) != 2:
-            raise IndexError(f"an element of `{self.name}` has 2 indices")
-        return self._row(index[0])[self._in_range(index[1], 1)]
+        if not self.is_element(index):
+            raise IndexError(f"an element of `{self.name}` has {len(self._extents)} indices")
+        return self._row(index[:-1])[self._in_range(index[-1], len(index) - 1)]
 
     def _in_range(self, index: Any, axis: int) -> int:
         at, extent = int(operator.index(index)), self._extents[axis]

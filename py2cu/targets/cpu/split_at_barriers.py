@@ -56,7 +56,7 @@ def split_at_barriers(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     asserting = functions_with(
         kernel, lambda function: any(isinstance(s, ir.Assert) for s in statements(function.body))
     )
-    scalars: frozenset[str] = frozenset()
+    scalars = frozenset(name for name, _ in kernel.row_lengths)
     while True:  # an assignment at block scope splits regions, which may separate the uses of other locals
         splitter = BarrierSplitter(kernel, varies, scalars, views, waiting, asserting)
         body = splitter.split_body()

@@ -119,27 +119,6 @@ template <typename Row>
     "leading_zeros": _of_bits("leading_zeros", "The number of zeros above the highest bit that is set.", "__clz"),
     "reverse_bits": _of_bits("reverse_bits", "The bits in reverse order.", "__brev", "T"),
     "round_to": COMMON["round_to"].replace("{prefix}", "__host__ {prefix}"),  # launchers call it, too
-    "aligned_vector": """\
-// N neighbours in memory, which are loaded and stored 16 bytes at a time.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {{
-    T elements[N];
-    {prefix} T& operator[](int k) {{ return elements[k]; }}
-    {prefix} T operator[](int k) const {{ return elements[k]; }}
-}};
-
-template <int N, typename T>
-{prefix} aligned_vector<T, N> load_vector(const T* from)
-{{
-    return *reinterpret_cast<const aligned_vector<T, N>*>(from);
-}}
-
-template <typename T, int N>
-{prefix} void store_vector(T* to, const aligned_vector<T, N>& vector)
-{{
-    *reinterpret_cast<aligned_vector<T, N>*>(to) = vector;
-}}
-""",
     "lane_id": """\
 // The lane of this thread in its warp.
 {prefix} int lane_id()

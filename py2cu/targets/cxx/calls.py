@@ -184,6 +184,20 @@ class CallEmitter(ExpressionEmitter):
         spelled = self.expr(arg)
         return spelled.text if spelled.c_type == "double" else f"static_cast<double>({spelled.text})"
 
+    def row_access(self, stmt: ir.Store) -> str:
+        """The load or the store of a whole row; empty for an element."""
+        match stmt:
+            case ir.Store(array=row, indices=(), value=ir.Load(array=array, indices=indices)) if self.kernel.is_row(
+                row
+            ):
+                (length,) = self.kernel.array_type(row).dims
+                place = self.element(array, indices)
+                return f"const auto {self.name(row)} = load_vector<{self.expr(length).text}>(&{place})"
+            case ir.Store(value=ir.Load(array=row, indices=())) if self.kernel.is_row(row):
+                return f"store_vector(&{self.element(stmt.array, stmt.indices)}, {self.name(row)})"
+            case _:
+                return ""
+
 
 _COLLECTIVE: Final = (Rule.SHUFFLE, Rule.VOTE, Rule.MATCH, Rule.REDUCE)
 

@@ -191,6 +191,9 @@ class ExpressionEmitter(ABC):
                 not decl.is_list and all(-(2**31) <= value < 2**31 for value in decl.values)
             )
             type_ = replace(ir.PY_INT, width=ir.Width.INT if fits else ir.Width.LONG)
+        if decl.is_row:
+            (length,) = decl.type.dims
+            return f"aligned_vector<{self.type_text(type_)}, {self.expr(length).text}> {self.name(name)}"
         extents = self.extents(decl)
         text = f"{self.type_text(type_)} {self.name(name)}{extents}"
         if decl.space is not ir.Space.CONSTANT:
@@ -256,13 +259,20 @@ class ExpressionEmitter(ABC):
         constant = expr.written
         if constant is not None and not constant.name:
             return self.expr(constant.definition) if isinstance(expr.type, ir.PythonType) else None
-        if constant is None or (declared := self.constants.get(constant)) is None:
+        if constant is None or (declared := self.declared(constant)) is None:
             return None
         text = named_literal(expr, declared, c_type, self.type_name(expr.type))
         if text is None:
             return None
-        self.declarations[declared] = None
+        if declared.text:
+            self.declarations[declared] = None
         return self.chosen(text)
+
+    def declared(self, constant: ir.NamedConstant) -> ir.ConstantDeclaration | None:
+        """The declaration of a constant of the module, or of a local that is the length of rows; None of others."""
+        if constant.array:
+            return ir.ConstantDeclaration(constant, self.name(constant.name), "int", "", ())
+        return self.constants.get(constant)
 
     def definition(self, expr: ir.Expr) -> str:
         """What a constant of the module is declared as: digits, or an expression."""

@@ -66,6 +66,8 @@ class Emitter(CallEmitter):
             case ir.StructuredBinding(names=names, value=value, is_const=is_const):
                 declared = f"{'const ' if is_const else ''}auto [{', '.join(map(self.name, names))}]"
                 yield Line(f"{pad}{declared} = {self.expr(value).text};")
+            case ir.Store() if row := self.row_access(stmt):
+                yield Line(f"{pad}{row};")
             case ir.Store(array=array, value=ir.Tuple(items=items)):
                 element = self.kernel.array_type(array).element
                 yield Line(f"{pad}{self.stored(stmt, self.braced(items, (element,) * len(items)))};")
@@ -74,9 +76,8 @@ class Emitter(CallEmitter):
             case ir.Store(array=array, value=value) if self.accessor(stmt):
                 yield Line(f"{pad}{self.stored(stmt, self.as_type(value, self.kernel.array_type(array).element))};")
             case ir.Store(array=array, indices=indices, value=value, augmented=augmented):
-                c_type = self.kernel.array_type(array).dtype.c
-                load = ir.Load(array, indices)
-                yield Line(f"{pad}{self.assign(self.element(array, indices), load, value, c_type, augmented)}")
+                place, c_type = self.element(array, indices), self.kernel.array_type(array).dtype.c
+                yield Line(f"{pad}{self.assign(place, ir.Load(array, indices), value, c_type, augmented)}")
             case ir.Alloc(array=array, values=values) if values is not None:
                 yield Line(f"{pad}{self.declaration(array)} = {self.filled(array, values)};")
             case ir.Alloc(array=array, start=start):
@@ -193,6 +194,9 @@ class Emitter(CallEmitter):
             yield self.declaration(name)
 
     def assignment(self, stmt: ir.Assign) -> str:
+        if isinstance(stmt.value, ir.Constant) and stmt.value.named and (array := stmt.value.named.array):
+            element = self.type_text(self.kernel.array_type(array).element)
+            return f"constexpr int {self.name(stmt.name)} = {ir.ROW_BYTES} / sizeof({element});"
         if isinstance(stmt.declares, ir.TupleType):
             return f"const auto {self.name(stmt.name)} = {self.expr(stmt.value).text};"
         if stmt.declares is not None:

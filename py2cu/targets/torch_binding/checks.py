@@ -48,7 +48,8 @@ class ArrayView:
     signed: tuple[tuple[str, str, str], ...]  # the extents that may be negative, in the form of `extents`
     fill: str  # the initial value of an allocated array
     is_int64_fill: bool  # the initial value is a 64-bit integer that no double represents
-    row: int  # the number of elements must be a multiple of this width; 0 where any number is valid
+    row: str  # `row_extent` must be a multiple of this width; empty where any number is valid
+    row_extent: str
     is_aligned: bool  # `row` elements are loaded or stored at once
 
     @property
@@ -194,7 +195,9 @@ def array_view(
         signed=tuple(text for text, dim in zip(texts, type_.dims, strict=True) if not is_natural(dim, naturals)),
         fill="" if init is None else init_text(init),
         is_int64_fill=init is not None and not is_double(init),
-        row=kernel.vector_widths.get(parameter.name, 0),  # rule: row-in-binding
+        row=_row_text(kernel, parameter.name),
+        row_extent=_access(kernel, parameter)
+        + ("numel()" if len(type_.dims) == 1 else f"size({_axis_text(kernel, parameter, len(type_.dims) - 1)})"),
         is_aligned=any(parameter.name in arrays_of_row_pointers(kernel) for kernel in family),  # rule: row-aligned
     )
 
@@ -202,6 +205,16 @@ def array_view(
 def _access(kernel: ir.Kernel, parameter: Parameter) -> str:
     """The text before a member of an array's tensor."""
     return f"{kernel.c_name(parameter.name)}{'->' if parameter.may_be_none else '.'}"
+
+
+def _row_text(kernel: ir.Kernel, array: str) -> str:
+    """The length of the longest rows in which an array is viewed; empty if it is not viewed in rows."""
+    lengths = (decl.type.dims[-1] for decl in kernel.array_decls if decl.has_rows and decl.base == array)
+    of_dtype = [d.named.array for d in lengths if isinstance(d, ir.Constant) and d.named is not None and d.named.array]
+    for other in map(kernel.parameter, of_dtype):
+        if other is not None:
+            return f"{ir.ROW_BYTES} / {_access(kernel, other)}element_size()"
+    return str(kernel.vector_widths.get(array, ""))  # rule: row-in-binding
 
 
 def _axis_text(kernel: ir.Kernel, parameter: Parameter, axis: int) -> str:

@@ -57,7 +57,7 @@ def overtaken(i: Index["n // 2"], x: Float32[Tensor, "n"]):
 def test_the_binding_holds_arrays_against_their_rows():
     """First, since what comes without these checks ends the process."""
     for name in ("x", "out"):
-        assert f'check_rows("doubled", "{name}", {name}, 4);' in doubled.cpp_source
+        assert f'check_rows("doubled", "{name}", {name}.numel(), 4);' in doubled.cpp_source
         assert f'check_aligned("doubled", "{name}", {name}, 4);' in doubled.cpp_source
 
 

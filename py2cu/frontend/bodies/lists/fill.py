@@ -122,7 +122,7 @@ class ListReader:
         return (self._exchange if reads_old else self._refill)(known.array, target, value)
 
     def _filled(self, array: str, value: cst.BaseExpression) -> Filled | None:
-        return _Filler(self.scope, self.read, self.span, array).fill(value, ())
+        return Filler(self.scope, self.read, self.span, array).fill(value, ())
 
     def _declare(self, target: cst.Name, value: cst.BaseExpression) -> ir.Block:
         """A new array, named like the list where no earlier block has a list of that name."""
@@ -168,7 +168,7 @@ class ListReader:
 
 
 @dataclass(frozen=True, slots=True)
-class _Filler:
+class Filler:
     """Reads the stores that fill one array."""
 
     scope: Scope
@@ -184,7 +184,7 @@ class _Filler:
             case cst.ListComp(elt=elt, for_in=head):
                 return self._comprehension(head, elt, place)
             case cst.Call(func=cst.Name() as function, args=[cst.Arg(value=value)]):
-                return self._items(function, value, place)
+                return self.items(function, value, place)
             case cst.IfExp(test=test, body=body, orelse=orelse):
                 return self._chosen(test, body, orelse, place)
             case cst.BinaryOperation(left=cst.List() as unit, right=count):
@@ -217,7 +217,7 @@ class _Filler:
             return None
         return chosen[0], (*before, ir.If(condition, chosen[1], other[1], self.span))
 
-    def _items(self, function: cst.Name, value: cst.BaseExpression, place: Indices) -> Filled | None:
+    def items(self, function: cst.Name, value: cst.BaseExpression, place: Indices) -> Filled | None:
         """`list(TABLE)`, `list(range(4))`, `list(x[i] for …)`: the items of `value`.
 
         Other than of constants and generators, `[list for list in value]`: the name of the function is the variable.

@@ -15,7 +15,7 @@ import libcst as cst
 
 from py2cu import ir
 from py2cu.frontend.bodies.lists.uses import refuses_exchange
-from py2cu.frontend.bodies.parts import is_part, read_part
+from py2cu.frontend.bodies.parts import is_part, read_part, read_row_of_view
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences.comprehensions import Mapped, is_of_arrays
 from py2cu.frontend.bodies.sequences.kinds import (
@@ -23,6 +23,7 @@ from py2cu.frontend.bodies.sequences.kinds import (
     Elements,
     Enumerate,
     Reversed,
+    Row,
     Sequence,
     Table,
     Zip,
@@ -52,6 +53,7 @@ class SequenceReader:
     read: Read
     span: Span
     assigned: frozenset[str] = frozenset()
+    whole_rows: bool = False  # rows of views are tuples, each of which is loaded at once
 
     def read_iterable(self, node: cst.BaseExpression, who: str, hint: str = "write a loop") -> Sequence | None:
         """The sequence that `node` is; None after a diagnostic, which says what `who` runs over."""
@@ -64,7 +66,13 @@ class SequenceReader:
 
     def read_sequence(self, node: cst.BaseExpression) -> Sequence | None:
         """The sequence that `node` is; None, and no diagnostic, for anything else."""
+        row = None if self.whole_rows else read_row_of_view(node, self.scope, self.read)
         match node:
+            case cst.Subscript() if row is not None:
+                view = row.kept(self.assigned, self.scope.save)
+                return Row(view, self.span, self.scope.arrays[view.array].dims[-1])
+            case cst.Subscript(value=cst.Name(value=name)) if self.scope.is_row_view(name):
+                return self._tuple(node)
             case _ if is_part(node, self.scope):
                 part = read_part(node, self.scope, self.read)
                 if part is None or refuses_exchange(part, node, self.assigned, self.scope):

@@ -95,7 +95,7 @@ class ItemReader:
     def _rounds(self, node: cst.BaseExpression) -> Iterator[Item]:
         """The items of a sequence, whose number must be constant; none after a diagnostic."""
         span = self.scope.span_of(node)
-        sequence = SequenceReader(self.scope, self.read, span).read_iterable(node, self.who, self.hint)
+        sequence = SequenceReader(self.scope, self.read, span, whole_rows=True).read_iterable(node, self.who, self.hint)
         if sequence is None:
             return
         count = known_rounds(sequence, self.scope)

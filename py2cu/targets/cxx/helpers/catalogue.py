@@ -43,6 +43,27 @@ struct alignas({count} * sizeof(T)) Vector{count} {{{{
 
 HELPERS: Final[dict[str, str]] = {
     **{f"Vector{count}": _vector(count) for count in (2, 4, 8, 16)},
+    "aligned_vector": """\
+// N neighbours in memory, which are loaded and stored 16 bytes at a time.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {{
+    T elements[N];
+    {prefix} T& operator[](int k) {{ return elements[k]; }}
+    {prefix} T operator[](int k) const {{ return elements[k]; }}
+}};
+
+template <int N, typename T>
+{prefix} aligned_vector<T, N> load_vector(const T* from)
+{{
+    return *reinterpret_cast<const aligned_vector<T, N>*>(from);
+}}
+
+template <typename T, int N>
+{prefix} void store_vector(T* to, const aligned_vector<T, N>& vector)
+{{
+    *reinterpret_cast<aligned_vector<T, N>*>(to) = vector;
+}}
+""",
     **INTEGER_HELPERS,
     **BIT_HELPERS,
     **FLOAT_HELPERS,

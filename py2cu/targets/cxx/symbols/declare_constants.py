@@ -122,7 +122,7 @@ def _constants_in(kernel: ir.Kernel, signed: set[ir.NamedConstant]) -> Iterator[
     masks = {id(mask) for mask in _masks(kernel)}
     extents = [extent for decl in kernel.array_decls for extent in decl.type.dims]
     for expr in (*all_expressions(kernel.body), *walk(*extents, *(kernel.size or ()), *kernel.block)):
-        if not isinstance(expr, ir.Constant) or (constant := expr.written) is None:
+        if not isinstance(expr, ir.Constant) or (constant := expr.written) is None or constant.array:
             continue
         if constant.name:
             if id(expr) not in masks and not _is_unsigned(expr.type):

@@ -1,0 +1,70 @@
+"""Stores of rows whose length differs with the dtype: `W = 16 // x.itemsize`, `x4 = x.view(-1, W)`.
+
+x4[i] = tuple(2 * v for v in y4[i])     →     for k in range(W): row[k] = 2 * y4[i, k]
+                                              for k in range(W): x4[i, k] = row[k]
+x4[i] = y4[i]                           →     the same of `tuple(v for v in y4[i])`
+
+In: an assignment. Out: its statements; none after a diagnostic. `load_rows` makes one store of each second loop.
+"""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from py2cu import ir
+from py2cu.frontend.bodies.lists.fill import Filler, ListReader
+from py2cu.frontend.bodies.parts import read_row_of_view
+from py2cu.frontend.bodies.sequences.ranges import ONE
+from py2cu.frontend.bodies.sequences.to_tuple import TUPLE
+from py2cu.frontend.bodies.views import ZERO
+from py2cu.frontend.names.syntax import source_text
+
+
+def read_assignment(statement: cst.Assign, lists: ListReader) -> ir.Block | None:
+    """The statements of an assignment of lists, to a row, or of `W = 16 // x.itemsize`; None of any other one."""
+    block = lists.read_assignment(statement)
+    return _read_row_assignment(statement, lists) if block is None else block
+
+
+def _read_row_assignment(statement: cst.Assign, lists: ListReader) -> ir.Block | None:
+    scope, read, span = lists.scope, lists.read, lists.span
+    match statement:
+        case cst.Assign(targets=[cst.AssignTarget(cst.Name(value=name))]) if (
+            name in scope.declarations.extents.row_lengths
+        ):
+            return (scope.assign(name, ir.Constant(ir.ROW_BYTES, span), span),)  # fix_row_lengths sets the number
+        case cst.Assign(
+            targets=[cst.AssignTarget(cst.Subscript(value=cst.Name(value=name) as view) as target)], value=value
+        ) if scope.is_row_view(name):
+            length = scope.arrays[name].dims[-1]
+        case _:
+            return None
+    if not isinstance(length, ir.Name) or (row := read_row_of_view(target, scope, read)) is None:
+        return None
+    array = scope.fresh("row")
+    match value:
+        case cst.Call(func=cst.Name() as function, args=[cst.Arg(value=items, keyword=None, star="")]) if (
+            not scope.is_local(function) and scope.environment.qualify(function) == TUPLE
+        ):
+            pass
+        case cst.Subscript(value=cst.Name(value=other)) if scope.is_row_view(other):
+            function, items = view, value  # any name may stand for the element
+        case _:
+            what = f"a row of `{name}` has `{length.id}` elements, which differ with the dtype"
+            scope.error("P410", what, value, f"`{source_text(target)} = tuple(… for … in …)`")
+            return ()
+    row = row.kept(frozenset(), scope.save)
+    before, filled = scope.hoisted.take(), Filler(scope, read, span, array).items(function, items, ())
+    if filled is None:
+        return ()
+    if filled[0] != (length,):  # rule: row-of-length
+        what = f"a row of `{name}` has `{length.id}` elements, and this has another number"
+        scope.error("P410", what, value, f"store a value for each of `range({length.id})`")
+        return ()
+    base = scope.array_decls[name].base
+    type_ = ir.ArrayType(scope.arrays[name].dtype, (length,))
+    scope.array_decls[array] = ir.ArrayDecl(array, type_, ir.Space.LOCAL, like=base, span=span)
+    scope.arrays[array] = type_
+    place = ir.Name(scope.fresh("k"), span)
+    store = ir.Store(name, row.indices((place,)), ir.Load(array, (place,), span), scope.span_of(target))
+    return (*before, ir.Alloc(array, span), *filled[1], ir.For(place.id, ZERO, length, ONE, (store,), span))

@@ -1,0 +1,148 @@
+"""Loads a row of a view once before the loop over its elements, and stores a row at once.
+
+for k in range(4): t += x4[i, k]         →   row = x4[i]
+                                             for k in range(4): t += row[k]
+for k in range(4): x4[i, k] = acc[k]     →   x4[i] = acc
+
+In the IR the whole row is an access without indices, `x4_row[] = x4[i, 0]`. A row is loaded early only where each round
+reads it, and where nothing in the loop may leave it, write the array, or depend on other threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from py2cu import ir
+from py2cu.diagnostics import Reporter
+from py2cu.ir.names import free_name, names_in_scope
+from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
+from py2cu.ir.visit import all_expressions, assigned_names, children, names_in, statements, walk
+
+HELPER = "aligned_vector"
+_FIRST = ir.Constant(0, type=ir.INT)
+_PLAIN = ir.Assign | ir.Store | ir.Alloc | ir.If | ir.For | ir.Comment | ir.Delete
+
+
+def load_rows(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
+    """The kernel with rows that are loaded and stored at once."""
+    if not kernel.vector_widths:
+        return kernel
+    rows = _Rows(kernel)
+    body = rebuild_statements(kernel.body, rows.rebuilt)
+    if not rows.names:
+        return kernel
+    decls = [*(replace(d, is_row=d.is_row or d.name in rows.names) for d in kernel.array_decls), *rows.decls]
+    helpers = (*kernel.helpers, HELPER)
+    return with_fields(kernel, body=rebuild_statements(body, rows.unrolled), array_decls=tuple(decls), helpers=helpers)
+
+
+@dataclass(slots=True)
+class _Rows:
+    kernel: ir.Kernel
+    names: set[str] = field(default_factory=set)  # arrays that are rows
+    decls: list[ir.ArrayDecl] = field(default_factory=list)
+    taken: set[str] = field(init=False)
+    passed: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.taken = names_in_scope(self.kernel)
+        self.passed = {node.id for node in all_expressions(self.kernel.body) if isinstance(node, ir.ArrayName)}
+
+    def rebuilt(self, stmt: ir.Stmt) -> ir.Block:
+        match stmt:
+            case ir.For(start=ir.Constant(value=0), stop=ir.Constant(value=int(count)), step=ir.Constant(value=1)):
+                return self.stored(stmt, count) or self.loaded(stmt, count)
+            case _:
+                return (stmt,)
+
+    def unrolled(self, stmt: ir.Stmt) -> ir.Block:
+        """Only an unrolled loop keeps the elements of a row in registers."""
+        if isinstance(stmt, ir.For) and stmt.unroll is None:
+            inner = (*stmt.body, *all_expressions(stmt.body))
+            accesses = (node for node in inner if isinstance(node, ir.Load | ir.Store) and node.array in self.names)
+            if any(names_in(index) == (stmt.var,) for access in accesses for index in access.indices):
+                return (with_fields(stmt, unroll=0),)
+        return (stmt,)
+
+    def stored(self, loop: ir.For, count: int) -> ir.Block | None:
+        """The store of a whole row, in place of a loop that copies an array of the thread into it."""
+        match loop.body:
+            case (ir.Store(array=view, indices=(*at, ir.Name(id=last)), value=ir.Load(array=own, indices=(index,))),):
+                decl, store = self.kernel.array_decl(own), loop.body[0]
+            case _:
+                return None
+        is_own = decl is not None and decl.space is ir.Space.LOCAL and not decl.is_list and own not in self.passed
+        if decl is None or not is_own or index != ir.Name(loop.var, type=index.type) or last != loop.var:
+            return None
+        dtype = self.kernel.array_type(view).dtype
+        is_row = self.kernel.vector_width(view) == count and decl.type.dtype == dtype
+        if not is_row or [int(d.value) for d in decl.type.dims if isinstance(d, ir.Constant)] != [count]:
+            return None
+        if any(loop.var in names_in(each) for each in at):  # rule: row-store-index
+            return None
+        self.names.add(own)
+        whole = ir.Load(own, (), loop.span, type=ir.ElementType(dtype))
+        return (with_fields(store, indices=(*at, _FIRST), value=whole, trivia=loop.trivia),)
+
+    def loaded(self, loop: ir.For, count: int) -> ir.Block:
+        """The loop behind loads of the rows that it reads."""
+        inner = [*statements(loop.body)]
+        if not all(isinstance(stmt, _PLAIN) for stmt in inner):  # rule: row-loop-plain
+            return (loop,)
+        changed = {*assigned_names(loop.body), loop.var}
+        stored = {self.kernel.base_array(stmt.array) for stmt in inner if isinstance(stmt, ir.Store)}
+        rows: dict[tuple[str, tuple[ir.Expr, ...]], str] = {}
+        before: list[ir.Stmt] = []
+        acts = any(isinstance(node, ir.Atomic | ir.ArrayName) for node in all_expressions(loop.body))
+        for load in () if acts else _certain(loop.body):
+            *at, last = load.indices or (_FIRST,)
+            if self.kernel.vector_width(load.array) != count or last != ir.Name(loop.var, type=last.type):
+                continue
+            parts = walk(*at)
+            arrays = {self.kernel.base_array(each.array) for each in (load, *parts) if isinstance(each, ir.Load)}
+            # rule: row-invariant
+            if not changed.isdisjoint(n for each in at for n in names_in(each)) or not stored.isdisjoint(arrays):
+                continue
+            if (load.array, tuple(at)) in rows or any(isinstance(each, ir.DeviceCall) for each in parts):
+                continue
+            name = free_name(f"{load.array}_row", self.taken)
+            rows[load.array, tuple(at)] = name
+            self.taken.add(name)
+            self.names.add(name)
+            view = self.kernel.array_decl(load.array)
+            assert view is not None
+            type_ = replace(view.type, dims=view.type.dims[-1:])
+            self.decls.append(ir.ArrayDecl(name, type_, ir.Space.LOCAL, like=view.like, span=loop.span, is_row=True))
+            before.append(ir.Store(name, (), with_fields(load, indices=(*at, _FIRST)), loop.span))
+
+        def change(expr: ir.Expr) -> ir.Expr:
+            match expr:
+                case ir.Load(array=array, indices=(*at, ir.Name(id=last))) if last == loop.var and (
+                    row := rows.get((array, tuple(at)))
+                ):
+                    return with_fields(expr, array=row, indices=expr.indices[-1:])
+                case _:
+                    return expr
+
+        if not before:
+            return (loop,)
+        before[0] = with_fields(before[0], trivia=loop.trivia)
+        return (*before, with_fields(loop, body=rebuild_block(loop.body, change), trivia=ir.BARE))
+
+
+def _certain(block: ir.Block) -> Iterator[ir.Load]:
+    """The elements that every round of a loop reads."""
+    for stmt in block:
+        if isinstance(stmt, ir.Assign | ir.Store):
+            indices = stmt.indices if isinstance(stmt, ir.Store) else ()
+            for expr in (*indices, stmt.value):
+                yield from _read_surely(expr)
+
+
+def _read_surely(expr: ir.Expr) -> Iterator[ir.Load]:
+    if isinstance(expr, ir.Load):
+        yield expr
+    # rule: row-certain
+    for part in children(expr)[: 1 if isinstance(expr, ir.Select | ir.BoolOp) else None]:
+        yield from _read_surely(part)
