@@ -157,7 +157,7 @@ def test_a_cpu_build_is_called_through_torch_ops(
 ) -> None:
     monkeypatch.setenv("PY2CU_CACHE_DIR", str(shared_cache))
     namespace = library.load(CPU)
-    assert namespace == library.load(CPU) == library.namespace(CPU)
+    assert namespace == library.load(CPU) == library._plan(CPU, fma=True).namespace
     x, y = torch.arange(1000.0), torch.ones(1000)
     getattr(torch.ops, namespace).saxpy(2.0, x, y)
     assert torch.equal(y, 2 * torch.arange(1000.0) + 1)
@@ -196,7 +196,7 @@ def test_threads_build_different_kernels_at_once(empty_cache: Path) -> None:
     with ThreadPoolExecutor(4) as threads:
         paths = list(threads.map(library.build_library, [CPU, other, CPU, other]))
     assert len(set(paths)) == 2
-    assert library.namespace(CPU) != library.namespace(other)
+    assert library._plan(CPU, fma=True).namespace != library._plan(other, fma=True).namespace
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -314,9 +314,13 @@ def test_an_error_of_nvcc_points_at_the_python(empty_cache: Path) -> None:
 
 def test_flags_and_target_are_part_of_the_content(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "9.0")
-    names = {library.namespace(CPU), library.namespace(CUDA), library.namespace(CUDA, fma=False)}
+    names = {
+        library._plan(CPU, fma=True).namespace,
+        library._plan(CUDA, fma=True).namespace,
+        library._plan(CUDA, fma=False).namespace,
+    }
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "8.0")
-    names.add(library.namespace(CUDA))
+    names.add(library._plan(CUDA, fma=True).namespace)
     assert len(names) == 4 and all(name.isidentifier() for name in names)
 
 

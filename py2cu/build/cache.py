@@ -68,7 +68,7 @@ def building_cubin(key: str) -> Iterator[None]:
     """Hold the lock of a cubin, if the cache can be written: other processes wait until it is stored."""
     folder = None
     with _tolerated():
-        folder = _folder(store.shared_root(), Kind.CUBIN, create=True)
+        folder = store.folder_of(store.shared_root(), Kind.CUBIN, create=True)
     with _lock(folder / f"{key}.lock") if folder is not None else contextlib.nullcontext():
         yield
 
@@ -125,7 +125,16 @@ def get_library(key: str, compiler: str | None) -> Path | None:
 
     Its content was checked: load it right away.
     """
-    return _find(Kind.LIBRARY, key, compiler)
+    for root in _roots():
+        with _tolerated():
+            folder = _folder_of_libraries(root)
+            pattern = f"{key}.{compiler or '*'}{Kind.LIBRARY.suffix}"
+            paths = [folder / pattern] if compiler else sorted(folder.glob(pattern), key=_last_use, reverse=True)
+            for path in paths:
+                with contextlib.suppress(store.Damaged):
+                    store.read(folder, Kind.LIBRARY, path.name.removesuffix(Kind.LIBRARY.suffix))
+                    return path
+    return None
 
 
 def put_library(key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
@@ -136,7 +145,13 @@ def put_library(key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
         EnvironmentLacks: neither the cache nor a temporary directory can be written.
         Any error of `build`; the cache is then unchanged.
     """
-    return _put_file(Kind.LIBRARY, key, compiler, build)
+    try:
+        return _build_in(store.shared_root(), key, compiler, build)
+    except OSError as error:
+        if error.errno not in _UNUSABLE:
+            raise
+        _warn(error)
+        return _build_in(_private_root(), key, compiler, build)
 
 
 def discard(library: Path) -> None:
@@ -145,43 +160,20 @@ def discard(library: Path) -> None:
         library.unlink()
 
 
-def _find(kind: Kind, key: str, tool: str | None) -> Path | None:
-    for root in _roots():
-        with _tolerated():
-            folder = _folder(root, kind)
-            pattern = f"{key}.{tool or '*'}{kind.suffix}"
-            paths = [folder / pattern] if tool else sorted(folder.glob(pattern), key=_last_use, reverse=True)
-            for path in paths:
-                with contextlib.suppress(store.Damaged):
-                    store.read(folder, kind, path.name.removesuffix(kind.suffix))
-                    return path
-    return None
-
-
-def _folder(root: Path, kind: Kind, *, create: bool = False) -> Path:
-    folder = store.folder_of(root, kind, create=create)
-    if kind is Kind.LIBRARY and root not in _private_roots:
+def _folder_of_libraries(root: Path, *, create: bool = False) -> Path:
+    folder = store.folder_of(root, Kind.LIBRARY, create=create)
+    if root not in _private_roots:
         store.require_loadable(folder)
     return folder
 
 
-def _put_file(kind: Kind, key: str, tool: str, build: Callable[[Path], Path]) -> Path:
-    try:
-        return _build_in(store.shared_root(), kind, key, tool, build)
-    except OSError as error:
-        if error.errno not in _UNUSABLE:
-            raise
-        _warn(error)
-        return _build_in(_private_root(), kind, key, tool, build)
-
-
-def _build_in(root: Path, kind: Kind, key: str, tool: str, build: Callable[[Path], Path]) -> Path:
-    folder = _folder(root, kind, create=True)
-    entry = f"{key}.{tool}"
+def _build_in(root: Path, key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
+    folder = _folder_of_libraries(root, create=True)
+    entry = f"{key}.{compiler}"
     with _lock(folder / f"{key}.lock"):
         with contextlib.suppress(FileNotFoundError, store.Damaged):
-            store.read(folder, kind, entry)
-            return folder / f"{entry}{kind.suffix}"
+            store.read(folder, Kind.LIBRARY, entry)
+            return folder / f"{entry}{Kind.LIBRARY.suffix}"
         for leftover in folder.glob(f"{key}.build-*"):
             shutil.rmtree(leftover, ignore_errors=True)
         # Build tools do not quote paths: where this one needs it, they work in the directory for temporary files.
@@ -189,7 +181,7 @@ def _build_in(root: Path, kind: Kind, key: str, tool: str, build: Callable[[Path
         workplace = Path(tempfile.mkdtemp(dir=place, prefix=f"{key}.build-"))
         try:
             built = build(workplace)
-            path = store.write(folder, kind, entry, built.stem, built.read_bytes())
+            path = store.write(folder, Kind.LIBRARY, entry, built.stem, built.read_bytes())
         finally:
             shutil.rmtree(workplace, ignore_errors=True)
     _prune_sometimes(key)

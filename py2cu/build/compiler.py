@@ -5,10 +5,9 @@ Promises: prints nothing; restores the process's environment; an interrupt ends 
 in parallel.
 
 `load_inline` does three things: it writes the sources and a build file, runs ninja, and loads the library. This module
-uses only the first, under a lock, with the tools that `toolchain` finds. `processes.py` runs ninja, since `load_inline`
-kills it on Ctrl-C without ending the compilers that it started. Nothing is loaded, so a CUDA kernel can be built on a
-machine without a GPU. If a later torch renames the functions that are replaced here, `load_inline` also builds and
-loads, and ninja then builds the binding again with its flags.
+uses only the first, under a lock, with the tools that `toolchain` finds: the ninja that torch meets builds nothing, so
+there is no library to load. `processes.py` runs the true one, since `load_inline` kills it on Ctrl-C without ending the
+compilers that it started. Nothing is loaded, so a CUDA kernel can be built on a machine without a GPU.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ import os
 import re
 import shlex
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 from py2cu.build import toolchain
 from py2cu.build.messages import DISK_FULL
@@ -74,7 +73,8 @@ def find_tools(*, cuda: bool) -> Tools:
     Raises:
         EnvironmentLacks: for the first missing program, with a hint what to install.
     """
-    cxx, ninja = toolchain.require_cxx(), toolchain.find_ninja()
+    with _LOAD_INLINE:  # meanwhile there is an idle ninja on PATH
+        cxx, ninja = toolchain.require_cxx(), toolchain.find_ninja()
     if ninja is None:
         raise EnvironmentLacks("ninja was not found", toolchain.NINJA_HINT)
     if cuda and toolchain.find_nvcc() is None:
@@ -114,11 +114,12 @@ def _write_build_files(job: CompileJob, tools: Tools, directory: Path, linker: s
     cuda = tools.cuda_home
     linker_scripts = _write_linker_scripts(cuda, directory / "libraries") if cuda else []
     linker_flags = [f"-fuse-ld={linker}"] if linker else []
-    with _LOAD_INLINE, _silence(), _environment(_variables(tools)):
+    variables = _variables(tools, _write_idle_ninja(directory / "idle"))
+    with _LOAD_INLINE, _silence(), _replaced(os.environ, variables):
         extension = _import_builder()
         # After an earlier failure, torch would name the library `<name>_v1`.
         extension.JIT_EXTENSION_VERSIONER.entries.pop(job.name, None)
-        with _replaced(extension, CUDA_HOME=str(cuda) if cuda else None, **_DISABLED):
+        with _replaced(vars(extension), {"CUDA_HOME": str(cuda) if cuda else None}), _without_library():
             extension.load_inline(
                 job.name,
                 cpp_sources=[f"{job.prelude}{_line_one(job.binding)}{job.binding.text}"],
@@ -148,15 +149,29 @@ def _line_one(text: Text) -> str:
     return f'#line 1 "{name}"\n'
 
 
-def _nothing(*_arguments: object, **_options: object) -> None:
-    """Replaces the steps of `load_inline` that are left out."""
+def _write_idle_ninja(directory: Path) -> Path:
+    """Write a ninja that does nothing, and return its directory.
+
+    Raises:
+        EnvironmentLacks: it cannot be executed.
+    """
+    directory.mkdir(exist_ok=True)
+    ninja = directory / "ninja"
+    ninja.write_text("#!/bin/sh\n", encoding="utf-8")
+    ninja.chmod(0o700)
+    if not os.access(ninja, os.X_OK):
+        raise EnvironmentLacks(f"no program in {directory.parent} can be executed", "set TMPDIR to another directory")
+    return directory
 
 
-_DISABLED: Final = {
-    "_run_ninja_build": _nothing,
-    "_import_module_from_library": _nothing,
-    "verify_ninja_availability": _nothing,
-}
+@contextlib.contextmanager
+def _without_library() -> Iterator[None]:
+    """Expect that the library cannot be loaded, which has no number of the system's: errors of files have one."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            raise
 
 
 def _import_builder() -> ModuleType:
@@ -167,11 +182,11 @@ def _import_builder() -> ModuleType:
     return cpp_extension
 
 
-def _variables(tools: Tools) -> dict[str, str]:
+def _variables(tools: Tools, idle: Path) -> dict[str, str]:
     return {
         "CXX": shlex.join([str(tools.cxx), *toolchain.cxx_command()[1:]]),
         "CC": os.environ.get("CC") or str(tools.cxx),  # the host compiler of nvcc: one compiler for both files
-        "PATH": os.pathsep.join([os.environ.get("PATH", os.defpath), str(tools.ninja.parent)]),
+        "PATH": os.pathsep.join([str(idle), os.environ.get("PATH", os.defpath)]),
         "TORCH_DONT_CHECK_COMPILER_ABI": "1",  # the check runs the compiler once more
         "TORCH_EXTENSION_SKIP_NVCC_GEN_DEPENDENCIES": "1",  # dependencies need a second preprocessor run
     }
@@ -221,30 +236,16 @@ def _write_linker_scripts(cuda_home: Path, directory: Path) -> list[Path]:
 
 
 @contextlib.contextmanager
-def _environment(changes: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in changes}
-    os.environ.update(changes)
+def _replaced(values: MutableMapping[str, Any], changes: Mapping[str, Any]) -> Iterator[None]:
+    """Change values while the context lasts."""
+    before = {name: values[name] for name in changes if name in values}
+    values.update(changes)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-@contextlib.contextmanager
-def _replaced(module: ModuleType, **attributes: object) -> Iterator[None]:
-    """Replace existing attributes of `module` while the context lasts."""
-    before = {name: getattr(module, name) for name in attributes if hasattr(module, name)}
-    for name in before:
-        setattr(module, name, attributes[name])
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(module, name, value)
+        for name in changes.keys() - before:
+            values.pop(name, None)
+        values.update(before)
 
 
 @contextlib.contextmanager

@@ -31,7 +31,7 @@ from py2cu.translation import Artifacts, TargetName
 if TYPE_CHECKING:
     from py2cu.build.compiler import CompileJob
 
-__all__ = ["build_library", "load", "namespace"]
+__all__ = ["build_library", "load"]
 
 _COMMON_FLAGS: Final = (
     "-DTORCH_TARGET_VERSION=0x020b000000000000",  # the stable ABI of torch 2.11: later ones load it too
@@ -86,11 +86,6 @@ def build_library(artifacts: Artifacts, *, fma: bool = True, source: Callable[[]
         EnvironmentLacks: the library is not cached, and a tool to build it is missing.
     """
     return _library(_plan(artifacts, fma), source)
-
-
-def namespace(artifacts: Artifacts, *, fma: bool = True) -> str:
-    """The namespace under `torch.ops` into which `load` would load these artifacts."""
-    return _plan(artifacts, fma).namespace
 
 
 def load(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceFile] | None = None) -> str:

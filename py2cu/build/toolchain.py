@@ -120,9 +120,7 @@ def header_folders(nvrtc: Path | None) -> tuple[Path, ...]:
     CUDA 13 keeps the headers of CCCL (`cuda/std`, `nv`) in a folder of their own, of which NVRTC does not know.
     """
     places = [nvrtc.parent.parent / "include"] if nvrtc else []
-    if (spec := importlib.util.find_spec("nvidia")) is not None:
-        for place in spec.submodule_search_locations or ():
-            places += sorted(Path(place).glob("*/include"), reverse=True)
+    places += _in_package("nvidia", "*/include")
     if home := cuda_home():
         places.append(cuda_include(home))
     folders = [folder for place in places for folder in (place, place / "cccl") if folder.is_dir()]
@@ -266,10 +264,15 @@ def _first_on_path(names: tuple[str, ...], path: str) -> Path | None:
 
 @functools.cache
 def _ninja_of_python() -> Path | None:
-    places = [Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))]
-    if (spec := importlib.util.find_spec("ninja")) is not None:
-        places += [Path(place, "data", "bin") for place in spec.submodule_search_locations or ()]
+    places = [Path(sys.executable).parent, Path(sysconfig.get_path("scripts")), *_in_package("ninja", "data/bin")]
     return next((place / "ninja" for place in places if os.access(place / "ninja", os.X_OK)), None)
+
+
+def _in_package(package: str, pattern: str) -> Iterator[Path]:
+    """The files and folders of this pattern in an installed package, the last by name first."""
+    spec = importlib.util.find_spec(package)
+    for place in (spec and spec.submodule_search_locations) or ():
+        yield from sorted(Path(place).glob(pattern), reverse=True)
 
 
 @functools.cache
@@ -284,9 +287,7 @@ def _cuda_homes(cuda_home: str, cuda_path: str, path: str) -> Iterator[Path]:
         yield Path(nvcc).resolve().parent.parent
         yield Path(nvcc).parent.parent
         yield from _wrapped_home(nvcc)
-    if (spec := importlib.util.find_spec("nvidia")) is not None:
-        for place in spec.submodule_search_locations or ():
-            yield from sorted(Path(place).glob("cu[0-9]*"), reverse=True)
+    yield from _in_package("nvidia", "cu[0-9]*")
     yield Path("/usr/local/cuda")
 
 

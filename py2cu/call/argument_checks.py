@@ -8,19 +8,18 @@ op's C++ checks the same in the same words, so that a call through `torch.ops` i
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import torch
 
 from py2cu import devices
-from py2cu.call.launchers.memory import are_same, overlap, overlaps_itself
+from py2cu.call.launchers.memory import meet, overlaps_itself
 from py2cu.dtypes import I64, DType, Kind
 from py2cu.ir.abi.launch import INT32_MAX, MOST_BLOCKS_OF_CPU, MOST_THREADS, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter, Role
-from py2cu.ir.abi.signature import Signature, divisors, evaluate
-from py2cu.ir.types import ArrayType, Constant, ElementType, PythonType
+from py2cu.ir.abi.signature import Signature, evaluate
+from py2cu.ir.types import ArrayType, ElementType, PythonType
 from py2cu.options import MAX_THREADS
 from py2cu.translation import TargetName
 
@@ -40,8 +39,7 @@ def check_arguments(signature: Signature, values: Mapping[str, Any], *, on_grid:
         _check_memory(signature, tensors, on_grid)
         return _common_device(tensors)
     except _Misfit as misfit:
-        message = f"{signature.name}: {misfit}"
-    raise RuntimeError(message)
+        raise RuntimeError(f"{signature.name}: {misfit}") from None
 
 
 def check_launch(
@@ -61,10 +59,7 @@ def check_launch(
     try:
         _check_launch(signature.instance(values), program, values, launch, device)
     except _Misfit as misfit:
-        message = f"{signature.name}: {misfit}"
-    else:
-        return
-    raise RuntimeError(message)
+        raise RuntimeError(f"{signature.name}: {misfit}") from None
 
 
 def check_traced_arguments(signature: Signature, values: Mapping[str, Any]) -> None:
@@ -76,10 +71,7 @@ def check_traced_arguments(signature: Signature, values: Mapping[str, Any]) -> N
     try:
         _check(signature, values, has_memory=False)
     except _Misfit as misfit:
-        message = f"{signature.name}: {misfit}"
-    else:
-        return
-    raise RuntimeError(message)
+        raise RuntimeError(f"{signature.name}: {misfit}") from None
 
 
 _FAILED: Final = "the launch failed: invalid configuration argument"
@@ -252,10 +244,7 @@ def _check_shapes(
     from py2cu.ir.printer import print_expr
 
     dims = _dims(signature, tensors, values)
-    extents = [dim for p in signature.arrays if isinstance(p.type, ArrayType) for dim in p.type.dims]
-    formulas = (*extents, *(signature.size or ()), *signature.block)
-    factors = (dim.factor for dim in signature.dims if not isinstance(dim.factor, Constant))
-    for divisor in chain(chain.from_iterable(map(divisors, formulas)), factors):
+    for divisor in signature.divisors():
         if evaluate(divisor, dims) == 0:
             raise _Misfit(f"`{print_expr(divisor)}` is 0, and an extent is divided by it")
     source_axes = {(dim.array, dim.axis) for dim in signature.dims if dim.is_extent}
@@ -329,21 +318,10 @@ def _check_memory(signature: Signature, tensors: Tensors, on_grid: bool) -> None
         size = widths[name] * tensors[name].element_size()
         if tensors[name].data_ptr() % size:
             raise _Misfit(f"`{name}` must begin at a multiple of {size} bytes; pass `{name}.clone()`")
-    inputs = [p for p in ordered if p.role is not Role.OUTPUT]
     in_place = () if on_grid else signature.in_place  # rule: in-place-on-grid
-    _check_overlaps(inputs, inputs, tensors, in_place)
-    _check_overlaps([p for p in ordered if p.role is Role.OUTPUT], ordered, tensors, in_place)
-
-
-def _check_overlaps(
-    arrays: Sequence[Parameter], others: Sequence[Parameter], tensors: Tensors, in_place: Container[tuple[str, str]]
-) -> None:
-    """Refuse an array that is written and overlaps another, unless the two are one array and a pair of `in_place`."""
-    for written in (p.name for p in arrays if p.role is not Role.INPUT):
-        for other in (p.name for p in others if p.name != written):
-            a, b = tensors[written], tensors[other]
-            if overlap(a, b) and not ((written, other) in in_place and are_same(a, b)):  # rule: memory-overlaps
-                raise _Misfit(f"`{written}` is written and overlaps `{other}` in memory")
+    for written, other in ((one.name, two.name) for one, two in signature.apart(tensors)):
+        if meet(tensors[written], tensors[other], (written, other) in in_place):  # rule: memory-overlaps
+            raise _Misfit(f"`{written}` is written and overlaps `{other}` in memory")
 
 
 # --- launches -----------------------------------------------------------------------------------------------------

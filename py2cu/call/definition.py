@@ -11,22 +11,15 @@ torch's dispatcher holds refer to the overloads weakly.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import torch
 from torch.autograd import forward_ad
 
-from py2cu.call.argument_checks import (
-    check_launch_gradients,
-    check_recorded,
-    check_traced_arguments,
-    leaf_message,
-    needs_grad,
-)
+from py2cu.call.argument_checks import check_launch_gradients, check_traced_arguments
 from py2cu.call.batching import run_batched
 from py2cu.call.gradients import BackwardCall, Gradients
 from py2cu.call.launchers.launcher import LaunchFunction
@@ -46,12 +39,6 @@ NAMESPACE: Final = "py2cu"
 _KEYS: Final = {TargetName.CPU: "CPU", TargetName.CUDA: "CUDA"}
 _DEVICES: Final = {target.value for target in _KEYS}
 _REFUSED: Final = object()
-
-
-class Differentiated(Protocol):
-    """What is known here of a backward `Kernel`."""
-
-    def _as_backward(self) -> BackwardCall: ...
 
 
 class Operator:
@@ -101,32 +88,6 @@ def _digest(digest: str, backwards: Sequence[BackwardCall]) -> str:
         return digest
     parts = [digest, *(backward.operator.name for backward in backwards)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-class OperatorSource:
-    """Defines the op of a kernel at its first use, and again once a backward kernel has another op."""
-
-    def __init__(self, native: Native, backwards: Sequence[Differentiated] = ()) -> None:
-        self._native = native
-        self._backwards = backwards
-        self._operators: list[Any] = []  # of the backwards
-        self._operator: Operator | None = None
-
-    def __call__(self) -> Operator:
-        """The op; it lives until another one replaces it here."""
-        # rule: operator-renewed
-        if self._operator is not None and [*map(_operator_of, self._backwards)] == self._operators:
-            return self._operator
-        calls = [each._as_backward() for each in self._backwards]
-        native = self._native
-        define = functools.partial(Definition, native=native, backwards=calls)
-        self._operator = operator_of(native.signature.op, native.digest, calls, define)
-        self._operators = [call.operator for call in calls]
-        return self._operator
-
-
-def _operator_of(backward: Differentiated) -> Any:
-    return backward._as_backward().operator
 
 
 class Definition:
@@ -233,7 +194,7 @@ class _Overload:
         definition, key = self._definition(), (self._name, device, of_call)
         if key not in definition.launchers:
             native = definition.native
-            is_known = device in _DEVICES and not (of_call and native.is_built)
+            is_known = device in _DEVICES and not (of_call and native.files)
             definition.launchers[key] = (
                 native.overload(device, allocates=self._returns, on_grid=self.is_launch, of_call=of_call)
                 if is_known
@@ -267,7 +228,7 @@ class _Overload:
         """Tell autograd that the arrays which the kernel writes change."""
         written = self._written_arrays(self.in_order(args, kwargs))
         require_writable(self.signature.name, written)
-        torch.autograd.graph.increment_version(list(written.values()))
+        torch.autograd.graph.increment_version(written.values())
         return self.op().redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args, **kwargs)
 
     def _written_arrays(self, in_order: Sequence[Any]) -> dict[str, torch.Tensor]:
@@ -307,8 +268,6 @@ class _Overload:
         if self.is_launch:
             check_launch_gradients(self.signature, values)  # rule: autograd-launch
         written = tuple(self._written_arrays(in_order)) if self.written else ()
-        if written:
-            check_written(self.signature, values, written)
         return self._definition().gradients.record(launch_or_run, values, written)
 
 
@@ -316,19 +275,6 @@ def _complex(real: float | None, imag: float | None, default: Default | None) ->
     """A complex number of two arguments; None stands for a part of the default that schemas cannot express."""
     constant = 0j if default is None else complex(default.value)
     return complex(constant.real if real is None else real, constant.imag if imag is None else imag)
-
-
-def check_written(signature: Signature, values: Mapping[str, Any], written: Sequence[str]) -> None:
-    """Refuse arrays that a recorded call may not write.
-
-    Raises:
-        RuntimeError: there is one; the message names it.
-    """
-    for name in written:
-        if needs_grad(values[name]):
-            raise RuntimeError(f"{signature.name}: {leaf_message(name)}")
-    require_writable(signature.name, {name: values[name] for name in written})
-    check_recorded(signature, values)  # rule: in-place-recorded
 
 
 def refuse_tangents(op: str, values: Mapping[str, Any]) -> None:

@@ -19,6 +19,8 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
+from py2cu.call.argument_checks import check_recorded, leaf_message, needs_grad
+from py2cu.call.torch_state import require_writable
 from py2cu.diagnostics import Diagnostic, Severity, TranslationError
 from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.gradients import PREFIX, BackwardRoles, Misfit, match_backwards
@@ -72,7 +74,7 @@ class Gradients:
         """Call `run`, which writes the arrays `written`, and return what it returns, with a history.
 
         Raises:
-            RuntimeError: autograd cannot record that these arrays are written.
+            RuntimeError: these arrays may not be written, or autograd cannot record that they are.
         """
         if written:
             self._check_written({name: values[name] for name in written}, values)
@@ -91,12 +93,17 @@ class Gradients:
         return returned[0] if len(returned) == 1 else returned or None
 
     def _check_written(self, written: Mapping[str, torch.Tensor], values: Mapping[str, Any]) -> None:
-        """Refuse written arrays whose history autograd would drop or could not record.
+        """Refuse arrays that may not be written, and those whose history autograd would drop or could not record.
 
         Raises:
             RuntimeError: there is one; the message names it.
         """
         name = self.signature.name
+        for array, tensor in written.items():
+            if needs_grad(tensor):
+                raise RuntimeError(f"{name}: {leaf_message(array)}")
+        require_writable(name, written)
+        check_recorded(self.signature, values)  # rule: in-place-recorded
         allocated = sum(p.name not in values for p in self.signature.outputs)
         for array, tensor in written.items():
             if self.backwards and tensor.requires_grad and array not in self.differentiable:

@@ -38,7 +38,7 @@ class Native:
     def __init__(
         self, translator: Translator | None, values: Values, files: Translation | None = None, *, fma: bool = True
     ) -> None:
-        self.files = files
+        self.files = files  # if there are any, only the operators of these run
         self.fma = fma
         self._lock = ForkSafeLock()
         self._translator = translator
@@ -230,11 +230,6 @@ class Native:
             return call_op(op, arguments, dict(zip(order.names, values[shift:], strict=True)), launch)
 
         return raise_assertions(run) if self.signature.asserts else run  # rule: assert-raised
-
-    @property
-    def is_built(self) -> bool:
-        """Whether it is built of files, so that only the operators of these run."""
-        return self.files is not None
 
 
 def _of_lists(launcher: LaunchFunction) -> LaunchFunction:

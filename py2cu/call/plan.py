@@ -12,13 +12,16 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from torch.autograd.graph import increment_version
 
 from py2cu.call.argument_checks import check_arguments
 from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, has_device
 from py2cu.call.layout import Form, Launch, Values, allocate_outputs, call_op, passed
 from py2cu.call.native import Native
-from py2cu.call.torch_state import are_plain_types, increment_versions, is_plain, is_watched, require_writable
+from py2cu.call.torch_state import are_plain_types, is_plain, is_watched, require_writable
 from py2cu.ir.abi.launch import REFUSED, has_launched, mark_launched
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID
 from py2cu.ir.abi.signature import Signature
@@ -26,7 +29,8 @@ from py2cu.options import extents_of
 from py2cu.source import SourceFile
 
 if TYPE_CHECKING:
-    from py2cu.call.definition import Differentiated, Operator, OperatorSource
+    from py2cu.call.definition import Operator
+    from py2cu.call.gradients import BackwardCall
 
 Types = tuple[object, ...]
 
@@ -34,6 +38,12 @@ Types = tuple[object, ...]
 def argument_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Types:
     """The key of a launcher: types and names decide how a call is read."""
     return (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
+
+
+class Differentiated(Protocol):
+    """What is known here of a backward `Kernel`."""
+
+    def _as_backward(self) -> BackwardCall: ...
 
 
 class KernelCall:
@@ -46,7 +56,8 @@ class KernelCall:
     def __init__(self, native: Native, backwards: Sequence[Differentiated] = ()) -> None:
         self.native = native
         self._backwards = backwards
-        self._source: OperatorSource | None = None
+        self._operator: Operator | None = None
+        self._operators: list[Any] = []  # of the backwards
         self.signature: Signature = native.signature
         self.layout = native.layout
         self.launchers: dict[Types, LaunchFunction] = {}
@@ -57,12 +68,18 @@ class KernelCall:
 
     @property
     def operator(self) -> Operator:
-        """The op `py2cu::…` of the kernel and its backward kernels, defined at its first use."""
-        if self._source is None:
-            from py2cu.call.definition import OperatorSource
+        """The op `py2cu::…` of the kernel and its backwards, defined at its first use, and again once one of these has
+        another op. It lives until another one replaces it here.
+        """
+        backwards = [each._as_backward() for each in self._backwards]
+        operators = [each.operator for each in backwards]
+        if self._operator is None or operators != self._operators:  # rule: operator-renewed
+            from py2cu.call.definition import Definition, operator_of
 
-            self._source = OperatorSource(self.native, self._backwards)
-        return self._source()
+            define = partial(Definition, native=self.native, backwards=backwards)
+            self._operator = operator_of(self.signature.op, self.native.digest, backwards, define)
+            self._operators = operators
+        return self._operator
 
     def source(self) -> SourceFile:
         """The file of the Python."""
@@ -133,13 +150,13 @@ class KernelCall:
             values = allocate_outputs(self.signature, values)
         written = {p.name: values[p.name] for p in self.signature.written if p.name in values}
         require_writable(self.signature.name, written)
-        increment_versions(written.values())  # rule: version-written
+        increment_version(written.values())  # rule: version-written
         result = self.native.run(device, values, launch)
         return result if form.allocated or launch else self.result(values)
 
     def _keep(self, device: str, types: Types, names: tuple[str, ...], launch: Launch) -> None:
         """Write the launcher of a form, if it has one for every set of arguments."""
-        if self.native.is_built or not has_device(self.signature, names):
+        if self.native.files or not has_device(self.signature, names):
             return
         launchers = self.grid_launchers if launch else self.launchers
         order = Order(names, on_grid=bool(launch), of_call=True, records=True)
@@ -175,10 +192,6 @@ class KernelCall:
             elif defaults:
                 passed = {**defaults, **passed}
             written = tuple([name for name in may_write if name in passed]) if may_write else ()
-            if written:
-                from py2cu.call.definition import check_written
-
-                check_written(signature, passed, written)
             is_launched = False
 
             def run() -> Any:

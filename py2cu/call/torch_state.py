@@ -7,7 +7,7 @@ inference mode alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -25,7 +25,6 @@ _is_legacy_batch = torch._C._functorch.is_legacy_batchedtensor
 _is_of_functorch = torch._C._functorch.is_functorch_wrapped_tensor
 _is_functional: Any = torch._is_functional_tensor
 _any_requires_grad = torch._C._any_requires_grad
-_increment_version = torch._C._increment_version
 
 
 def is_plain(values: Iterable[Any]) -> bool:
@@ -58,15 +57,6 @@ def has_python_mode() -> bool:
 def are_plain_types(types: tuple[object, ...]) -> bool:
     """Whether arguments of these types are no tensors of a subclass, which may dispatch on its own."""
     return all(each in _PLAIN_TENSORS for each in types if isinstance(each, type) and issubclass(each, torch.Tensor))
-
-
-def increment_versions(written: Collection[torch.Tensor]) -> bool:
-    """Tell autograd that the tensors change. False, and nothing is done, if one of them may not be written."""
-    for tensor in written:
-        if tensor.is_inference() and not is_inference_mode_enabled():
-            return False
-    _increment_version(written)
-    return True
 
 
 def require_writable(kernel: str, written: Mapping[str, torch.Tensor]) -> None:

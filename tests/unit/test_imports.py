@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -280,6 +281,15 @@ def twice(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
 assert twice(torch.ones(3)).tolist() == [2, 2, 2]
 print(*sys.modules)
 """
+
+
+def test_builds_use_no_private_name_of_torch() -> None:
+    extension = pytest.importorskip("torch.utils.cpp_extension")
+    private = {name for name in vars(extension) if re.fullmatch(r"_[^_]\w*", name)}
+    for path in sorted((PACKAGE / "build").glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        assert not private.intersection(re.findall(r"\w+", text)), path.name
+        assert not re.search(r"\btorch\b[.\w]*\._[^_]", text), path.name
 
 
 @pytest.mark.builds

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
-from py2cu.call.launchers.memory import if_given
 from py2cu.ir.abi.launch import LaunchProgram, extent_in_python
 from py2cu.ir.abi.parameters import Parameter
-from py2cu.ir.abi.signature import Dim, Signature, divisors
-from py2cu.ir.types import Constant, DimExpr
+from py2cu.ir.abi.signature import Dim, Signature
+from py2cu.ir.types import DimExpr
+
+
+def if_given(parameter: Parameter, lines: Sequence[str]) -> Iterator[str]:
+    """Lines about an array, which may be left out."""
+    if parameter.may_be_none and lines:
+        yield f"if v_{parameter.name} is not None:"
+        yield from (f"    {line}" for line in lines)
+    else:
+        yield from lines
 
 
 @dataclass(slots=True)
@@ -99,10 +106,7 @@ class ExtentLines:
             self._known.add(dim.name)
             if dim.name in self.constexprs:
                 yield f"if d_{dim.name} != {int(self.constexprs[dim.name])}: raise misfit"
-        formulas = [d for p in signature.arrays for d in signature.array_type(p.name).dims]
-        formulas += [*(signature.size or ()), *signature.block]
-        factors = (dim.factor for dim in signature.dims if not isinstance(dim.factor, Constant))
-        for divisor in dict.fromkeys(map(self.text, chain(chain.from_iterable(map(divisors, formulas)), factors))):
+        for divisor in dict.fromkeys(map(self.text, signature.divisors())):
             yield f"if {divisor} == 0: raise misfit"
         sources = {(dim.array, dim.axis) for dim in signature.dims if dim.is_extent}
         widths = dict(signature.vector_widths)

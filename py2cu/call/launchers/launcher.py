@@ -26,10 +26,10 @@ import torch
 from torch.autograd import forward_ad, profiler
 
 from py2cu.call.launchers.engines import Engine, Frame, LaunchLines, half_bits, to_float32
-from py2cu.call.launchers.extents import ExtentLines
+from py2cu.call.launchers.extents import ExtentLines, if_given
 from py2cu.call.launchers.likeness import LikenessLines
-from py2cu.call.launchers.memory import MemoryLines, if_given, meet, overlaps_itself
-from py2cu.call.launchers.tuples import unpacked
+from py2cu.call.launchers.memory import MemoryLines, meet, overlaps_itself
+from py2cu.call.launchers.numbers import unpacked
 from py2cu.call.launchers.values import value_lines
 from py2cu.dtypes import BY_NAME, I64, DType, Kind
 from py2cu.ir.abi.launch import (

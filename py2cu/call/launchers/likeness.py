@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import torch
 
-from py2cu.call.launchers.memory import if_given
+from py2cu.call.launchers.extents import if_given
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature

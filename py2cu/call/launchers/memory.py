@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Protocol
 
 import torch
 
+from py2cu.call.launchers.extents import ExtentLines, if_given
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
@@ -75,29 +75,13 @@ def meet(written: torch.Tensor, other: torch.Tensor, in_place: bool) -> bool:
 # --- in launchers ---------------------------------------------------------------------------------------------------
 
 
-def if_given(parameter: Parameter, lines: Sequence[str]) -> Iterator[str]:
-    """Lines about an array, which may be left out."""
-    if parameter.may_be_none and lines:
-        yield f"if v_{parameter.name} is not None:"
-        yield from (f"    {line}" for line in lines)
-    else:
-        yield from lines
-
-
-class Extents(Protocol):
-    """What is known here of a launcher's extents."""
-
-    def of(self, name: str) -> list[str]: ...
-    def elements(self, name: str) -> str: ...
-
-
 @record(frozen=True, slots=True)
 class MemoryLines:
     """The lines of a launcher about memory."""
 
     signature: Signature
     program: LaunchProgram
-    extents: Extents
+    extents: ExtentLines
     on_grid: bool
 
     def lines(self, arrays: Sequence[Parameter], given: Sequence[Parameter]) -> Iterator[str]:
@@ -114,7 +98,7 @@ class MemoryLines:
             yield f"if p_{parameter.name} % {widths[parameter.name] * self._size(parameter)}: raise misfit"
         for parameter in (p for p in arrays if p.name in self.signature.strided):
             yield from self._strides(parameter)
-        pairs = [*self._pairs(given)]
+        pairs = [*self.signature.apart({p.name for p in given})]
         for parameter in dict.fromkeys(chain.from_iterable(pairs)):
             yield self._end(parameter)
         for written, other in pairs:
@@ -142,17 +126,6 @@ class MemoryLines:
             if stride.array == name:
                 yield f"t_{stride.name} = {strides[stride.axis]}"
 
-    def _pairs(self, given: Sequence[Parameter]) -> Iterator[tuple[Parameter, Parameter]]:
-        """The arrays that must lie apart, the first of which is written."""
-        ordered = sorted(given, key=lambda p: p.role is Role.OUTPUT)
-        seen: set[frozenset[str]] = set()
-        for written in (p for p in ordered if p.role is not Role.INPUT):
-            for other in (p for p in ordered if p is not written):
-                pair = frozenset((written.name, other.name))
-                if pair not in seen:
-                    seen.add(pair)
-                    yield written, other
-
     def _end(self, parameter: Parameter) -> str:
         """`e_x`: the address behind the last element of `x`."""
         name, size, elements = parameter.name, self._size(parameter), self.extents.elements(parameter.name)
@@ -167,7 +140,7 @@ class MemoryLines:
 
     def _apart(self, written: Parameter, other: Parameter) -> str:
         one, two = written.name, other.name
-        in_place = not self.on_grid and not {(one, two), (two, one)}.isdisjoint(self.signature.in_place)
+        in_place = not self.on_grid and (one, two) in self.signature.in_place
         test = f"p_{one} < e_{two} and p_{two} < e_{one}"
         if in_place and not {one, two} & {*self.signature.strided}:
             test += f" and p_{one} != p_{two}"  # contiguous arrays of one shape

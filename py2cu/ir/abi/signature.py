@@ -240,6 +240,23 @@ class Signature:
         """The extents of an array of the call, as the kernel sees them."""
         return self.array_type(name).flattened(arguments[name].shape)
 
+    def apart(self, passed: Container[str]) -> Iterator[tuple[Parameter, Parameter]]:
+        """The pairs of passed arrays that may not overlap: the first is written; those with outputs come last."""
+        inputs = [p for p in self.arrays if p.name in passed and p.role is not Role.OUTPUT]
+        outputs = [p for p in self.outputs if p.name in passed]
+        for group, others in ((inputs, inputs), (outputs, [*inputs, *outputs])):
+            done = set()
+            for written in (p for p in group if p.role is not Role.INPUT):
+                done.add(written.name)
+                yield from ((written, other) for other in others if other.name not in done)
+
+    def divisors(self) -> Iterator[DimExpr]:
+        """What the extents of a call are divided by, but for constants: it may not be 0."""
+        extents = (dim for p in self.arrays if isinstance(p.type, ArrayType) for dim in p.type.dims)
+        for formula in (*extents, *(self.size or ()), *self.block):
+            yield from _divisors(formula)
+        yield from (dim.factor for dim in self.dims if not isinstance(dim.factor, Constant))
+
     def leading_source(self, type_: ArrayType) -> str | None:
         """The input whose leading extents all arrays with the same ones must have; None where there is none."""
         first = type_.dims[0] if type_.leading else None
@@ -269,10 +286,10 @@ def evaluate(expr: DimExpr, values: Mapping[str, int]) -> int:
             raise AssertionError(f"not an extent: {expr}")
 
 
-def divisors(expr: DimExpr) -> Iterator[DimExpr]:
+def _divisors(expr: DimExpr) -> Iterator[DimExpr]:
     """The divisors in an extent that are no constants."""
     if isinstance(expr, Binary):
-        yield from divisors(expr.left)
-        yield from divisors(expr.right)
+        yield from _divisors(expr.left)
+        yield from _divisors(expr.right)
         if expr.op in ("//", "%") and not isinstance(expr.right, Constant):
             yield expr.right

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from py2cu import ir
 from py2cu.analysis.launches import is_natural, unchecked_shared_extents
 from py2cu.analysis.signatures import arrays_of_row_pointers
 from py2cu.dtypes import U64, DType, TypeVariable
 from py2cu.ir.abi.parameters import Constexpr, Parameter, Role
-from py2cu.ir.abi.signature import Dim, Signature, divisors
+from py2cu.ir.abi.signature import Dim, Signature
 from py2cu.ir.printer import print_expr
 from py2cu.ir.rewrite import rebuild
 from py2cu.targets.cxx.extents import extent_text
@@ -111,13 +110,10 @@ def op_text(extent: ir.Expr, kernel: ir.Kernel, dims: dict[str, Dim]) -> str:
     return extent_text(rebuild(extent, known), kernel)
 
 
-def zero_divisors(kernel: ir.Kernel, dims: dict[str, Dim]) -> Iterator[tuple[str, str]]:
+def zero_divisors(kernel: ir.Kernel, signature: Signature, dims: dict[str, Dim]) -> Iterator[tuple[str, str]]:
     """The divisors in the extents of a call, each with the test for zero: in C++, dividing by zero ends the process."""
-    extents = [dim for p in kernel.arrays if isinstance(p.type, ir.ArrayType) for dim in p.type.dims]
-    formulas = (*extents, *(kernel.size or ()), *kernel.block)
-    factors = (dim.factor for dim in dims.values() if not isinstance(dim.factor, ir.Constant))
-    for divisor in chain(chain.from_iterable(map(divisors, formulas)), factors):
-        text = dim_text(divisor, kernel)
+    for divisor in signature.divisors():
+        text = op_text(divisor, kernel, dims)
         yield f"{text} == 0" if isinstance(divisor, ir.Name) else f"({text}) == 0", print_expr(divisor)
 
 
@@ -168,7 +164,7 @@ def array_view(
     source_axes = {(dim.array, dim.axis) for dim in dims.values() if dim.is_extent}
     naturals = _naturals(kernel, dims)
     texts = tuple(
-        (_axis_text(kernel, parameter, axis), dim_text(dim, kernel), print_expr(dim))
+        (_axis_text(kernel, parameter, axis), op_text(dim, kernel, dims), print_expr(dim))
         for axis, dim in enumerate(type_.dims)
     )
     leading = _leading_view(kernel, type_, dims)
@@ -248,16 +244,7 @@ def _naturals(kernel: ir.Kernel, dims: dict[str, Dim]) -> set[str]:
     return {name for name, dim in dims.items() if dim.array is not None} | {*kernel.constexprs}
 
 
-def dim_text(dim: ir.Expr, kernel: ir.Kernel) -> str:
-    """An extent over the members of the extents struct."""
-
-    def member(expr: ir.Expr) -> ir.Expr:
-        return ir.Name(f"at.{kernel.c_name(expr.id)}") if isinstance(expr, ir.Name) else expr
-
-    return extent_text(rebuild(dim, member), kernel)
-
-
-def dim_view(kernel: ir.Kernel, signature: Signature, dim: Dim) -> DimView:
+def dim_view(kernel: ir.Kernel, dims: dict[str, Dim], dim: Dim) -> DimView:
     scalar = kernel.parameter(dim.name)
     name = kernel.c_name(dim.name)
     if dim.array is None:
@@ -275,5 +262,5 @@ def dim_view(kernel: ir.Kernel, signature: Signature, dim: Dim) -> DimView:
             value = f"{array} ? {size} : 0" if is_optional else size
             return DimView(name, dim.name, value, dim.array, dim.axis, argument)
         case factor, rest:
-            value = f"solve_extent({size}, {dim_text(factor, kernel)}, {dim_text(rest, kernel)})"
+            value = f"solve_extent({size}, {op_text(factor, kernel, dims)}, {op_text(rest, kernel, dims)})"
             return DimView(name, dim.name, value, dim.array, dim.axis, argument, is_solved=True)

@@ -30,7 +30,6 @@ from py2cu.targets.torch_binding.checks import (
     RangeView,
     array_view,
     constexpr_view,
-    dim_text,
     dim_view,
     misfit_test,
     op_text,
@@ -77,6 +76,8 @@ class BindingView:
     array_call: str
     launches: tuple[Launch, ...]
     in_place: tuple[tuple[str, str], ...]  # names of a written array, and of an input that it may be
+    passed_overlaps: tuple[tuple[ArrayView, ArrayView], ...]  # arrays of every call, the first of which is written
+    allocated_overlaps: tuple[tuple[ArrayView, ArrayView], ...]  # those with an output that the call may pass
     operators: tuple[tuple[str, str], ...]  # schema and C++ function
     has_default_launch: bool
     returns: str
@@ -108,26 +109,6 @@ class BindingView:
         """True if a call may pass one array as both."""
         return (array.user_name, other.user_name) in self.in_place
 
-    @property
-    def passed_overlaps(self) -> tuple[tuple[ArrayView, ArrayView], ...]:
-        """Pairs of arrays that the caller always passes, the first of which is written."""
-        return tuple(_overlaps(self.passed, self.passed))
-
-    @property
-    def allocated_overlaps(self) -> tuple[tuple[ArrayView, ArrayView], ...]:
-        """Pairs with an output that the caller may pass."""
-        return tuple(_overlaps(self.allocated, (*self.passed, *self.allocated)))
-
-
-def _overlaps(written: tuple[ArrayView, ...], others: tuple[ArrayView, ...]) -> Iterator[tuple[ArrayView, ArrayView]]:
-    seen: set[frozenset[str]] = set()
-    for array in written:
-        for other in others:
-            pair = frozenset((array.name, other.name))
-            if array.is_written and array is not other and pair not in seen:
-                seen.add(pair)
-                yield array, other
-
 
 def view(family: ir.Instances, signature: Signature, dialect: Dialect) -> BindingView:
     """The binding of the kernel whose instances are `family`."""
@@ -136,20 +117,22 @@ def view(family: ir.Instances, signature: Signature, dialect: Dialect) -> Bindin
     dims = {dim.name: dim for dim in signature.dims}
     passed = tuple(array_view(family, p, dims, dtype_sources) for p in signature.arrays if p.role is not Role.OUTPUT)
     allocated = tuple(array_view(family, p, dims, dtype_sources) for p in signature.outputs)
-    first = next(array for array in (*passed, *allocated) if not array.test)
+    arrays = {array.user_name: array for array in (*passed, *allocated)}
+    overlaps = [(arrays[one.name], arrays[other.name]) for one, other in signature.apart(arrays)]
+    first = next(array for array in arrays.values() if not array.test)
     name = kernel.symbol
     return BindingView(
         name=name,
         struct=f"{name}_extents",
         passed=passed,
         allocated=allocated,
-        dims=tuple(dim_view(kernel, signature, dim) for dim in dims.values()),
+        dims=tuple(dim_view(kernel, dims, dim) for dim in dims.values()),
         ranges=tuple(
             RangeView(kernel.c_name(p.name), p.name, p.type.dtype.c, misfit_test(kernel.c_name(p.name), p.type.dtype))
             for p in signature.parameters
             if isinstance(p.type, ir.ElementType) and p.type.dtype.kind is Kind.INT
         ),
-        divisors=tuple(dict.fromkeys(zero_divisors(kernel, dims))),
+        divisors=tuple(dict.fromkeys(zero_divisors(kernel, signature, dims))),
         shared=tuple(shared_extents(kernel, dims)),
         constexprs=tuple(
             constexpr_view(scalar_text(kernel, dims, p.name), p.name, p.constexpr)
@@ -163,6 +146,8 @@ def view(family: ir.Instances, signature: Signature, dialect: Dialect) -> Bindin
         array_call=", ".join(kernel.c_name(p.name) for p in signature.arrays),
         launches=tuple(launch for kernel in family for launch in _launches(kernel, dialect, dims, dtype_sources)),
         in_place=kernel.in_place,
+        passed_overlaps=tuple(pair for pair in overlaps if pair[0] in passed),
+        allocated_overlaps=tuple(pair for pair in overlaps if pair[0] in allocated),
         operators=operators(kernel, signature),
         has_default_launch=kernel.size is not None,
         returns=_returns(len(allocated)),
@@ -172,7 +157,7 @@ def view(family: ir.Instances, signature: Signature, dialect: Dialect) -> Bindin
         blocks=_blocks(kernel, dims) if kernel.size else "",
         launch_bounds=kernel.launch_bounds,
         # rule: block-open
-        open_block=", ".join(dim_text(extent, kernel) for extent in kernel.block) if kernel.has_open_block else "",
+        open_block=", ".join(op_text(extent, kernel, dims) for extent in kernel.block) if kernel.has_open_block else "",
         uses_nonfinite=not all(
             map(math.isfinite, chain(*map(unsupported_defaults, signature.parameters), _fills(kernel, signature)))
         ),

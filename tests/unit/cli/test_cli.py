@@ -457,7 +457,7 @@ def test_check_of_what_calls_run_and_of_files(write, options: list[str], monkeyp
     run_native = Native.run
 
     def noted(self: Native, *args: Any) -> Any:
-        ways.append(self.is_built)
+        ways.append(self.files is not None)
         return run_native(self, *args)
 
     monkeypatch.setattr(Native, "run", noted)
