@@ -1,10 +1,10 @@
 """The kernels of GPT-2's training, forward and backward, for float32 and bfloat16: all of it but matrix products.
 
-    py2cu check --constexpr per_lane=2 examples/gpt2/kernels.py
+    py2cu check examples/gpt2/kernels.py
 
 A warp has a row in the layer norms and in the causal softmax, a block a row of the classifier. The lanes of a warp take
 neighbouring elements, so that a warp reads whole lines of memory. Rows of layer norm stay in registers: their length is
-32 times the template argument `per_lane`. What is added up is float32, whatever the arrays hold.
+32 times the template argument `per_lane`, 24 for GPT-2's 768. What is added up is float32, whatever the arrays hold.
 
 Sums over rows (gradients of weights and biases, the global norm) are taken in one launch. Each block writes its part to
 `partial` and takes a ticket; the block that takes the last one adds up all parts. They come in the same order in every
@@ -34,6 +34,8 @@ from py2cu import (
 )
 
 FULL = 0xFFFFFFFF  # all lanes of a warp
+THREADS = 512  # of a block, where a block has a row or adds up for the whole grid
+BLOCK_WARPS = THREADS // 32
 
 # --- what the threads of a warp, a block and a grid do together ---
 
@@ -54,6 +56,17 @@ def warp_max(value):
         value = max(value, shfl_xor_sync(FULL, value, offset))
         offset //= 2
     return value
+
+
+def block_sum(part, value):
+    """The sum over the block, to each thread; `part` has an element for each warp."""
+    value = warp_sum(value)
+    if threadIdx.x % 32 == 0:
+        part[threadIdx.x // 32] = value
+    syncthreads()
+    total = sum(part[w] for w in range(BLOCK_WARPS))
+    syncthreads()  # before `part` is used again
+    return total
 
 
 def is_last_block(tickets, at, blocks, is_last):
@@ -92,7 +105,7 @@ def position_gradient(t: Index["t"], c: Index["c"], grad_out: Float[Tensor, "b t
 @kernel(size="32 * n", block=32 * BUCKET_WARPS)
 def token_gradient(
     tokens: Int64[Tensor, "n"], order: Int32[Tensor, "n"], ends: Int32[Tensor, "n"],
-    grad_out: Float[Tensor, "n 32*per_lane"], grad_wte: Float[Tensor, "v 32*per_lane"], per_lane: Constexpr[int],
+    grad_out: Float[Tensor, "n 32*per_lane"], grad_wte: Float[Tensor, "v 32*per_lane"], per_lane: Constexpr[int] = 24,
 ):  # fmt: skip
     """Adds the rows of `grad_out` to the rows of `grad_wte` of their tokens, without atomics.
 
@@ -131,14 +144,13 @@ def token_gradient(
 
 ROWS = 4  # of a block of the forward
 BLOCKS = 128  # of the backward
-WARPS = 16
 
 
 @kernel(size="32 * rows", block=32 * ROWS)
 def layer_norm(
     x: Float[Tensor, "rows 32*per_lane"], weight: Float[Tensor, "32*per_lane"], bias: Float[Tensor, "32*per_lane"],
     out: Float[Tensor, "rows 32*per_lane"], mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"],
-    per_lane: Constexpr[int], eps: float = 1e-5,
+    per_lane: Constexpr[int] = 24, eps: float = 1e-5,
 ):  # fmt: skip
     """Rows of mean 0 and variance 1, times the weights, plus the bias; the backward takes `mean` and `rstd`."""
     r, lane = blockIdx.x * ROWS + threadIdx.x // 32, threadIdx.x % 32
@@ -161,7 +173,7 @@ def residual_layer_norm(
     weight: Float[Tensor, "32*per_lane"], bias: Float[Tensor, "32*per_lane"],
     total: Float[Tensor, "rows 32*per_lane"], out: Float[Tensor, "rows 32*per_lane"],
     mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"],
-    per_lane: Constexpr[int], eps: float = 1e-5,
+    per_lane: Constexpr[int] = 24, eps: float = 1e-5,
 ):  # fmt: skip
     """The sum of `x` and `y`, and its layer norm."""
     r, lane = blockIdx.x * ROWS + threadIdx.x // 32, threadIdx.x % 32
@@ -180,25 +192,25 @@ def residual_layer_norm(
         rstd[r] = s
 
 
-@kernel(size="BLOCKS * 32 * WARPS", block=32 * WARPS)
+@kernel(size="BLOCKS * THREADS", block=THREADS)
 def layer_norm_backward(
     x: Float[Tensor, "rows 32*per_lane"], weight: Float[Tensor, "32*per_lane"],
     mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"], grad_out: Float[Tensor, "rows 32*per_lane"],
     grad_x: Float[Tensor, "rows 32*per_lane"],
     grad_weight: Float[Tensor, "32*per_lane"], grad_bias: Float[Tensor, "32*per_lane"],
     partial: Float32[Tensor, "BLOCKS 2 32*per_lane"], ticket: Int32[Tensor, "1"],
-    per_lane: Constexpr[int], grad_total: Float[Tensor, "rows 32*per_lane"] | None = None,
+    per_lane: Constexpr[int] = 24, grad_total: Float[Tensor, "rows 32*per_lane"] | None = None,
 ):  # fmt: skip
     """All three gradients; `grad_total`, what comes to `x` past the norm, is added to the first.
 
     A warp goes down its rows, and keeps the sums of its columns for weights and bias in registers.
     """
-    part = shared((WARPS, 32 * per_lane), np.float32)
+    part = shared((BLOCK_WARPS, 32 * per_lane), np.float32)
     is_last = shared(1, np.int32)
     lane, warp = threadIdx.x % 32, threadIdx.x // 32
     of_weight = [np.float32(0)] * per_lane
     of_bias = [np.float32(0)] * per_lane
-    for r in range(blockIdx.x * WARPS + warp, len(x), BLOCKS * WARPS):
+    for r in range(blockIdx.x * BLOCK_WARPS + warp, len(x), BLOCKS * BLOCK_WARPS):
         normed = [(np.float32(x[r, lane + 32 * k]) - mean[r]) * rstd[r] for k in range(per_lane)]
         up = [np.float32(grad_out[r, lane + 32 * k]) for k in range(per_lane)]
         scaled = [up[k] * np.float32(weight[lane + 32 * k]) for k in range(per_lane)]
@@ -214,16 +226,16 @@ def layer_norm_backward(
     for k in range(per_lane):
         part[warp, lane + 32 * k] = of_weight[k]
     syncthreads()
-    for c in range(threadIdx.x, 32 * per_lane, 32 * WARPS):
-        partial[blockIdx.x, 0, c] = sum(part[w, c] for w in range(WARPS))
+    for c in range(threadIdx.x, 32 * per_lane, THREADS):
+        partial[blockIdx.x, 0, c] = sum(part[w, c] for w in range(BLOCK_WARPS))
     syncthreads()
     for k in range(per_lane):
         part[warp, lane + 32 * k] = of_bias[k]
     syncthreads()
-    for c in range(threadIdx.x, 32 * per_lane, 32 * WARPS):
-        partial[blockIdx.x, 1, c] = sum(part[w, c] for w in range(WARPS))
+    for c in range(threadIdx.x, 32 * per_lane, THREADS):
+        partial[blockIdx.x, 1, c] = sum(part[w, c] for w in range(BLOCK_WARPS))
     if is_last_block(ticket, 0, gridDim.x, is_last):
-        for c in range(threadIdx.x, 32 * per_lane, 32 * WARPS):
+        for c in range(threadIdx.x, 32 * per_lane, THREADS):
             grad_weight[c] = sum(partial[b, 0, c] for b in range(BLOCKS))
             grad_bias[c] = sum(partial[b, 1, c] for b in range(BLOCKS))
 
@@ -304,10 +316,10 @@ COLUMN_WARPS = 8
 CHUNKS = 32  # of rows
 
 
-@kernel(size=("32*groups", "COLUMN_WARPS * CHUNKS"), block=(32, COLUMN_WARPS))
+@kernel(size=("c", "COLUMN_WARPS * CHUNKS"), block=(32, COLUMN_WARPS))
 def bias_gradient(
-    grad_out: Float[Tensor, "rows 32*groups"], grad_bias: Float[Tensor, "32*groups"],
-    partial: Float32[Tensor, "CHUNKS 32*groups"], tickets: Int32[Tensor, "groups"],
+    grad_out: Float[Tensor, "rows c"], grad_bias: Float[Tensor, "c"], partial: Float32[Tensor, "CHUNKS c"],
+    tickets: Int32[Tensor, "(c+31)//32"],
 ):  # fmt: skip
     """The sums of all columns. A block takes 32 of them, and every `CHUNKS`th group of rows, a warp a row."""
     part = shared((COLUMN_WARPS, 32), np.float32)
@@ -315,20 +327,18 @@ def bias_gradient(
     lane, warp = threadIdx.x, threadIdx.y
     c = blockIdx.x * 32 + lane
     total = np.float32(0)
-    for r in range(blockIdx.y * COLUMN_WARPS + warp, len(grad_out), COLUMN_WARPS * CHUNKS):
-        total += np.float32(grad_out[r, c])
+    if c < len(grad_bias):
+        for r in range(blockIdx.y * COLUMN_WARPS + warp, len(grad_out), COLUMN_WARPS * CHUNKS):
+            total += np.float32(grad_out[r, c])
     part[warp, lane] = total
     syncthreads()
-    if warp == 0:
+    if warp == 0 and c < len(grad_bias):
         partial[blockIdx.y, c] = sum(part[w, lane] for w in range(COLUMN_WARPS))
-    if is_last_block(tickets, blockIdx.x, CHUNKS, is_last) and warp == 0:
+    if is_last_block(tickets, blockIdx.x, CHUNKS, is_last) and warp == 0 and c < len(grad_bias):
         grad_bias[c] = sum(partial[k, c] for k in range(CHUNKS))
 
 
 # --- the classifier: softmax, cross entropy and its gradient ---
-
-THREADS = 512
-CLASSIFIER_WARPS = THREADS // 32
 
 
 @kernel(size="THREADS * rows", block=THREADS)
@@ -338,10 +348,10 @@ def classifier(
 ):  # fmt: skip
     """The losses of all rows; the gradients of the logits, times `grad_loss`, take the place of the logits.
 
-    Columns from `vocabulary` on are padding: they take no part, and their gradient is 0. The softmax is online, as above.
+    Columns from `vocabulary` on are padding: they take no part, and their gradient is 0. The softmax is online.
     """
-    tops = shared(CLASSIFIER_WARPS, np.float32)
-    totals = shared(CLASSIFIER_WARPS, np.float32)
+    tops = shared(BLOCK_WARPS, np.float32)
+    totals = shared(BLOCK_WARPS, np.float32)
     r, t = blockIdx.x, threadIdx.x
     top = np.float32(-math.inf)
     total = np.float32(0)
@@ -359,9 +369,9 @@ def classifier(
         tops[t // 32] = greatest
         totals[t // 32] = total
     syncthreads()
-    top = max(tops[w] for w in range(CLASSIFIER_WARPS))
+    top = max(tops[w] for w in range(BLOCK_WARPS))
     total = np.float32(0)
-    for w in range(CLASSIFIER_WARPS):
+    for w in range(BLOCK_WARPS):
         if tops[w] > -math.inf:
             total += totals[w] * math.exp(tops[w] - top)
     target = targets[r]
@@ -383,7 +393,7 @@ NORM_BLOCKS = 1056
 
 
 def noise(i, seed):
-    """32 bits at random: a hash of the element and the seed, Squirrel3 of llm.c's kind."""
+    """32 bits at random: a hash of the element and the seed, Squirrel's, as in llm.c."""
     h = np.uint32(i) * np.uint32(0xD2A80A3F) + np.uint32(seed)
     h ^= h >> 9
     h += np.uint32(0xA884F197)
@@ -413,7 +423,8 @@ def adamw(
     i: Index["n"],
     parameters: Float32[Tensor, "n"], gradients: Float32[Tensor, "n"], m: Float32[Tensor, "n"], v: Float32[Tensor, "n"],
     squares: Float32[Tensor, "1"], step: int, decayed: int, lr: float,
-    *, beta1: float = 0.9, beta2: float = 0.95, eps: float = 1e-8, weight_decay: float = 0.1, greatest_norm: float = 1.0,
+    *, beta1: float = 0.9, beta2: float = 0.95, eps: float = 1e-8, weight_decay: float = 0.1,
+    greatest_norm: float = 1.0,
 ):  # fmt: skip
     """A step of AdamW over one buffer, of which the first `decayed` elements decay."""
     g = clipped(gradients[i], squares[0], greatest_norm)
@@ -431,7 +442,8 @@ def adamw_of_halves(
     parameters: BFloat16[Tensor, "n"], master: Float32[Tensor, "n"], gradients: BFloat16[Tensor, "n"],
     m: Float32[Tensor, "n"], v: Float32[Tensor, "n"],
     squares: Float32[Tensor, "1"], step: int, decayed: int, seed: int, lr: float,
-    *, beta1: float = 0.9, beta2: float = 0.95, eps: float = 1e-8, weight_decay: float = 0.1, greatest_norm: float = 1.0,
+    *, beta1: float = 0.9, beta2: float = 0.95, eps: float = 1e-8, weight_decay: float = 0.1,
+    greatest_norm: float = 1.0,
 ):  # fmt: skip
     """The same with master weights in float32, from which the parameters are rounded at random."""
     g = clipped(np.float32(gradients[i]), squares[0], greatest_norm)
@@ -451,7 +463,7 @@ def sum_of_squares(
     ticket: Int32[Tensor, "1"],
 ):  # fmt: skip
     """The square of the norm of one buffer, four elements in one access."""
-    part = shared(CLASSIFIER_WARPS, np.float32)
+    part = shared(BLOCK_WARPS, np.float32)
     is_last = shared(1, np.int32)
     x4 = x.view(-1, 4)
     total = np.float32(0)
@@ -468,14 +480,3 @@ def sum_of_squares(
         total = block_sum(part, total)
         if threadIdx.x == 0:
             out[0] = total
-
-
-def block_sum(part, value):
-    """The sum over the block, to each thread; `part` has an element for each warp."""
-    value = warp_sum(value)
-    if threadIdx.x % 32 == 0:
-        part[threadIdx.x // 32] = value
-    syncthreads()
-    total = sum(part[w] for w in range(CLASSIFIER_WARPS))
-    syncthreads()  # before `part` is used again
-    return total

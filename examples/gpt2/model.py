@@ -43,6 +43,10 @@ class Size:
         return shapes | {"norm": (c,), "norm_bias": (c,)}
 
     @property
+    def parameters(self) -> int:
+        return sum(map(math.prod, self.shapes.values()))
+
+    @property
     def decayed(self) -> int:
         """How many elements at the start of the buffer decay."""
         return sum(math.prod(shape) for shape in self.shapes.values() if len(shape) == 2)
@@ -81,7 +85,7 @@ class GPT2(nn.Module):
     def __init__(self, size: Size, operations: type[Kernels | Torch], dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
         self.size, self.operations, self.dtype = size, operations, dtype
-        self.parameters_ = nn.Parameter(size.initial().to(operations.kept_dtype(dtype)))
+        self.parameters_ = nn.Parameter(size.initial().to(operations.parameters_dtype or dtype))
 
     def forward(self, tokens: Tensor, targets: Tensor, order: Tensor, ends: Tensor) -> Tensor:
         batch, length = tokens.shape
@@ -120,13 +124,12 @@ class GPT2(nn.Module):
 class Torch:
     """The operations of the model in torch's functions."""
 
-    @staticmethod
-    def kept_dtype(dtype: torch.dtype) -> torch.dtype:
-        """Parameters stay in float32; each step casts them."""
-        return torch.float32
+    parameters_dtype = torch.float32  # each step casts them
 
     @staticmethod
-    def encode(tokens: Tensor, table: Tensor, positions: Tensor, order: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
+    def encode(
+        tokens: Tensor, table: Tensor, positions: Tensor, _order: Tensor, _ends: Tensor
+    ) -> tuple[Tensor, Tensor]:
         x = functional.embedding(tokens, table) + positions[: tokens.shape[1]]
         return x.flatten(0, 1), table
 
@@ -158,10 +161,7 @@ class Torch:
 class Kernels:
     """The operations of the model in kernels."""
 
-    @staticmethod
-    def kept_dtype(dtype: torch.dtype) -> torch.dtype:
-        """The optimiser has the master weights."""
-        return dtype
+    parameters_dtype = None  # the model's: the optimiser has the master weights
 
     @staticmethod
     def encode(tokens: Tensor, table: Tensor, positions: Tensor, order: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
@@ -254,7 +254,7 @@ class Linear(torch.autograd.Function):
     def backward(ctx: Any, grad_out: Tensor) -> Any:
         x, weight = ctx.saved_tensors
         partial = grad_out.new_empty(kernels.CHUNKS, len(weight), dtype=torch.float32)
-        tickets = torch.zeros(len(weight) // 32, dtype=torch.int32, device=x.device)
+        tickets = torch.zeros(-(-len(weight) // 32), dtype=torch.int32, device=x.device)
         return grad_out @ weight, grad_out.t() @ x, kernels.bias_gradient(grad_out, partial=partial, tickets=tickets)
 
 

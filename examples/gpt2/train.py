@@ -40,7 +40,7 @@ def read_text(folder: Path) -> Tensor:
 
 
 def batches(text: Tensor, steps: int, batch: int, length: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """This process's part of each batch: tokens, and the token behind each."""
+    """Tokens and the token behind each, of each batch the part that is this process's."""
     generator = torch.Generator().manual_seed(0)
     for _ in range(steps):
         starts = torch.randint(len(text) - length, (batch * PROCESSES,), generator=generator)[RANK::PROCESSES]
@@ -84,7 +84,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--dtype", default="float32", choices=DTYPES)
     parser.add_argument("--compile", action="store_true", help="run the model under torch.compile")
     parser.add_argument("--torch", action="store_true", help="train by torch alone")
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--batch", type=int, default=8, help="sequences of a step and process")
     parser.add_argument("--length", type=int, help="tokens of a sequence, as many as the model has positions")
     parser.add_argument("--lr", type=float, default=1e-3)
@@ -121,8 +121,9 @@ def main() -> None:
         )  # fmt: skip
         results["kernels" if by_kernels else "torch"] = losses
     if RANK == 0:
-        parameters = sum(part.numel() for part in [size.initial()])
-        print(f"{parameters:,} parameters, {options.dtype}, {options.steps} steps on {device}: first and last loss")
+        print(
+            f"{size.parameters:,} parameters, {options.dtype}, {options.steps} steps on {device}: first and last loss"
+        )
         for name, losses in results.items():
             print(f"{name:<8} {losses[0]:.4f} {losses[-1]:.4f}")
     if PROCESSES > 1:
