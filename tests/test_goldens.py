@@ -16,7 +16,7 @@ from py2cu.translation import TargetName, Translation
 from tests.support.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_headers
 
 HERE = Path(__file__).parent
-EXAMPLES = sorted((HERE.parent / "examples").glob("*.py"))
+EXAMPLES = [*sorted((HERE.parent / "examples").glob("*.py")), HERE.parent / "examples" / "gpt2" / "kernels.py"]
 GOLDEN = HERE / "golden"
 # The types of kernels that take them from a launch.
 SIGNATURES = {

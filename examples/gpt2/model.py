@@ -94,7 +94,7 @@ class GPT2(nn.Module):
         ops, shapes = self.operations, self.size.shapes
         parts = self.parameters_.to(self.dtype).split([math.prod(shape) for shape in shapes.values()])
         of = {name: part.view(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)}
-        x, table = ops.encode(tokens, of["tokens"], of["positions"], order, ends)
+        x = ops.encode(tokens, of["tokens"], of["positions"], order, ends)
         normed = ops.layer_norm(x, of["0.norm_1"], of["0.norm_1_bias"])
         for layer in range(self.size.layers):
             of_layer = {name.partition(".")[2]: each for name, each in of.items() if name.startswith(f"{layer}.")}
@@ -104,7 +104,7 @@ class GPT2(nn.Module):
             y = ops.linear(hidden, of_layer["down"], of_layer["down_bias"])
             norm = f"{layer + 1}.norm_1" if layer + 1 < self.size.layers else "norm"
             x, normed = ops.residual_layer_norm(x, y, of[norm], of[f"{norm}_bias"])
-        return ops.loss(normed, table, targets.flatten())
+        return ops.loss(normed, of["tokens"], targets.flatten())
 
     def attend(self, x: Tensor, of: dict[str, Tensor], batch: int, length: int) -> Tensor:
         """Causal self-attention of rows, with its projections."""
@@ -127,11 +127,8 @@ class Torch:
     parameters_dtype = torch.float32  # each step casts them
 
     @staticmethod
-    def encode(
-        tokens: Tensor, table: Tensor, positions: Tensor, _order: Tensor, _ends: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        x = functional.embedding(tokens, table) + positions[: tokens.shape[1]]
-        return x.flatten(0, 1), table
+    def encode(tokens: Tensor, table: Tensor, positions: Tensor, _order: Tensor, _ends: Tensor) -> Tensor:
+        return (functional.embedding(tokens, table) + positions[: tokens.shape[1]]).flatten(0, 1)
 
     @staticmethod
     def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -164,8 +161,7 @@ class Kernels:
     parameters_dtype = None  # the model's: the optimiser has the master weights
 
     @staticmethod
-    def encode(tokens: Tensor, table: Tensor, positions: Tensor, order: Tensor, ends: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows, and the table for the loss: its gradient there passes the encoder, which adds its own."""
+    def encode(tokens: Tensor, table: Tensor, positions: Tensor, order: Tensor, ends: Tensor) -> Tensor:
         return Encode.apply(tokens, table, positions, order, ends)
 
     @staticmethod
@@ -193,18 +189,18 @@ class Kernels:
 
 class Encode(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, tokens: Tensor, table: Tensor, positions: Tensor, order: Tensor, ends: Tensor) -> Any:
-        ctx.save_for_backward(tokens, order, ends)
-        ctx.positions = positions.shape[0]
-        return kernels.encoder(tokens, table, positions).flatten(0, 1), table.view_as(table)
+    def forward(ctx: Any, tokens: Tensor, table: Tensor, positions: Tensor, order: Tensor, ends: Tensor) -> Tensor:
+        ctx.save_for_backward(tokens, table, positions, order, ends)
+        return kernels.encoder(tokens, table, positions).flatten(0, 1)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_x: Tensor, grad_table: Tensor) -> Any:
-        tokens, order, ends = ctx.saved_tensors
-        of_positions = kernels.position_gradient(grad_x.view(*tokens.shape, -1))
-        grad_positions = functional.pad(of_positions, (0, 0, 0, ctx.positions - tokens.shape[1]))
+    def backward(ctx: Any, grad_x: Tensor) -> Any:
+        tokens, table, positions, order, ends = ctx.saved_tensors
+        grad_table = torch.zeros_like(table)
         kernels.token_gradient(tokens.flatten(), order, ends, grad_x, grad_table)
+        of_positions = kernels.position_gradient(grad_x.view(*tokens.shape, -1))
+        grad_positions = functional.pad(of_positions, (0, 0, 0, len(positions) - len(of_positions)))
         return None, grad_table, grad_positions, None, None
 
 
