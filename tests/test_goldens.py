@@ -33,7 +33,8 @@ ARCHITECTURES = ("75", "90", "100")
 
 
 def translate(path: Path) -> Translation:
-    return translate_file(SourceFile.read(path), signatures=SIGNATURES.get(path.stem, ()))
+    namespace = "" if path.parent.name == "examples" else path.parent.name  # others have launchers of these names
+    return translate_file(SourceFile.read(path), signatures=SIGNATURES.get(path.stem, ()), namespace=namespace)
 
 
 def texts(path: Path) -> dict[str, str]:
