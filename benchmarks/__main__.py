@@ -21,7 +21,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import aliasing, bandwidth, blocks, cpu, gpu, latency, lltm, numba_cuda, simulator, startup
+from benchmarks import aliasing, bandwidth, blocks, cpu, gpt2, gpu, latency, lltm, numba_cuda, simulator, startup
 from benchmarks.table import Row, render
 from py2cu.build import toolchain
 
@@ -79,6 +79,7 @@ def parts(*, lecture: bool, latency_options: latency.Options) -> dict[str, Calla
             "gpu": gpu.rows,
             "bandwidth": bandwidth.rows,
             "blocks": blocks.rows,
+            "gpt2": gpt2.rows,
             "aliasing": aliasing.rows,
             "numba": numba_cuda.rows,
         }

@@ -53,6 +53,20 @@ def test_latency_measures_calls_of_another_checkout(tmp_path: Path, monkeypatch:
     assert second["target_ratio"] == 1.1 and second["met"] is (second["ratio"] <= 1.1)
 
 
+@pytest.mark.builds
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_every_operation_of_gpt2_passes_its_check(dtype: str) -> None:
+    pytest.importorskip("torch")
+    from benchmarks import gpt2
+
+    sizes = gpt2.Sizes(batch=2, length=33, width=64, heads=2, vocabulary=100, padded=128, parameters=1000)
+    names = []
+    for operation in gpt2.operations(sizes, gpt2.DTYPES[dtype], "cpu"):
+        gpt2.check(operation, gpt2.DTYPES[dtype])
+        names.append(operation.name)
+    assert len(names) == len(set(names)) == 14
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

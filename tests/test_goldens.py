@@ -16,7 +16,7 @@ from py2cu.translation import TargetName, Translation
 from tests.support.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_headers
 
 HERE = Path(__file__).parent
-EXAMPLES = sorted((HERE.parent / "examples").glob("*.py"))
+EXAMPLES = [*sorted((HERE.parent / "examples").glob("*.py")), HERE.parent / "examples" / "gpt2" / "kernels.py"]
 GOLDEN = HERE / "golden"
 # The types of kernels that take them from a launch.
 SIGNATURES = {
@@ -33,7 +33,8 @@ ARCHITECTURES = ("75", "90", "100")
 
 
 def translate(path: Path) -> Translation:
-    return translate_file(SourceFile.read(path), signatures=SIGNATURES.get(path.stem, ()))
+    namespace = "" if path.parent.name == "examples" else path.parent.name  # others have launchers of these names
+    return translate_file(SourceFile.read(path), signatures=SIGNATURES.get(path.stem, ()), namespace=namespace)
 
 
 def texts(path: Path) -> dict[str, str]:

@@ -1,0 +1,482 @@
+"""The kernels of GPT-2's training, forward and backward, for float32 and bfloat16: all of it but matrix products.
+
+    py2cu check examples/gpt2/kernels.py
+
+A warp has a row in the layer norms and in the causal softmax, a block a row of the classifier. The lanes of a warp take
+neighbouring elements, so that a warp reads whole lines of memory. Rows of layer norm stay in registers: their length is
+32 times the template argument `per_lane`, 24 for GPT-2's 768. What is added up is float32, whatever the arrays hold.
+
+Sums over rows (gradients of weights and biases, the global norm) are taken in one launch. Each block writes its part to
+`partial` and takes a ticket; the block that takes the last one adds up all parts. They come in the same order in every
+run, which atomic additions do not promise. The caller allocates `partial`, and the tickets start at 0.
+
+`layer_norm.simulate(x, weight, bias)` runs a kernel under a debugger, thread by thread.
+"""
+
+import math
+
+import numpy as np
+from jaxtyping import BFloat16, Float, Float32, Int32, Int64
+from torch import Tensor
+
+from py2cu import (
+    Constexpr,
+    Index,
+    atomic,
+    blockIdx,
+    gridDim,
+    kernel,
+    shared,
+    shfl_xor_sync,
+    syncthreads,
+    threadfence,
+    threadIdx,
+)
+
+FULL = 0xFFFFFFFF  # all lanes of a warp
+THREADS = 512  # of a block, where a block has a row or adds up for the whole grid
+BLOCK_WARPS = THREADS // 32
+
+# --- what the threads of a warp, a block and a grid do together ---
+
+
+def warp_sum(value):
+    """The sum over the warp, to each lane."""
+    offset = 16
+    while offset > 0:
+        value += shfl_xor_sync(FULL, value, offset)
+        offset //= 2
+    return value
+
+
+def warp_max(value):
+    """The maximum over the warp, to each lane."""
+    offset = 16
+    while offset > 0:
+        value = max(value, shfl_xor_sync(FULL, value, offset))
+        offset //= 2
+    return value
+
+
+def block_sum(part, value):
+    """The sum over the block, to each thread; `part` has an element for each warp."""
+    value = warp_sum(value)
+    if threadIdx.x % 32 == 0:
+        part[threadIdx.x // 32] = value
+    syncthreads()
+    total = sum(part[w] for w in range(BLOCK_WARPS))
+    syncthreads()  # before `part` is used again
+    return total
+
+
+def is_last_block(tickets, at, blocks, is_last):
+    """Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before."""
+    threadfence()
+    syncthreads()
+    if threadIdx.x == 0 and threadIdx.y == 0:
+        is_last[0] = int(atomic.add(tickets, at, 1) == blocks - 1)
+    syncthreads()
+    return is_last[0] > 0
+
+
+# --- encoder: the row of a token plus the row of its position ---
+
+BUCKET_WARPS = 8
+SHORT = 16  # tokens of a bucket that one warp adds up by itself
+
+
+@kernel(block=(64, 4, 1))
+def encoder(
+    b: Index["b"], t: Index["t"], c: Index["c"],
+    tokens: Int64[Tensor, "b t"], wte: Float[Tensor, "v c"], wpe: Float[Tensor, "positions c"],
+    out: Float[Tensor, "b t c"],
+):  # fmt: skip
+    out[b, t, c] = wte[tokens[b, t], c] + wpe[t, c]
+
+
+@kernel
+def position_gradient(t: Index["t"], c: Index["c"], grad_out: Float[Tensor, "b t c"], grad_wpe: Float[Tensor, "t c"]):
+    total = np.float32(0)
+    for b in range(grad_out.shape[0]):
+        total += np.float32(grad_out[b, t, c])
+    grad_wpe[t, c] = total
+
+
+@kernel(size="32 * n", block=32 * BUCKET_WARPS)
+def token_gradient(
+    tokens: Int64[Tensor, "n"], order: Int32[Tensor, "n"], ends: Int32[Tensor, "n"],
+    grad_out: Float[Tensor, "n 32*per_lane"], grad_wte: Float[Tensor, "v 32*per_lane"], per_lane: Constexpr[int] = 24,
+):  # fmt: skip
+    """Adds the rows of `grad_out` to the rows of `grad_wte` of their tokens, without atomics.
+
+    `order` sorts the tokens. A bucket of one token goes from p to `ends[p]`, which is 0 where no bucket starts. A warp
+    adds up a short bucket, and all warps of the block a long one.
+    """
+    part = shared((BUCKET_WARPS, 32 * per_lane), np.float32)
+    lane, warp = threadIdx.x % 32, threadIdx.x // 32
+    first = blockIdx.x * BUCKET_WARPS
+    p = first + warp
+    if p < len(ends) and p < ends[p] <= p + SHORT:
+        total = [np.float32(0)] * per_lane
+        for q in range(p, ends[p]):
+            for k in range(per_lane):
+                total[k] += np.float32(grad_out[order[q], lane + 32 * k])
+        token = tokens[order[p]]
+        for k in range(per_lane):
+            grad_wte[token, lane + 32 * k] = np.float32(grad_wte[token, lane + 32 * k]) + total[k]
+    for start in range(first, min(first + BUCKET_WARPS, len(ends))):
+        if ends[start] > start + SHORT:
+            total = [np.float32(0)] * per_lane
+            for q in range(start + warp, ends[start], BUCKET_WARPS):
+                for k in range(per_lane):
+                    total[k] += np.float32(grad_out[order[q], lane + 32 * k])
+            for k in range(per_lane):
+                part[warp, lane + 32 * k] = total[k]
+            syncthreads()
+            token = tokens[order[start]]
+            for c in range(threadIdx.x, 32 * per_lane, 32 * BUCKET_WARPS):
+                added = sum(part[w, c] for w in range(BUCKET_WARPS))
+                grad_wte[token, c] = np.float32(grad_wte[token, c]) + added
+            syncthreads()  # before `part` is used again
+
+
+# --- layer norm ---
+
+ROWS = 4  # of a block of the forward
+BLOCKS = 128  # of the backward
+
+
+@kernel(size="32 * rows", block=32 * ROWS)
+def layer_norm(
+    x: Float[Tensor, "rows 32*per_lane"], weight: Float[Tensor, "32*per_lane"], bias: Float[Tensor, "32*per_lane"],
+    out: Float[Tensor, "rows 32*per_lane"], mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"],
+    per_lane: Constexpr[int] = 24, eps: float = 1e-5,
+):  # fmt: skip
+    """Rows of mean 0 and variance 1, times the weights, plus the bias; the backward takes `mean` and `rstd`."""
+    r, lane = blockIdx.x * ROWS + threadIdx.x // 32, threadIdx.x % 32
+    if r >= len(x):
+        return
+    row = [np.float32(x[r, lane + 32 * k]) for k in range(per_lane)]
+    m = warp_sum(sum(row)) / (32 * per_lane)
+    s = 1 / math.sqrt(warp_sum(sum((v - m) ** 2 for v in row)) / (32 * per_lane) + eps)
+    for k in range(per_lane):
+        c = lane + 32 * k
+        out[r, c] = (row[k] - m) * s * np.float32(weight[c]) + np.float32(bias[c])
+    if lane == 0:
+        mean[r] = m
+        rstd[r] = s
+
+
+@kernel(size="32 * rows", block=32 * ROWS)
+def residual_layer_norm(
+    x: Float[Tensor, "rows 32*per_lane"], y: Float[Tensor, "rows 32*per_lane"],
+    weight: Float[Tensor, "32*per_lane"], bias: Float[Tensor, "32*per_lane"],
+    total: Float[Tensor, "rows 32*per_lane"], out: Float[Tensor, "rows 32*per_lane"],
+    mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"],
+    per_lane: Constexpr[int] = 24, eps: float = 1e-5,
+):  # fmt: skip
+    """The sum of `x` and `y`, and its layer norm."""
+    r, lane = blockIdx.x * ROWS + threadIdx.x // 32, threadIdx.x % 32
+    if r >= len(x):
+        return
+    row = [np.float32(x[r, lane + 32 * k]) + np.float32(y[r, lane + 32 * k]) for k in range(per_lane)]
+    for k in range(per_lane):
+        total[r, lane + 32 * k] = row[k]
+    m = warp_sum(sum(row)) / (32 * per_lane)
+    s = 1 / math.sqrt(warp_sum(sum((v - m) ** 2 for v in row)) / (32 * per_lane) + eps)
+    for k in range(per_lane):
+        c = lane + 32 * k
+        out[r, c] = (row[k] - m) * s * np.float32(weight[c]) + np.float32(bias[c])
+    if lane == 0:
+        mean[r] = m
+        rstd[r] = s
+
+
+@kernel(size="BLOCKS * THREADS", block=THREADS)
+def layer_norm_backward(
+    x: Float[Tensor, "rows 32*per_lane"], weight: Float[Tensor, "32*per_lane"],
+    mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"], grad_out: Float[Tensor, "rows 32*per_lane"],
+    grad_x: Float[Tensor, "rows 32*per_lane"],
+    grad_weight: Float[Tensor, "32*per_lane"], grad_bias: Float[Tensor, "32*per_lane"],
+    partial: Float32[Tensor, "BLOCKS 2 32*per_lane"], ticket: Int32[Tensor, "1"],
+    per_lane: Constexpr[int] = 24, grad_total: Float[Tensor, "rows 32*per_lane"] | None = None,
+):  # fmt: skip
+    """All three gradients; `grad_total`, what comes to `x` past the norm, is added to the first.
+
+    A warp goes down its rows, and keeps the sums of its columns for weights and bias in registers.
+    """
+    part = shared((BLOCK_WARPS, 32 * per_lane), np.float32)
+    is_last = shared(1, np.int32)
+    lane, warp = threadIdx.x % 32, threadIdx.x // 32
+    of_weight = [np.float32(0)] * per_lane
+    of_bias = [np.float32(0)] * per_lane
+    for r in range(blockIdx.x * BLOCK_WARPS + warp, len(x), BLOCKS * BLOCK_WARPS):
+        normed = [(np.float32(x[r, lane + 32 * k]) - mean[r]) * rstd[r] for k in range(per_lane)]
+        up = [np.float32(grad_out[r, lane + 32 * k]) for k in range(per_lane)]
+        scaled = [up[k] * np.float32(weight[lane + 32 * k]) for k in range(per_lane)]
+        average = warp_sum(sum(scaled)) / (32 * per_lane)
+        dot = warp_sum(sum(a * b for a, b in zip(scaled, normed, strict=True))) / (32 * per_lane)
+        for k in range(per_lane):
+            grad = rstd[r] * (scaled[k] - average - normed[k] * dot)
+            if grad_total is not None:
+                grad += np.float32(grad_total[r, lane + 32 * k])
+            grad_x[r, lane + 32 * k] = grad
+            of_weight[k] += up[k] * normed[k]
+            of_bias[k] += up[k]
+    for k in range(per_lane):
+        part[warp, lane + 32 * k] = of_weight[k]
+    syncthreads()
+    for c in range(threadIdx.x, 32 * per_lane, THREADS):
+        partial[blockIdx.x, 0, c] = sum(part[w, c] for w in range(BLOCK_WARPS))
+    syncthreads()
+    for k in range(per_lane):
+        part[warp, lane + 32 * k] = of_bias[k]
+    syncthreads()
+    for c in range(threadIdx.x, 32 * per_lane, THREADS):
+        partial[blockIdx.x, 1, c] = sum(part[w, c] for w in range(BLOCK_WARPS))
+    if is_last_block(ticket, 0, gridDim.x, is_last):
+        for c in range(threadIdx.x, 32 * per_lane, THREADS):
+            grad_weight[c] = sum(partial[b, 0, c] for b in range(BLOCKS))
+            grad_bias[c] = sum(partial[b, 1, c] for b in range(BLOCKS))
+
+
+# --- causal softmax of the scores of attention ---
+
+SCORE_ROWS = 8  # of a block
+
+
+@kernel(size="32 * heads * t", block=32 * SCORE_ROWS, init={"out": 0})
+def causal_softmax(x: Float[Tensor, "heads t t"], out: Float[Tensor, "heads t t"], t: int, heads: int, scale: float):
+    """The softmax of `scale * x` up to the diagonal. Behind it nothing is read or written: `out` keeps its zeros.
+
+    Online: a lane keeps its maximum so far, and the sum of exp(scale * (score - maximum)), which is scaled down where a
+    greater score comes.
+    """
+    at, lane = blockIdx.x * SCORE_ROWS + threadIdx.x // 32, threadIdx.x % 32
+    if at >= heads * t:
+        return
+    h, r = at // t, at % t
+    top = np.float32(-math.inf)
+    total = np.float32(0)
+    for c in range(lane, r + 1, 32):
+        v = np.float32(x[h, r, c])
+        if v > top:
+            total *= math.exp(scale * (top - v))
+            top = v
+        total += math.exp(scale * (v - top))
+    greatest = warp_max(top)
+    if top < greatest:  # also of a lane behind the diagonal, whose maximum is -inf
+        total *= math.exp(scale * (top - greatest))
+    norm = 1 / warp_sum(total)
+    for c in range(lane, r + 1, 32):
+        out[h, r, c] = math.exp(scale * (np.float32(x[h, r, c]) - greatest)) * norm
+
+
+@causal_softmax.backward(size="32 * heads * t", block=32 * SCORE_ROWS)
+def causal_softmax_backward(
+    out: Float[Tensor, "heads t t"], grad_out: Float[Tensor, "heads t t"], grad_x: Float[Tensor, "heads t t"],
+    t: int, heads: int, scale: float,
+):  # fmt: skip
+    at, lane = blockIdx.x * SCORE_ROWS + threadIdx.x // 32, threadIdx.x % 32
+    if at >= heads * t:
+        return
+    h, r = at // t, at % t
+    dot = np.float32(0)
+    for c in range(lane, r + 1, 32):
+        dot += np.float32(out[h, r, c]) * np.float32(grad_out[h, r, c])
+    dot = warp_sum(dot)
+    for c in range(lane, t, 32):
+        grad_x[h, r, c] = scale * np.float32(out[h, r, c]) * (np.float32(grad_out[h, r, c]) - dot) if c <= r else 0.0
+
+
+# --- GELU, by tanh ---
+
+SCALE = math.sqrt(2 / math.pi)
+
+
+@kernel
+def gelu(i: Index["..."], x: Float[Tensor, "..."], out: Float[Tensor, "..."]):
+    v = np.float32(x[i])
+    out[i] = 0.5 * v * (1 + math.tanh(SCALE * (v + 0.044715 * v * v * v)))
+
+
+@gelu.backward
+def gelu_backward(
+    i: Index["..."], x: Float[Tensor, "..."], grad_out: Float[Tensor, "..."], grad_x: Float[Tensor, "..."]
+):
+    v = np.float32(x[i])
+    tanh = math.tanh(SCALE * (v + 0.044715 * v * v * v))
+    slope = 0.5 * (1 + tanh) + 0.5 * v * (1 - tanh * tanh) * SCALE * (1 + 3 * 0.044715 * v * v)
+    grad_x[i] = slope * np.float32(grad_out[i])
+
+
+# --- the gradient of a bias ---
+
+COLUMN_WARPS = 8
+CHUNKS = 32  # of rows
+
+
+@kernel(size=("c", "COLUMN_WARPS * CHUNKS"), block=(32, COLUMN_WARPS))
+def bias_gradient(
+    grad_out: Float[Tensor, "rows c"], grad_bias: Float[Tensor, "c"], partial: Float32[Tensor, "CHUNKS c"],
+    tickets: Int32[Tensor, "(c+31)//32"],
+):  # fmt: skip
+    """The sums of all columns. A block takes 32 of them, and every `CHUNKS`th group of rows, a warp a row."""
+    part = shared((COLUMN_WARPS, 32), np.float32)
+    is_last = shared(1, np.int32)
+    lane, warp = threadIdx.x, threadIdx.y
+    c = blockIdx.x * 32 + lane
+    total = np.float32(0)
+    if c < len(grad_bias):
+        for r in range(blockIdx.y * COLUMN_WARPS + warp, len(grad_out), COLUMN_WARPS * CHUNKS):
+            total += np.float32(grad_out[r, c])
+    part[warp, lane] = total
+    syncthreads()
+    if warp == 0 and c < len(grad_bias):
+        partial[blockIdx.y, c] = sum(part[w, lane] for w in range(COLUMN_WARPS))
+    if is_last_block(tickets, blockIdx.x, CHUNKS, is_last) and warp == 0 and c < len(grad_bias):
+        grad_bias[c] = sum(partial[k, c] for k in range(CHUNKS))
+
+
+# --- the classifier: softmax, cross entropy and its gradient ---
+
+
+@kernel(size="THREADS * rows", block=THREADS)
+def classifier(
+    logits: Float[Tensor, "rows padded"], targets: Int64[Tensor, "rows"], losses: Float32[Tensor, "rows"],
+    grad_loss: float, vocabulary: int,
+):  # fmt: skip
+    """The losses of all rows; the gradients of the logits, times `grad_loss`, take the place of the logits.
+
+    Columns from `vocabulary` on are padding: they take no part, and their gradient is 0. The softmax is online.
+    """
+    tops = shared(BLOCK_WARPS, np.float32)
+    totals = shared(BLOCK_WARPS, np.float32)
+    r, t = blockIdx.x, threadIdx.x
+    top = np.float32(-math.inf)
+    total = np.float32(0)
+    for c in range(t, vocabulary, THREADS):
+        v = np.float32(logits[r, c])
+        if v > top:
+            total *= math.exp(top - v)
+            top = v
+        total += math.exp(v - top)
+    greatest = warp_max(top)
+    if top < greatest:
+        total *= math.exp(top - greatest)
+    total = warp_sum(total)
+    if t % 32 == 0:
+        tops[t // 32] = greatest
+        totals[t // 32] = total
+    syncthreads()
+    top = max(tops[w] for w in range(BLOCK_WARPS))
+    total = np.float32(0)
+    for w in range(BLOCK_WARPS):
+        if tops[w] > -math.inf:
+            total += totals[w] * math.exp(tops[w] - top)
+    target = targets[r]
+    if t == 0:
+        losses[r] = math.log(total) + top - np.float32(logits[r, target])
+    norm = 1 / total
+    syncthreads()  # the loss has been read before its logit is replaced
+    for c in range(t, logits.shape[1], THREADS):
+        if c < vocabulary:
+            probability = math.exp(np.float32(logits[r, c]) - top) * norm
+            logits[r, c] = (probability - (1.0 if c == target else 0.0)) * grad_loss
+        else:
+            logits[r, c] = 0.0
+
+
+# --- the optimiser ---
+
+NORM_BLOCKS = 1056
+
+
+def noise(i, seed):
+    """32 bits at random: a hash of the element and the seed, Squirrel's, as in llm.c."""
+    h = np.uint32(i) * np.uint32(0xD2A80A3F) + np.uint32(seed)
+    h ^= h >> 9
+    h += np.uint32(0xA884F197)
+    h ^= h >> 11
+    h *= np.uint32(0x6C736F4B)
+    h ^= h >> 13
+    h += np.uint32(0xB79F3ABB)
+    h ^= h >> 15
+    h *= np.uint32(0x1B56C4F5)
+    return h ^ (h >> 17)
+
+
+def rounded_at_random(value, i, seed):
+    """One of the two bfloat16 around `value`, the nearer one more often: over many steps small updates are not lost."""
+    bits = value.view(np.uint32) + (noise(i, seed) & np.uint32(0xFFFF))
+    return (bits & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+def clipped(g, squares, greatest_norm):
+    """The gradient scaled such that the norm of all, the root of `squares`, is at most `greatest_norm`."""
+    norm = math.sqrt(squares)
+    return g * (greatest_norm / norm) if norm > greatest_norm else g
+
+
+@kernel
+def adamw(
+    i: Index["n"],
+    parameters: Float32[Tensor, "n"], gradients: Float32[Tensor, "n"], m: Float32[Tensor, "n"], v: Float32[Tensor, "n"],
+    squares: Float32[Tensor, "1"], step: int, decayed: int, lr: float,
+    *, beta1: float = 0.9, beta2: float = 0.95, eps: float = 1e-8, weight_decay: float = 0.1,
+    greatest_norm: float = 1.0,
+):  # fmt: skip
+    """A step of AdamW over one buffer, of which the first `decayed` elements decay."""
+    g = clipped(gradients[i], squares[0], greatest_norm)
+    m[i] = beta1 * m[i] + (1 - beta1) * g
+    v[i] = beta2 * v[i] + (1 - beta2) * g * g
+    p = parameters[i]
+    if i < decayed:
+        p *= 1 - lr * weight_decay
+    parameters[i] = p - lr * (m[i] / (1 - beta1**step)) / (math.sqrt(v[i] / (1 - beta2**step)) + eps)
+
+
+@kernel
+def adamw_of_halves(
+    i: Index["n"],
+    parameters: BFloat16[Tensor, "n"], master: Float32[Tensor, "n"], gradients: BFloat16[Tensor, "n"],
+    m: Float32[Tensor, "n"], v: Float32[Tensor, "n"],
+    squares: Float32[Tensor, "1"], step: int, decayed: int, seed: int, lr: float,
+    *, beta1: float = 0.9, beta2: float = 0.95, eps: float = 1e-8, weight_decay: float = 0.1,
+    greatest_norm: float = 1.0,
+):  # fmt: skip
+    """The same with master weights in float32, from which the parameters are rounded at random."""
+    g = clipped(np.float32(gradients[i]), squares[0], greatest_norm)
+    m[i] = beta1 * m[i] + (1 - beta1) * g
+    v[i] = beta2 * v[i] + (1 - beta2) * g * g
+    p = master[i]
+    if i < decayed:
+        p *= 1 - lr * weight_decay
+    p -= lr * (m[i] / (1 - beta1**step)) / (math.sqrt(v[i] / (1 - beta2**step)) + eps)
+    master[i] = p
+    parameters[i] = rounded_at_random(p, i, seed)
+
+
+@kernel(size="NORM_BLOCKS * THREADS", block=THREADS)
+def sum_of_squares(
+    x: Float[Tensor, "4*n"], out: Float32[Tensor, "1"], partial: Float32[Tensor, "NORM_BLOCKS"],
+    ticket: Int32[Tensor, "1"],
+):  # fmt: skip
+    """The square of the norm of one buffer, four elements in one access."""
+    part = shared(BLOCK_WARPS, np.float32)
+    is_last = shared(1, np.int32)
+    x4 = x.view(-1, 4)
+    total = np.float32(0)
+    for i in range(blockIdx.x * THREADS + threadIdx.x, len(x4), NORM_BLOCKS * THREADS):
+        a, b, c, d = x4[i]
+        total += np.float32(a) ** 2 + np.float32(b) ** 2 + np.float32(c) ** 2 + np.float32(d) ** 2
+    total = block_sum(part, total)
+    if threadIdx.x == 0:
+        partial[blockIdx.x] = total
+    if is_last_block(ticket, 0, NORM_BLOCKS, is_last):
+        total = np.float32(0)
+        for k in range(threadIdx.x, NORM_BLOCKS, THREADS):
+            total += partial[k]
+        total = block_sum(part, total)
+        if threadIdx.x == 0:
+            out[0] = total

@@ -1,0 +1,2083 @@
+// kernels: CUDA kernels and their launchers, translated from kernels.py by py2cu.
+#include "kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <initializer_list>
+#include <type_traits>
+#include <variant>
+#include <cuda_runtime.h>
+
+namespace gpt2 {
+
+namespace {
+
+// N neighbours in memory, which are loaded and stored 16 bytes at a time.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) aligned_vector {
+    T elements[N];
+    __device__ inline T& operator[](int k) { return elements[k]; }
+    __device__ inline T operator[](int k) const { return elements[k]; }
+};
+
+template <int N, typename T>
+__device__ inline aligned_vector<T, N> load_vector(const T* from)
+{
+    return *reinterpret_cast<const aligned_vector<T, N>*>(from);
+}
+
+template <typename T, int N>
+__device__ inline void store_vector(T* to, const aligned_vector<T, N>& vector)
+{
+    *reinterpret_cast<aligned_vector<T, N>*>(to) = vector;
+}
+
+// Python's `value ** 2`, a product as in torch.
+template <typename T>
+__device__ inline T square(T value)
+{
+    return value * value;
+}
+
+// Python's `max(a, b)`: `a` unless `b` is greater, also for NaN.
+template <typename T>
+__device__ inline T python_max(T a, T b)
+{
+    return b > a ? b : a;
+}
+
+// The bits of a number as a number of another type.
+template <typename To, typename From>
+__device__ inline To bits_as(From value)
+{
+    static_assert(sizeof(To) == sizeof(From));
+    To result;
+    std::memcpy(static_cast<void*>(&result), &value, sizeof(To));
+    return result;
+}
+
+// 4 adjacent elements, loaded or stored by one instruction.
+template <typename T>
+struct alignas(4 * sizeof(T)) Vector4 {
+    T x0, x1, x2, x3;
+};
+
+constexpr uint32_t FULL = 0xFFFFFFFF;
+constexpr int THREADS = 512;
+constexpr int BLOCK_WARPS = THREADS / 32;
+constexpr int BUCKET_WARPS = 8;
+constexpr int SHORT = 16;
+constexpr int ROWS = 4;
+constexpr int SCORE_ROWS = 8;
+constexpr double SCALE = 0.7978845608028654;
+constexpr int COLUMN_WARPS = 8;
+
+struct adamw_result {
+    float m;
+    float v;
+    float parameters;
+};
+
+struct adamw_of_halves_result {
+    float m;
+    float v;
+    float master;
+    __nv_bfloat16 parameters;
+};
+
+template <typename T>
+__device__ T encoder(
+    T wpe, int64_t b, int64_t t, int64_t c, const int64_t* tokens, const T* wte, int64_t t_extent, int64_t c_extent)
+{
+    return wte[tokens[b * t_extent + t] * c_extent + c] + wpe;
+}
+
+// The sum over the warp, to each lane.
+__device__ float warp_sum(float value)
+{
+    for (int offset = 16; offset > 0; offset /= 2)
+        value += __shfl_xor_sync(FULL, value, offset);
+    return value;
+}
+
+// Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
+template <typename index_t>
+__device__ bool is_last_block(int32_t* tickets, int at_, index_t blocks_, int32_t* is_last)
+{
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0 && threadIdx.y == 0) {
+        int32_t old = atomicAdd(&tickets[at_], 1);
+        is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
+    }
+    __syncthreads();
+    return is_last[0] > 0;
+}
+
+// The maximum over the warp, to each lane.
+__device__ float warp_max(float value)
+{
+    for (int offset = 16; offset > 0; offset /= 2)
+        value = python_max(value, __shfl_xor_sync(FULL, value, offset));
+    return value;
+}
+
+template <typename T>
+__device__ T gelu(T x)
+{
+    float v = static_cast<float>(x);
+    return static_cast<T>(0.5f * v * (1 + tanh(static_cast<float>(SCALE) * (v + 0.044715f * v * v * v))));
+}
+
+template <typename T>
+__device__ T gelu_backward(T x, T grad_out)
+{
+    float v = static_cast<float>(x);
+    float tanh_ = tanh(static_cast<float>(SCALE) * (v + 0.044715f * v * v * v));
+    float slope = 0.5f * (1 + tanh_) +
+                  0.5f * v * (1 - tanh_ * tanh_) * static_cast<float>(SCALE) *
+                  (1 + static_cast<float>(3 * 0.044715) * v * v);
+    return static_cast<T>(slope * static_cast<float>(grad_out));
+}
+
+// Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
+template <typename index_t>
+__device__ bool is_last_block_(int32_t* tickets, index_t at_, int blocks_, int32_t* is_last)
+{
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0 && threadIdx.y == 0) {
+        int32_t old = atomicAdd(&tickets[at_], 1);
+        is_last[0] = int(old == blocks_ - 1);
+    }
+    __syncthreads();
+    return is_last[0] > 0;
+}
+
+// The gradient scaled such that the norm of all, the root of `squares`, is at most `greatest_norm`.
+__device__ float clipped(float g, float squares, float greatest_norm)
+{
+    float norm = sqrtf(squares);
+    return norm > greatest_norm ? g * (greatest_norm / norm) : g;
+}
+
+// A step of AdamW over one buffer, of which the first `decayed` elements decay.
+template <typename index_t>
+__device__ adamw_result adamw(
+    float gradients, float m, float v, float parameters, index_t i, const float* squares, index_t decayed, float lr,
+    float beta1, float beta2, float eps, float greatest_norm, float beta1_term, float beta2_term, float lr_term,
+    float beta1_term2, float beta2_term2)
+{
+    float g = clipped(gradients, squares[0], greatest_norm);
+    m = beta1 * m + beta1_term * g;
+    v = beta2 * v + beta2_term * g * g;
+    float p = parameters;
+    if (i < decayed)
+        p *= lr_term;
+    parameters = p - lr * (m / beta1_term2) / (sqrtf(v / beta2_term2) + eps);
+    return {m, v, parameters};
+}
+
+// 32 bits at random: a hash of the element and the seed, Squirrel's, as in llm.c.
+template <typename index_t>
+__device__ uint32_t noise(index_t i, index_t seed)
+{
+    uint32_t h = static_cast<uint32_t>(i) * 0xD2A80A3Fu + static_cast<uint32_t>(seed);
+    h ^= h >> 9;
+    h += 0xA884F197u;
+    h ^= h >> 11;
+    h *= 0x6C736F4B;
+    h ^= h >> 13;
+    h += 0xB79F3ABBu;
+    h ^= h >> 15;
+    h *= 0x1B56C4F5;
+    return h ^ (h >> 17);
+}
+
+// One of the two bfloat16 around `value`, the nearer one more often: over many steps small updates are not lost.
+template <typename index_t>
+__device__ float rounded_at_random(float value, index_t i, index_t seed)
+{
+    uint32_t bits = bits_as<uint32_t>(value) + (noise<index_t>(i, seed) & 0xFFFF);
+    return bits_as<float>(bits & 0xFFFF0000u);
+}
+
+// The same with master weights in float32, from which the parameters are rounded at random.
+template <typename index_t>
+__device__ adamw_of_halves_result adamw_of_halves(
+    __nv_bfloat16 gradients, float m, float v, float master, index_t i, const float* squares, index_t decayed,
+    index_t seed, float lr, float beta1, float beta2, float eps, float greatest_norm, float beta1_term,
+    float beta2_term, float lr_term, float beta1_term2, float beta2_term2)
+{
+    float g = clipped(static_cast<float>(gradients), squares[0], greatest_norm);
+    m = beta1 * m + beta1_term * g;
+    v = beta2 * v + beta2_term * g * g;
+    float p = master;
+    if (i < decayed)
+        p *= lr_term;
+    p -= lr * (m / beta1_term2) / (sqrtf(v / beta2_term2) + eps);
+    master = p;
+    __nv_bfloat16 parameters = static_cast<__nv_bfloat16>(rounded_at_random<index_t>(p, i, seed));
+    return {m, v, master, parameters};
+}
+
+// The sum over the block, to each thread; `part` has an element for each warp.
+__device__ float block_sum(float* part, float value)
+{
+    value = warp_sum(value);
+    if (threadIdx.x % 32 == 0)
+        part[threadIdx.x / 32] = value;
+    __syncthreads();
+    float total2 = 0.0f;
+    for (int w = 0; w < BLOCK_WARPS; ++w)
+        total2 += part[w];
+    float total = total2;
+    __syncthreads();  // before `part` is used again
+    return total;
+}
+
+// Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
+__device__ bool is_last_block__(int32_t* tickets, int at_, int blocks_, int32_t* is_last)
+{
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0 && threadIdx.y == 0) {
+        int32_t old = atomicAdd(&tickets[at_], 1);
+        is_last[0] = int(old == blocks_ - 1);
+    }
+    __syncthreads();
+    return is_last[0] > 0;
+}
+
+// Whether a pointer is null, as a type: for each combination, std::visit calls the template with these arguments.
+std::variant<std::false_type, std::true_type> presence_of(const void* array)
+{
+    if (array == nullptr) return std::false_type();
+    return std::true_type();
+}
+
+// Allows a kernel more dynamic shared memory than the default 48 KB.
+template <typename Kernel>
+cudaError_t allow_shared(Kernel* kernel, size_t bytes)
+{
+    const int most = static_cast<int>(std::min(bytes, size_t(INT32_MAX)));
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+}
+
+// The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
+unsigned covering_blocks(int64_t threads, int64_t block)
+{
+    const int64_t blocks = threads > 0 ? (threads - 1) / block + 1 : 0;
+    return blocks <= INT32_MAX ? static_cast<unsigned>(blocks) : 0;
+}
+
+// Whether every array begins at a multiple of 16 bytes.
+bool are_aligned(std::initializer_list<const void*> arrays)
+{
+    for (const void* array : arrays)
+        if (reinterpret_cast<uintptr_t>(array) % 16 != 0) return false;
+    return true;
+}
+
+// A thread computes PACKS packs of N neighbours, a block apart.
+// T is float, double, __half or __nv_bfloat16.
+template <int N, int PACKS, typename T>
+__global__ void encoder_kernel(
+    const int64_t* __restrict__ tokens, const T* __restrict__ wte, const T* __restrict__ wpe, T* __restrict__ out,
+    int64_t b_extent, int64_t t_extent, int64_t c_extent)
+{
+    int64_t b = blockIdx.z * int64_t(blockDim.z) + threadIdx.z;
+    int64_t t = blockIdx.y * int64_t(blockDim.y) + threadIdx.y;
+    if (b >= b_extent || t >= t_extent) return;
+    const int64_t step = int64_t(blockDim.x) * N;
+    const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
+    aligned_vector<T, N> wpes[PACKS];
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t c = first + pack * step;
+        if (c < c_extent)
+            wpes[pack] = load_vector<N>(&wpe[t * c_extent + c]);
+    }
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t c = first + pack * step;
+        if (c < c_extent) {
+            aligned_vector<T, N> outs;
+            #pragma unroll
+            for (int k = 0; k < N; ++k)
+                outs[k] = encoder(wpes[pack][k], b, t, c + k, tokens, wte, t_extent, c_extent);
+            store_vector(&out[(b * t_extent + t) * c_extent + c], outs);
+        }
+    }
+}
+
+template <typename T>
+cudaError_t launch_encoder(
+    const int64_t* tokens, const T* wte, const T* wpe, T* out, int64_t b_extent, int64_t t_extent, int64_t c_extent,
+    int64_t v, int64_t positions, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    encoder_kernel<1, 1, T><<<grid, block, 0, stream>>>(tokens, wte, wpe, out, b_extent, t_extent, c_extent);
+    return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_encoder(
+    const int64_t* tokens, const T* wte, const T* wpe, T* out, int64_t b_extent, int64_t t_extent, int64_t c_extent,
+    int64_t v, int64_t positions, cudaStream_t stream)
+{
+    if (b_extent == 0 || t_extent == 0 || c_extent == 0) return cudaSuccess;
+    const dim3 block(64, 4, 1);
+    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
+    const auto launch = [&](auto kernel, int64_t elements) {
+        const dim3 grid((c_extent + block.x * elements - 1) / (block.x * elements), covering_blocks(t_extent, block.y), covering_blocks(b_extent, block.z));
+        kernel<<<grid, block, 0, stream>>>(tokens, wte, wpe, out, b_extent, t_extent, c_extent);
+        return cudaGetLastError();
+    };
+    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
+    if (c_extent % N == 0 && are_aligned({wpe, out}))
+        return launch(encoder_kernel<N, PACKS, T>, N * PACKS);
+    return launch(encoder_kernel<1, 4, T>, 4);
+}
+
+// T is float, double, __half or __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void position_gradient_kernel(
+    const T* __restrict__ grad_out, T* __restrict__ grad_wpe, index_t t_extent, index_t c_extent, index_t b_extent)
+{
+    index_t t = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
+    index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
+    if (t >= t_extent || c >= c_extent) return;
+    float total = 0;
+    for (index_t b = 0; b < b_extent; ++b)
+        total += static_cast<float>(grad_out[(b * t_extent + t) * c_extent + c]);
+    grad_wpe[t * c_extent + c] = static_cast<T>(total);
+}
+
+template <typename T>
+cudaError_t launch_position_gradient(
+    const T* grad_out, T* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    if (std::max({int64_t(grid.y) * block.y, int64_t(grid.x) * block.x, b_extent * c_extent * t_extent,
+                  c_extent * t_extent}) <= INT32_MAX)
+        position_gradient_kernel<T, int><<<grid, block, 0, stream>>>(
+            grad_out, grad_wpe, t_extent, c_extent, b_extent);
+    else
+        position_gradient_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            grad_out, grad_wpe, t_extent, c_extent, b_extent);
+    return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_position_gradient(
+    const T* grad_out, T* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent, cudaStream_t stream)
+{
+    if (t_extent == 0 || c_extent == 0) return cudaSuccess;
+    const dim3 block(16, 16);
+    const dim3 grid(covering_blocks(c_extent, block.x), covering_blocks(t_extent, block.y));
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, grid, block, stream);
+}
+
+// Adds the rows of `grad_out` to the rows of `grad_wte` of their tokens, without atomics.
+//
+// `order` sorts the tokens. A bucket of one token goes from p to `ends[p]`, which is 0 where no bucket starts. A warp
+// adds up a short bucket, and all warps of the block a long one.
+// per_lane is 24.
+// T is float, double, __half or __nv_bfloat16.
+template <int per_lane, typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void token_gradient_kernel(
+    const int64_t* __restrict__ tokens, const int32_t* __restrict__ order, const int32_t* __restrict__ ends,
+    const T* __restrict__ grad_out, T* grad_wte, index_t n)
+{
+    __shared__ float part[BUCKET_WARPS][32 * per_lane];
+    int lane = threadIdx.x % 32;
+    int warp = threadIdx.x / 32;
+    index_t first = index_t(blockIdx.x) * BUCKET_WARPS;
+    index_t p = first + warp;
+    int64_t token;
+    if (p < n && static_cast<int32_t>(p) < ends[p] && ends[p] <= static_cast<int32_t>(p + SHORT)) {
+        float total[per_lane];
+        float value = 0;
+        for (int k2 = 0; k2 < per_lane; ++k2)
+            total[k2] = value;
+        int64_t q_stop = ends[p];
+        for (int64_t q = p; q < q_stop; ++q) {
+            for (int k = 0; k < per_lane; ++k)
+                total[k] += static_cast<float>(grad_out[int64_t(order[q]) * (32 * per_lane) + (lane + 32 * k)]);
+        }
+        token = tokens[order[p]];
+        for (int k = 0; k < per_lane; ++k)
+            grad_wte[token * (32 * per_lane) + (lane + 32 * k)] = static_cast<T>(static_cast<float>(grad_wte[token *
+                                                                                                             (32 *
+                                                                                                              per_lane) +
+                                                                                                             (lane +
+                                                                                                              32 *
+                                                                                                              k)]) +
+                                                                                 total[k]);
+    }
+    for (index_t start = first; start < min(first + BUCKET_WARPS, n); ++start) {
+        if (ends[start] > static_cast<int32_t>(start + SHORT)) {
+            float total2[per_lane];
+            float value2 = 0;
+            for (int k3 = 0; k3 < per_lane; ++k3)
+                total2[k3] = value2;
+            int64_t q_stop_ = ends[start];
+            for (int64_t q = start + warp; q < q_stop_; q += BUCKET_WARPS) {
+                for (int k = 0; k < per_lane; ++k)
+                    total2[k] += static_cast<float>(grad_out[int64_t(order[q]) * (32 * per_lane) + (lane + 32 * k)]);
+            }
+            for (int k = 0; k < per_lane; ++k)
+                part[warp][lane + 32 * k] = total2[k];
+            __syncthreads();
+            token = tokens[order[start]];
+            for (int c = threadIdx.x; c < 32 * per_lane; c += 32 * BUCKET_WARPS) {
+                float total3 = 0.0f;
+                for (int w = 0; w < BUCKET_WARPS; ++w)
+                    total3 += part[w][c];
+                float added = total3;
+                grad_wte[token * (32 * per_lane) + c] = static_cast<T>(static_cast<float>(grad_wte[token *
+                                                                                                   (32 * per_lane) +
+                                                                                                   c]) + added);
+            }
+            __syncthreads();  // before `part` is used again
+        }
+    }
+}
+
+template <int per_lane, typename T>
+cudaError_t launch_token_gradient(
+    const int64_t* tokens, const int32_t* order, const int32_t* ends, const T* grad_out, T* grad_wte, int64_t n,
+    int64_t v, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x) + 7, n + 16, int64_t(block.x) + n, 32 * n * per_lane,
+                  32 * per_lane * v}) <= INT32_MAX)
+        token_gradient_kernel<per_lane, T, int><<<grid, block, 0, stream>>>(
+            tokens, order, ends, grad_out, grad_wte, n);
+    else
+        token_gradient_kernel<per_lane, T, int64_t><<<grid, block, 0, stream>>>(
+            tokens, order, ends, grad_out, grad_wte, n);
+    return cudaGetLastError();
+}
+
+template <int per_lane, typename T>
+cudaError_t launch_token_gradient(
+    const int64_t* tokens, const int32_t* order, const int32_t* ends, const T* grad_out, T* grad_wte, int64_t n,
+    int64_t v, cudaStream_t stream)
+{
+    if (32 * n == 0) return cudaSuccess;
+    const dim3 block(32 * BUCKET_WARPS);
+    const dim3 grid((32 * n + block.x - 1) / block.x);
+    return launch_token_gradient<per_lane>(tokens, order, ends, grad_out, grad_wte, n, v, grid, block, stream);
+}
+
+// Rows of mean 0 and variance 1, times the weights, plus the bias; the backward takes `mean` and `rstd`.
+// per_lane is 24.
+// T is float, double, __half or __nv_bfloat16.
+template <int per_lane, typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void layer_norm_kernel(
+    const T* __restrict__ x, const T* __restrict__ weight, const T* __restrict__ bias, T* __restrict__ out,
+    float* __restrict__ mean, float* __restrict__ rstd, float eps, index_t rows)
+{
+    index_t r = index_t(blockIdx.x) * ROWS + threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    if (r >= rows) return;
+    float row[per_lane];
+    for (int k2 = 0; k2 < per_lane; ++k2)
+        row[k2] = static_cast<float>(x[r * (32 * per_lane) + (lane + 32 * k2)]);
+    float total = 0.0f;
+    for (int k3 = 0; k3 < per_lane; ++k3)
+        total += row[k3];
+    float m = warp_sum(total) / (32 * per_lane);
+    float total2 = 0.0f;
+    for (int k4 = 0; k4 < per_lane; ++k4)
+        total2 += square(row[k4] - m);
+    float s = 1 / sqrt(warp_sum(total2) / (32 * per_lane) + eps);
+    for (int k = 0; k < per_lane; ++k) {
+        int c = lane + 32 * k;
+        out[r * (32 * per_lane) + c] = static_cast<T>((row[k] - m) * s * static_cast<float>(weight[c]) +
+                                                      static_cast<float>(bias[c]));
+    }
+    if (lane == 0) {
+        mean[r] = m;
+        rstd[r] = s;
+    }
+}
+
+template <int per_lane, typename T>
+cudaError_t launch_layer_norm(
+    const T* x, const T* weight, const T* bias, T* out, float* mean, float* rstd, double eps, int64_t rows,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({int64_t(block.x) + 4 * int64_t(grid.x), 32 * per_lane * rows, 32 * int64_t(per_lane), rows}) <=
+        INT32_MAX)
+        layer_norm_kernel<per_lane, T, int><<<grid, block, 0, stream>>>(x, weight, bias, out, mean, rstd, eps, rows);
+    else
+        layer_norm_kernel<per_lane, T, int64_t><<<grid, block, 0, stream>>>(
+            x, weight, bias, out, mean, rstd, eps, rows);
+    return cudaGetLastError();
+}
+
+template <int per_lane, typename T>
+cudaError_t launch_layer_norm(
+    const T* x, const T* weight, const T* bias, T* out, float* mean, float* rstd, double eps, int64_t rows,
+    cudaStream_t stream)
+{
+    if (32 * rows == 0) return cudaSuccess;
+    const dim3 block(32 * ROWS);
+    const dim3 grid((32 * rows + block.x - 1) / block.x);
+    return launch_layer_norm<per_lane>(x, weight, bias, out, mean, rstd, eps, rows, grid, block, stream);
+}
+
+// The sum of `x` and `y`, and its layer norm.
+// per_lane is 24.
+// T is float, double, __half or __nv_bfloat16.
+template <int per_lane, typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void residual_layer_norm_kernel(
+    const T* __restrict__ x, const T* __restrict__ y, const T* __restrict__ weight, const T* __restrict__ bias,
+    T* __restrict__ total, T* __restrict__ out, float* __restrict__ mean, float* __restrict__ rstd, float eps,
+    index_t rows)
+{
+    index_t r = index_t(blockIdx.x) * ROWS + threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    if (r >= rows) return;
+    float row[per_lane];
+    for (int k2 = 0; k2 < per_lane; ++k2)
+        row[k2] = static_cast<float>(x[r * (32 * per_lane) + (lane + 32 * k2)]) +
+                  static_cast<float>(y[r * (32 * per_lane) + (lane + 32 * k2)]);
+    for (int k = 0; k < per_lane; ++k)
+        total[r * (32 * per_lane) + (lane + 32 * k)] = static_cast<T>(row[k]);
+    float total2 = 0.0f;
+    for (int k3 = 0; k3 < per_lane; ++k3)
+        total2 += row[k3];
+    float m = warp_sum(total2) / (32 * per_lane);
+    float total3 = 0.0f;
+    for (int k4 = 0; k4 < per_lane; ++k4)
+        total3 += square(row[k4] - m);
+    float s = 1 / sqrt(warp_sum(total3) / (32 * per_lane) + eps);
+    for (int k = 0; k < per_lane; ++k) {
+        int c = lane + 32 * k;
+        out[r * (32 * per_lane) + c] = static_cast<T>((row[k] - m) * s * static_cast<float>(weight[c]) +
+                                                      static_cast<float>(bias[c]));
+    }
+    if (lane == 0) {
+        mean[r] = m;
+        rstd[r] = s;
+    }
+}
+
+template <int per_lane, typename T>
+cudaError_t launch_residual_layer_norm(
+    const T* x, const T* y, const T* weight, const T* bias, T* total, T* out, float* mean, float* rstd, double eps,
+    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({int64_t(block.x) + 4 * int64_t(grid.x), 32 * per_lane * rows, 32 * int64_t(per_lane), rows}) <=
+        INT32_MAX)
+        residual_layer_norm_kernel<per_lane, T, int><<<grid, block, 0, stream>>>(
+            x, y, weight, bias, total, out, mean, rstd, eps, rows);
+    else
+        residual_layer_norm_kernel<per_lane, T, int64_t><<<grid, block, 0, stream>>>(
+            x, y, weight, bias, total, out, mean, rstd, eps, rows);
+    return cudaGetLastError();
+}
+
+template <int per_lane, typename T>
+cudaError_t launch_residual_layer_norm(
+    const T* x, const T* y, const T* weight, const T* bias, T* total, T* out, float* mean, float* rstd, double eps,
+    int64_t rows, cudaStream_t stream)
+{
+    if (32 * rows == 0) return cudaSuccess;
+    const dim3 block(32 * ROWS);
+    const dim3 grid((32 * rows + block.x - 1) / block.x);
+    return launch_residual_layer_norm<per_lane>(x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
+}
+
+// All three gradients; `grad_total`, what comes to `x` past the norm, is added to the first.
+//
+// A warp goes down its rows, and keeps the sums of its columns for weights and bias in registers.
+// per_lane is 24.
+// T is float, double, __half or __nv_bfloat16.
+// grad_total may be null: the kernel has 16 instances.
+template <int per_lane, typename T, bool has_grad_total, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void layer_norm_backward_kernel(
+    const T* __restrict__ x, const T* __restrict__ weight, const float* __restrict__ mean,
+    const float* __restrict__ rstd, const T* __restrict__ grad_out, T* __restrict__ grad_x,
+    T* __restrict__ grad_weight, T* __restrict__ grad_bias, float* partial, int32_t* ticket,
+    const T* __restrict__ grad_total, index_t rows)
+{
+    __shared__ float part[BLOCK_WARPS][32 * per_lane];
+    extern __shared__ int32_t is_last[];
+    int lane = threadIdx.x % 32;
+    int warp = threadIdx.x / 32;
+    float of_weight[per_lane];
+    float value = 0;
+    for (int k2 = 0; k2 < per_lane; ++k2)
+        of_weight[k2] = value;
+    float of_bias[per_lane];
+    float value2 = 0;
+    for (int k3 = 0; k3 < per_lane; ++k3)
+        of_bias[k3] = value2;
+    for (index_t r = index_t(blockIdx.x) * BLOCK_WARPS + warp; r < rows; r += 128 * BLOCK_WARPS) {
+        float normed[per_lane];
+        for (int k4 = 0; k4 < per_lane; ++k4)
+            normed[k4] = (static_cast<float>(x[r * (32 * per_lane) + (lane + 32 * k4)]) - mean[r]) * rstd[r];
+        float up[per_lane];
+        for (int k5 = 0; k5 < per_lane; ++k5)
+            up[k5] = static_cast<float>(grad_out[r * (32 * per_lane) + (lane + 32 * k5)]);
+        float scaled[per_lane];
+        for (int k6 = 0; k6 < per_lane; ++k6)
+            scaled[k6] = up[k6] * static_cast<float>(weight[lane + 32 * k6]);
+        float total = 0.0f;
+        for (int k7 = 0; k7 < per_lane; ++k7)
+            total += scaled[k7];
+        float average = warp_sum(total) / (32 * per_lane);
+        float total2 = 0.0f;
+        for (int k8 = 0; k8 < per_lane; ++k8)
+            total2 += scaled[k8] * normed[k8];
+        float dot = warp_sum(total2) / (32 * per_lane);
+        for (int k = 0; k < per_lane; ++k) {
+            float grad = rstd[r] * (scaled[k] - average - normed[k] * dot);
+            if constexpr (has_grad_total)
+                grad += static_cast<float>(grad_total[r * (32 * per_lane) + (lane + 32 * k)]);
+            grad_x[r * (32 * per_lane) + (lane + 32 * k)] = static_cast<T>(grad);
+            of_weight[k] += up[k] * normed[k];
+            of_bias[k] += up[k];
+        }
+    }
+    for (int k = 0; k < per_lane; ++k)
+        part[warp][lane + 32 * k] = of_weight[k];
+    __syncthreads();
+    for (int c = threadIdx.x; c < 32 * per_lane; c += THREADS) {
+        float total3 = 0.0f;
+        for (int w = 0; w < BLOCK_WARPS; ++w)
+            total3 += part[w][c];
+        partial[index_t(blockIdx.x) * 2 * (32 * per_lane) + c] = total3;
+    }
+    __syncthreads();
+    for (int k = 0; k < per_lane; ++k)
+        part[warp][lane + 32 * k] = of_bias[k];
+    __syncthreads();
+    for (int c = threadIdx.x; c < 32 * per_lane; c += THREADS) {
+        float total4 = 0.0f;
+        for (int w2 = 0; w2 < BLOCK_WARPS; ++w2)
+            total4 += part[w2][c];
+        partial[(index_t(blockIdx.x) * 2 + 1) * (32 * per_lane) + c] = total4;
+    }
+    if (is_last_block<index_t>(ticket, 0, index_t(gridDim.x), is_last)) {
+        for (int c = threadIdx.x; c < 32 * per_lane; c += THREADS) {
+            float total5 = 0.0f;
+            for (int b = 0; b < 128; ++b)
+                total5 += partial[b * 2 * (32 * per_lane) + c];
+            grad_weight[c] = static_cast<T>(total5);
+            float total6 = 0.0f;
+            for (int b2 = 0; b2 < 128; ++b2)
+                total6 += partial[(b2 * 2 + 1) * (32 * per_lane) + c];
+            grad_bias[c] = static_cast<T>(total6);
+        }
+    }
+}
+
+template <int per_lane, typename T, bool has_grad_total>
+cudaError_t launch_layer_norm_backward_given(
+    const T* x, const T* weight, const float* mean, const float* rstd, const T* grad_out, T* grad_x, T* grad_weight,
+    T* grad_bias, float* partial, int32_t* ticket, const T* grad_total, int64_t rows, int64_t BLOCKS, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    const size_t shared_bytes = 1 * sizeof(int32_t);
+    if (allow_shared(layer_norm_backward_kernel<per_lane, T, has_grad_total, int>, shared_bytes) != cudaSuccess)
+        return cudaGetLastError();
+    if (allow_shared(layer_norm_backward_kernel<per_lane, T, has_grad_total, int64_t>, shared_bytes) != cudaSuccess)
+        return cudaGetLastError();
+    if (std::max({int64_t(block.x) + 16 * int64_t(grid.x), rows + 2048, 32 * per_lane * rows, 32 * int64_t(per_lane),
+                  64 * BLOCKS * per_lane}) <= INT32_MAX)
+        layer_norm_backward_kernel<per_lane, T, has_grad_total, int><<<grid, block, shared_bytes, stream>>>(
+            x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows);
+    else
+        layer_norm_backward_kernel<per_lane, T, has_grad_total, int64_t><<<grid, block, shared_bytes, stream>>>(
+            x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows);
+    return cudaGetLastError();
+}
+
+template <int per_lane, typename T>
+cudaError_t launch_layer_norm_backward(
+    const T* x, const T* weight, const float* mean, const float* rstd, const T* grad_out, T* grad_x, T* grad_weight,
+    T* grad_bias, float* partial, int32_t* ticket, const T* grad_total, int64_t rows, int64_t BLOCKS, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return std::visit(
+        [&](auto has_grad_total) {
+            return launch_layer_norm_backward_given<per_lane, T, has_grad_total>(
+                x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+                grid, block, stream);
+        },
+        presence_of(grad_total));
+}
+
+template <int per_lane, typename T>
+cudaError_t launch_layer_norm_backward(
+    const T* x, const T* weight, const float* mean, const float* rstd, const T* grad_out, T* grad_x, T* grad_weight,
+    T* grad_bias, float* partial, int32_t* ticket, const T* grad_total, int64_t rows, int64_t BLOCKS,
+    cudaStream_t stream)
+{
+    if (BLOCKS * THREADS == 0) return cudaSuccess;
+    const dim3 block(THREADS);
+    const dim3 grid(covering_blocks(BLOCKS * THREADS, block.x));
+    return launch_layer_norm_backward<per_lane>(x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS, grid, block, stream);
+}
+
+// The softmax of `scale * x` up to the diagonal. Behind it nothing is read or written: `out` keeps its zeros.
+//
+// Online: a lane keeps its maximum so far, and the sum of exp(scale * (score - maximum)), which is scaled down where a
+// greater score comes.
+// T is float, double, __half or __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void causal_softmax_kernel(
+    const T* __restrict__ x, T* __restrict__ out, index_t t, index_t heads, float scale)
+{
+    index_t at_ = index_t(blockIdx.x) * SCORE_ROWS + threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    if (at_ >= heads * t) return;
+    index_t h = at_ / t;
+    index_t r = at_ % t;
+    float top = -INFINITY;
+    float total = 0;
+    for (index_t c = lane; c < r + 1; c += 32) {
+        float v = static_cast<float>(x[(h * t + r) * t + c]);
+        if (v > top) {
+            total *= exp(scale * (top - v));
+            top = v;
+        }
+        total += exp(scale * (v - top));
+    }
+    float greatest = warp_max(top);
+    if (top < greatest)  // also of a lane behind the diagonal, whose maximum is -inf
+        total *= exp(scale * (top - greatest));
+    float norm = 1 / warp_sum(total);
+    for (index_t c = lane; c < r + 1; c += 32)
+        out[(h * t + r) * t + c] = static_cast<T>(exp(scale * (static_cast<float>(x[(h * t + r) * t + c]) - greatest)) *
+                                                  norm);
+}
+
+template <typename T>
+cudaError_t launch_causal_softmax(
+    const T* x, T* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, t + 33, heads, heads * t * t}) <= INT32_MAX)
+        causal_softmax_kernel<T, int><<<grid, block, 0, stream>>>(x, out, t, heads, scale);
+    else
+        causal_softmax_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, t, heads, scale);
+    return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_causal_softmax(const T* x, T* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
+{
+    if (32 * heads * t == 0) return cudaSuccess;
+    const dim3 block(32 * SCORE_ROWS);
+    const dim3 grid(covering_blocks(32 * heads * t, block.x));
+    return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
+}
+
+// T is float, double, __half or __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void causal_softmax_backward_kernel(
+    const T* __restrict__ out, const T* __restrict__ grad_out, T* __restrict__ grad_x, index_t t, index_t heads,
+    float scale)
+{
+    index_t at_ = index_t(blockIdx.x) * SCORE_ROWS + threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    if (at_ >= heads * t) return;
+    index_t h = at_ / t;
+    index_t r = at_ % t;
+    float dot = 0;
+    for (index_t c = lane; c < r + 1; c += 32)
+        dot += static_cast<float>(out[(h * t + r) * t + c]) * static_cast<float>(grad_out[(h * t + r) * t + c]);
+    dot = warp_sum(dot);
+    for (index_t c = lane; c < t; c += 32)
+        grad_x[(h * t + r) * t + c] = static_cast<T>(c <= r
+                                                     ? scale * static_cast<float>(out[(h * t + r) * t + c]) *
+                                                     (static_cast<float>(grad_out[(h * t + r) * t + c]) - dot) : 0.0f);
+}
+
+template <typename T>
+cudaError_t launch_causal_softmax_backward(
+    const T* out, const T* grad_out, T* grad_x, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, t + 33, heads, heads * t * t}) <= INT32_MAX)
+        causal_softmax_backward_kernel<T, int><<<grid, block, 0, stream>>>(out, grad_out, grad_x, t, heads, scale);
+    else
+        causal_softmax_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            out, grad_out, grad_x, t, heads, scale);
+    return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_causal_softmax_backward(
+    const T* out, const T* grad_out, T* grad_x, int64_t t, int64_t heads, double scale, cudaStream_t stream)
+{
+    if (32 * heads * t == 0) return cudaSuccess;
+    const dim3 block(32 * SCORE_ROWS);
+    const dim3 grid(covering_blocks(32 * heads * t, block.x));
+    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
+}
+
+// A thread computes PACKS packs of N neighbours, a block apart.
+// T is float, double, __half or __nv_bfloat16.
+template <int N, int PACKS, typename T>
+__global__ void gelu_kernel(const T* x, T* out, int64_t elements)
+{
+    const int64_t step = int64_t(blockDim.x) * N;
+    const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
+    aligned_vector<T, N> xs[PACKS];
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements)
+            xs[pack] = load_vector<N>(&x[i]);
+    }
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements) {
+            aligned_vector<T, N> outs;
+            #pragma unroll
+            for (int k = 0; k < N; ++k)
+                outs[k] = gelu(xs[pack][k]);
+            store_vector(&out[i], outs);
+        } else {
+            #pragma unroll 1
+            for (int64_t last = i; last < elements; ++last)  // fewer than N
+                out[last] = gelu(x[last]);
+        }
+    }
+}
+
+template <typename T>
+cudaError_t launch_gelu(const T* x, T* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    gelu_kernel<1, 1, T><<<grid, block, 0, stream>>>(x, out, elements);
+    return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_gelu(const T* x, T* out, int64_t elements, cudaStream_t stream)
+{
+    if (elements == 0) return cudaSuccess;
+    const dim3 block(256);
+    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
+    const auto launch = [&](auto kernel, int64_t elements2) {
+        const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
+        kernel<<<grid, block, 0, stream>>>(x, out, elements);
+        return cudaGetLastError();
+    };
+    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
+    if (are_aligned({x, out}))
+        return launch(gelu_kernel<N, PACKS, T>, N * PACKS);
+    return launch(gelu_kernel<1, 4, T>, 4);
+}
+
+// A thread computes PACKS packs of N neighbours, a block apart.
+// T is float, double, __half or __nv_bfloat16.
+template <int N, int PACKS, typename T>
+__global__ void gelu_backward_kernel(const T* x, const T* grad_out, T* grad_x, int64_t elements)
+{
+    const int64_t step = int64_t(blockDim.x) * N;
+    const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
+    aligned_vector<T, N> xs[PACKS];
+    aligned_vector<T, N> grad_outs[PACKS];
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements) {
+            xs[pack] = load_vector<N>(&x[i]);
+            grad_outs[pack] = load_vector<N>(&grad_out[i]);
+        }
+    }
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step;
+        if (i + N <= elements) {
+            aligned_vector<T, N> grad_xs;
+            #pragma unroll
+            for (int k = 0; k < N; ++k)
+                grad_xs[k] = gelu_backward(xs[pack][k], grad_outs[pack][k]);
+            store_vector(&grad_x[i], grad_xs);
+        } else {
+            #pragma unroll 1
+            for (int64_t last = i; last < elements; ++last)  // fewer than N
+                grad_x[last] = gelu_backward(x[last], grad_out[last]);
+        }
+    }
+}
+
+template <typename T>
+cudaError_t launch_gelu_backward(
+    const T* x, const T* grad_out, T* grad_x, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    gelu_backward_kernel<1, 1, T><<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
+    return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64_t elements, cudaStream_t stream)
+{
+    if (elements == 0) return cudaSuccess;
+    const dim3 block(256);
+    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
+    const auto launch = [&](auto kernel, int64_t elements2) {
+        const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
+        kernel<<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
+        return cudaGetLastError();
+    };
+    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
+    if (are_aligned({x, grad_out, grad_x}))
+        return launch(gelu_backward_kernel<N, PACKS, T>, N * PACKS);
+    return launch(gelu_backward_kernel<1, 4, T>, 4);
+}
+
+// The sums of all columns. A block takes 32 of them, and every `CHUNKS`th group of rows, a warp a row.
+// T is float, double, __half or __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void bias_gradient_kernel(
+    const T* __restrict__ grad_out, T* __restrict__ grad_bias, float* partial, int32_t* tickets, index_t rows,
+    index_t c_extent)
+{
+    __shared__ float part[COLUMN_WARPS][32];
+    __shared__ int32_t is_last[1];
+    int lane = threadIdx.x;
+    int warp = threadIdx.y;
+    index_t c = index_t(blockIdx.x) * 32 + lane;
+    float total = 0;
+    if (c < c_extent) {
+        for (index_t r = index_t(blockIdx.y) * COLUMN_WARPS + warp; r < rows; r += COLUMN_WARPS * 32)
+            total += static_cast<float>(grad_out[r * c_extent + c]);
+    }
+    part[warp][lane] = total;
+    __syncthreads();
+    if (warp == 0 && c < c_extent) {
+        float total2 = 0.0f;
+        for (int w = 0; w < COLUMN_WARPS; ++w)
+            total2 += part[w][lane];
+        partial[blockIdx.y * c_extent + c] = total2;
+    }
+    if (is_last_block_<index_t>(tickets, index_t(blockIdx.x), 32, is_last) && warp == 0 && c < c_extent) {
+        float total3 = 0.0f;
+        for (int k = 0; k < 32; ++k)
+            total3 += partial[k * c_extent + c];
+        grad_bias[c] = static_cast<T>(total3);
+    }
+}
+
+template <typename T>
+cudaError_t launch_bias_gradient(
+    const T* grad_out, T* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
+    int64_t CHUNKS, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({int64_t(block.x) + 32 * int64_t(grid.x), int64_t(block.y) + 8 * int64_t(grid.y), rows + 256,
+                  c_extent * rows, CHUNKS * c_extent, c_extent + 31}) <= INT32_MAX)
+        bias_gradient_kernel<T, int><<<grid, block, 0, stream>>>(
+            grad_out, grad_bias, partial, tickets, rows, c_extent);
+    else
+        bias_gradient_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            grad_out, grad_bias, partial, tickets, rows, c_extent);
+    return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_bias_gradient(
+    const T* grad_out, T* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
+    int64_t CHUNKS, cudaStream_t stream)
+{
+    if (COLUMN_WARPS * CHUNKS == 0 || c_extent == 0) return cudaSuccess;
+    const dim3 block(32, COLUMN_WARPS);
+    const dim3 grid((c_extent + block.x - 1) / block.x, covering_blocks(COLUMN_WARPS * CHUNKS, block.y));
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, grid, block, stream);
+}
+
+// The losses of all rows; the gradients of the logits, times `grad_loss`, take the place of the logits.
+//
+// Columns from `vocabulary` on are padding: they take no part, and their gradient is 0. The softmax is online.
+// T is float, double, __half or __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void classifier_kernel(
+    T* logits, const int64_t* __restrict__ targets, float* __restrict__ losses, float grad_loss, index_t vocabulary,
+    index_t padded)
+{
+    __shared__ float tops[BLOCK_WARPS];
+    __shared__ float totals[BLOCK_WARPS];
+    index_t r = blockIdx.x;
+    int t = threadIdx.x;
+    float top = -INFINITY;
+    float total = 0;
+    for (index_t c = t; c < vocabulary; c += THREADS) {
+        float v = static_cast<float>(logits[r * padded + c]);
+        if (v > top) {
+            total *= exp(top - v);
+            top = v;
+        }
+        total += exp(v - top);
+    }
+    float greatest = warp_max(top);
+    if (top < greatest)
+        total *= exp(top - greatest);
+    total = warp_sum(total);
+    if (t % 32 == 0) {
+        tops[t / 32] = greatest;
+        totals[t / 32] = total;
+    }
+    __syncthreads();
+    float highest = tops[0];
+    for (int k = 1; k < 16; ++k)
+        highest = python_max(highest, tops[k]);
+    top = highest;
+    total = 0;
+    for (int w = 0; w < BLOCK_WARPS; ++w) {
+        if (tops[w] > -INFINITY)
+            total += totals[w] * exp(tops[w] - top);
+    }
+    int64_t target = targets[r];
+    if (t == 0)
+        losses[r] = log(total) + top - static_cast<float>(logits[r * padded + target]);
+    float norm = 1 / total;
+    __syncthreads();  // the loss has been read before its logit is replaced
+    for (index_t c = t; c < padded; c += THREADS) {
+        if (c < vocabulary) {
+            float probability = exp(static_cast<float>(logits[r * padded + c]) - top) * norm;
+            logits[r * padded + c] = static_cast<T>((probability - static_cast<float>(c == target ? 1.0 : 0.0)) *
+                                                    grad_loss);
+        } else {
+            logits[r * padded + c] = T(0);
+        }
+    }
+}
+
+template <typename T>
+cudaError_t launch_classifier(
+    T* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
+    int64_t padded, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({int64_t(grid.x), padded * rows, rows}) <= INT32_MAX &&
+        padded + std::fabs(vocabulary) + 512 <= INT32_MAX)
+        classifier_kernel<T, int><<<grid, block, 0, stream>>>(
+            logits, targets, losses, grad_loss, vocabulary, padded);
+    else
+        classifier_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            logits, targets, losses, grad_loss, vocabulary, padded);
+    return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_classifier(
+    T* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
+    int64_t padded, cudaStream_t stream)
+{
+    if (THREADS * rows == 0) return cudaSuccess;
+    const dim3 block(THREADS);
+    const dim3 grid(covering_blocks(THREADS * rows, block.x));
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, grid, block, stream);
+}
+
+// A thread computes PACKS packs of N neighbours, a block apart.
+template <int N, int PACKS>
+__global__ void adamw_kernel(
+    float* parameters, const float* gradients, float* m, float* v, const float* __restrict__ squares,
+    int64_t decayed, float lr, float beta1, float beta2, float eps, float greatest_norm, int64_t n,
+    float beta1_term, float beta2_term, float lr_term, float beta1_term2, float beta2_term2)
+{
+    const int64_t step2 = int64_t(blockDim.x) * N;
+    const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
+    aligned_vector<float, N> gradientss[PACKS];
+    aligned_vector<float, N> ms[PACKS];
+    aligned_vector<float, N> vs[PACKS];
+    aligned_vector<float, N> parameterss[PACKS];
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step2;
+        if (i + N <= n) {
+            gradientss[pack] = load_vector<N>(&gradients[i]);
+            ms[pack] = load_vector<N>(&m[i]);
+            vs[pack] = load_vector<N>(&v[i]);
+            parameterss[pack] = load_vector<N>(&parameters[i]);
+        }
+    }
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step2;
+        if (i + N <= n) {
+            #pragma unroll
+            for (int k = 0; k < N; ++k) {
+                const auto result = adamw<int64_t>(gradientss[pack][k], ms[pack][k], vs[pack][k], parameterss[pack][k],
+                                                   i + k, squares, decayed, lr, beta1, beta2, eps, greatest_norm,
+                                                   beta1_term, beta2_term, lr_term, beta1_term2, beta2_term2);
+                ms[pack][k] = result.m;
+                vs[pack][k] = result.v;
+                parameterss[pack][k] = result.parameters;
+            }
+            store_vector(&m[i], ms[pack]);
+            store_vector(&v[i], vs[pack]);
+            store_vector(&parameters[i], parameterss[pack]);
+        } else {
+            #pragma unroll 1
+            for (int64_t last = i; last < n; ++last) {  // fewer than N
+                const auto result = adamw<int64_t>(gradients[last], m[last], v[last], parameters[last], last, squares,
+                                                   decayed, lr, beta1, beta2, eps, greatest_norm, beta1_term,
+                                                   beta2_term, lr_term, beta1_term2, beta2_term2);
+                m[last] = result.m;
+                v[last] = result.v;
+                parameters[last] = result.parameters;
+            }
+        }
+    }
+}
+
+// A thread computes PACKS packs of N neighbours, a block apart.
+template <int N, int PACKS>
+__global__ void adamw_of_halves_kernel(
+    __nv_bfloat16* parameters, float* __restrict__ master, const __nv_bfloat16* gradients, float* __restrict__ m,
+    float* __restrict__ v, const float* __restrict__ squares, int64_t decayed, int64_t seed, float lr, float beta1,
+    float beta2, float eps, float greatest_norm, int64_t n, float beta1_term, float beta2_term, float lr_term,
+    float beta1_term2, float beta2_term2)
+{
+    const int64_t step2 = int64_t(blockDim.x) * N;
+    const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
+    aligned_vector<__nv_bfloat16, N> gradientss[PACKS];
+    aligned_vector<float, N> ms[PACKS];
+    aligned_vector<float, N> vs[PACKS];
+    aligned_vector<float, N> masters[PACKS];
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step2;
+        if (i + N <= n) {
+            gradientss[pack] = load_vector<N>(&gradients[i]);
+            ms[pack] = load_vector<N>(&m[i]);
+            vs[pack] = load_vector<N>(&v[i]);
+            masters[pack] = load_vector<N>(&master[i]);
+        }
+    }
+    #pragma unroll
+    for (int pack = 0; pack < PACKS; ++pack) {
+        const int64_t i = first + pack * step2;
+        if (i + N <= n) {
+            aligned_vector<__nv_bfloat16, N> parameterss;
+            #pragma unroll
+            for (int k = 0; k < N; ++k) {
+                const auto result = adamw_of_halves<int64_t>(gradientss[pack][k], ms[pack][k], vs[pack][k],
+                                                             masters[pack][k], i + k, squares, decayed, seed, lr, beta1,
+                                                             beta2, eps, greatest_norm, beta1_term, beta2_term, lr_term,
+                                                             beta1_term2, beta2_term2);
+                ms[pack][k] = result.m;
+                vs[pack][k] = result.v;
+                masters[pack][k] = result.master;
+                parameterss[k] = result.parameters;
+            }
+            store_vector(&m[i], ms[pack]);
+            store_vector(&v[i], vs[pack]);
+            store_vector(&master[i], masters[pack]);
+            store_vector(&parameters[i], parameterss);
+        } else {
+            #pragma unroll 1
+            for (int64_t last = i; last < n; ++last) {  // fewer than N
+                const auto result = adamw_of_halves<int64_t>(gradients[last], m[last], v[last], master[last], last,
+                                                             squares, decayed, seed, lr, beta1, beta2, eps,
+                                                             greatest_norm, beta1_term, beta2_term, lr_term,
+                                                             beta1_term2, beta2_term2);
+                m[last] = result.m;
+                v[last] = result.v;
+                master[last] = result.master;
+                parameters[last] = result.parameters;
+            }
+        }
+    }
+}
+
+// The square of the norm of one buffer, four elements in one access.
+// T is float, __half or __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void sum_of_squares_kernel(
+    const T* __restrict__ x, float* __restrict__ out, float* partial, int32_t* ticket, index_t n)
+{
+    __shared__ float part[BLOCK_WARPS];
+    __shared__ int32_t is_last[1];
+    const auto* x4 = reinterpret_cast<const Vector4<T>*>(x);
+    float total = 0;
+    for (index_t i = index_t(blockIdx.x) * THREADS + threadIdx.x; i < n; i += 1056 * THREADS) {
+        const auto [a, b, c, d] = x4[i];
+        total += square(static_cast<float>(a)) + square(static_cast<float>(b)) + square(static_cast<float>(c)) +
+                 square(static_cast<float>(d));
+    }
+    total = block_sum(part, total);
+    if (threadIdx.x == 0)
+        partial[blockIdx.x] = total;
+    if (is_last_block__(ticket, 0, 1056, is_last)) {
+        total = 0;
+        for (int k = threadIdx.x; k < 1056; k += THREADS)
+            total += partial[k];
+        total = block_sum(part, total);
+        if (threadIdx.x == 0)
+            out[0] = total;
+    }
+}
+
+template <typename T>
+cudaError_t launch_sum_of_squares(
+    const T* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    if (std::max({int64_t(block.x) + 512 * int64_t(grid.x), n + 540672, 4 * n, NORM_BLOCKS}) <= INT32_MAX)
+        sum_of_squares_kernel<T, int><<<grid, block, 0, stream>>>(x, out, partial, ticket, n);
+    else
+        sum_of_squares_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, partial, ticket, n);
+    return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_sum_of_squares(
+    const T* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS, cudaStream_t stream)
+{
+    if (NORM_BLOCKS * THREADS == 0) return cudaSuccess;
+    const dim3 block(THREADS);
+    const dim3 grid(covering_blocks(NORM_BLOCKS * THREADS, block.x));
+    return launch_sum_of_squares(x, out, partial, ticket, n, NORM_BLOCKS, grid, block, stream);
+}
+
+}  // namespace
+
+cudaError_t encoder_launch(
+    const int64_t* tokens, const float* wte, const float* wpe, float* out, int64_t b_extent, int64_t t_extent,
+    int64_t c_extent, int64_t v, int64_t positions, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, grid, block, stream);
+}
+
+cudaError_t encoder_launch(
+    const int64_t* tokens, const double* wte, const double* wpe, double* out, int64_t b_extent, int64_t t_extent,
+    int64_t c_extent, int64_t v, int64_t positions, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, grid, block, stream);
+}
+
+cudaError_t encoder_launch(
+    const int64_t* tokens, const __half* wte, const __half* wpe, __half* out, int64_t b_extent, int64_t t_extent,
+    int64_t c_extent, int64_t v, int64_t positions, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, grid, block, stream);
+}
+
+cudaError_t encoder_launch(
+    const int64_t* tokens, const __nv_bfloat16* wte, const __nv_bfloat16* wpe, __nv_bfloat16* out, int64_t b_extent,
+    int64_t t_extent, int64_t c_extent, int64_t v, int64_t positions, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, grid, block, stream);
+}
+
+cudaError_t encoder_launch(
+    const int64_t* tokens, const float* wte, const float* wpe, float* out, int64_t b_extent, int64_t t_extent,
+    int64_t c_extent, int64_t v, int64_t positions, cudaStream_t stream)
+{
+    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, stream);
+}
+
+cudaError_t encoder_launch(
+    const int64_t* tokens, const double* wte, const double* wpe, double* out, int64_t b_extent, int64_t t_extent,
+    int64_t c_extent, int64_t v, int64_t positions, cudaStream_t stream)
+{
+    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, stream);
+}
+
+cudaError_t encoder_launch(
+    const int64_t* tokens, const __half* wte, const __half* wpe, __half* out, int64_t b_extent, int64_t t_extent,
+    int64_t c_extent, int64_t v, int64_t positions, cudaStream_t stream)
+{
+    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, stream);
+}
+
+cudaError_t encoder_launch(
+    const int64_t* tokens, const __nv_bfloat16* wte, const __nv_bfloat16* wpe, __nv_bfloat16* out, int64_t b_extent,
+    int64_t t_extent, int64_t c_extent, int64_t v, int64_t positions, cudaStream_t stream)
+{
+    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, stream);
+}
+
+cudaError_t position_gradient_launch(
+    const float* grad_out, float* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, grid, block, stream);
+}
+
+cudaError_t position_gradient_launch(
+    const double* grad_out, double* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, grid, block, stream);
+}
+
+cudaError_t position_gradient_launch(
+    const __half* grad_out, __half* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, grid, block, stream);
+}
+
+cudaError_t position_gradient_launch(
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, grid, block, stream);
+}
+
+cudaError_t position_gradient_launch(
+    const float* grad_out, float* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent,
+    cudaStream_t stream)
+{
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, stream);
+}
+
+cudaError_t position_gradient_launch(
+    const double* grad_out, double* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent,
+    cudaStream_t stream)
+{
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, stream);
+}
+
+cudaError_t position_gradient_launch(
+    const __half* grad_out, __half* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent,
+    cudaStream_t stream)
+{
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, stream);
+}
+
+cudaError_t position_gradient_launch(
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent,
+    cudaStream_t stream)
+{
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, stream);
+}
+
+template <>
+cudaError_t token_gradient_launch<24>(
+    const int64_t* tokens, const int32_t* order, const int32_t* ends, const float* grad_out, float* grad_wte,
+    int64_t n, int64_t v, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, grid, block, stream);
+}
+
+template <>
+cudaError_t token_gradient_launch<24>(
+    const int64_t* tokens, const int32_t* order, const int32_t* ends, const double* grad_out, double* grad_wte,
+    int64_t n, int64_t v, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, grid, block, stream);
+}
+
+template <>
+cudaError_t token_gradient_launch<24>(
+    const int64_t* tokens, const int32_t* order, const int32_t* ends, const __half* grad_out, __half* grad_wte,
+    int64_t n, int64_t v, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, grid, block, stream);
+}
+
+template <>
+cudaError_t token_gradient_launch<24>(
+    const int64_t* tokens, const int32_t* order, const int32_t* ends, const __nv_bfloat16* grad_out,
+    __nv_bfloat16* grad_wte, int64_t n, int64_t v, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, grid, block, stream);
+}
+
+template <>
+cudaError_t token_gradient_launch<24>(
+    const int64_t* tokens, const int32_t* order, const int32_t* ends, const float* grad_out, float* grad_wte,
+    int64_t n, int64_t v, cudaStream_t stream)
+{
+    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, stream);
+}
+
+template <>
+cudaError_t token_gradient_launch<24>(
+    const int64_t* tokens, const int32_t* order, const int32_t* ends, const double* grad_out, double* grad_wte,
+    int64_t n, int64_t v, cudaStream_t stream)
+{
+    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, stream);
+}
+
+template <>
+cudaError_t token_gradient_launch<24>(
+    const int64_t* tokens, const int32_t* order, const int32_t* ends, const __half* grad_out, __half* grad_wte,
+    int64_t n, int64_t v, cudaStream_t stream)
+{
+    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, stream);
+}
+
+template <>
+cudaError_t token_gradient_launch<24>(
+    const int64_t* tokens, const int32_t* order, const int32_t* ends, const __nv_bfloat16* grad_out,
+    __nv_bfloat16* grad_wte, int64_t n, int64_t v, cudaStream_t stream)
+{
+    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, stream);
+}
+
+template <>
+cudaError_t layer_norm_launch<24>(
+    const float* x, const float* weight, const float* bias, float* out, float* mean, float* rstd, double eps,
+    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, grid, block, stream);
+}
+
+template <>
+cudaError_t layer_norm_launch<24>(
+    const double* x, const double* weight, const double* bias, double* out, float* mean, float* rstd, double eps,
+    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, grid, block, stream);
+}
+
+template <>
+cudaError_t layer_norm_launch<24>(
+    const __half* x, const __half* weight, const __half* bias, __half* out, float* mean, float* rstd, double eps,
+    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, grid, block, stream);
+}
+
+template <>
+cudaError_t layer_norm_launch<24>(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, __nv_bfloat16* out, float* mean,
+    float* rstd, double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, grid, block, stream);
+}
+
+template <>
+cudaError_t layer_norm_launch<24>(
+    const float* x, const float* weight, const float* bias, float* out, float* mean, float* rstd, double eps,
+    int64_t rows, cudaStream_t stream)
+{
+    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, stream);
+}
+
+template <>
+cudaError_t layer_norm_launch<24>(
+    const double* x, const double* weight, const double* bias, double* out, float* mean, float* rstd, double eps,
+    int64_t rows, cudaStream_t stream)
+{
+    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, stream);
+}
+
+template <>
+cudaError_t layer_norm_launch<24>(
+    const __half* x, const __half* weight, const __half* bias, __half* out, float* mean, float* rstd, double eps,
+    int64_t rows, cudaStream_t stream)
+{
+    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, stream);
+}
+
+template <>
+cudaError_t layer_norm_launch<24>(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, __nv_bfloat16* out, float* mean,
+    float* rstd, double eps, int64_t rows, cudaStream_t stream)
+{
+    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, stream);
+}
+
+template <>
+cudaError_t residual_layer_norm_launch<24>(
+    const float* x, const float* y, const float* weight, const float* bias, float* total, float* out, float* mean,
+    float* rstd, double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_residual_layer_norm<24>(
+        x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
+}
+
+template <>
+cudaError_t residual_layer_norm_launch<24>(
+    const double* x, const double* y, const double* weight, const double* bias, double* total, double* out,
+    float* mean, float* rstd, double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_residual_layer_norm<24>(
+        x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
+}
+
+template <>
+cudaError_t residual_layer_norm_launch<24>(
+    const __half* x, const __half* y, const __half* weight, const __half* bias, __half* total, __half* out,
+    float* mean, float* rstd, double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_residual_layer_norm<24>(
+        x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
+}
+
+template <>
+cudaError_t residual_layer_norm_launch<24>(
+    const __nv_bfloat16* x, const __nv_bfloat16* y, const __nv_bfloat16* weight, const __nv_bfloat16* bias,
+    __nv_bfloat16* total, __nv_bfloat16* out, float* mean, float* rstd, double eps, int64_t rows, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_residual_layer_norm<24>(
+        x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
+}
+
+template <>
+cudaError_t residual_layer_norm_launch<24>(
+    const float* x, const float* y, const float* weight, const float* bias, float* total, float* out, float* mean,
+    float* rstd, double eps, int64_t rows, cudaStream_t stream)
+{
+    return launch_residual_layer_norm<24>(x, y, weight, bias, total, out, mean, rstd, eps, rows, stream);
+}
+
+template <>
+cudaError_t residual_layer_norm_launch<24>(
+    const double* x, const double* y, const double* weight, const double* bias, double* total, double* out,
+    float* mean, float* rstd, double eps, int64_t rows, cudaStream_t stream)
+{
+    return launch_residual_layer_norm<24>(x, y, weight, bias, total, out, mean, rstd, eps, rows, stream);
+}
+
+template <>
+cudaError_t residual_layer_norm_launch<24>(
+    const __half* x, const __half* y, const __half* weight, const __half* bias, __half* total, __half* out,
+    float* mean, float* rstd, double eps, int64_t rows, cudaStream_t stream)
+{
+    return launch_residual_layer_norm<24>(x, y, weight, bias, total, out, mean, rstd, eps, rows, stream);
+}
+
+template <>
+cudaError_t residual_layer_norm_launch<24>(
+    const __nv_bfloat16* x, const __nv_bfloat16* y, const __nv_bfloat16* weight, const __nv_bfloat16* bias,
+    __nv_bfloat16* total, __nv_bfloat16* out, float* mean, float* rstd, double eps, int64_t rows,
+    cudaStream_t stream)
+{
+    return launch_residual_layer_norm<24>(x, y, weight, bias, total, out, mean, rstd, eps, rows, stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24>(
+    const float* x, const float* weight, const float* mean, const float* rstd, const float* grad_out, float* grad_x,
+    float* grad_weight, float* grad_bias, float* partial, int32_t* ticket, const float* grad_total, int64_t rows,
+    int64_t BLOCKS, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        grid, block, stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24>(
+    const double* x, const double* weight, const float* mean, const float* rstd, const double* grad_out,
+    double* grad_x, double* grad_weight, double* grad_bias, float* partial, int32_t* ticket,
+    const double* grad_total, int64_t rows, int64_t BLOCKS, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        grid, block, stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24>(
+    const __half* x, const __half* weight, const float* mean, const float* rstd, const __half* grad_out,
+    __half* grad_x, __half* grad_weight, __half* grad_bias, float* partial, int32_t* ticket,
+    const __half* grad_total, int64_t rows, int64_t BLOCKS, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        grid, block, stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24>(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const float* mean, const float* rstd,
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias,
+    float* partial, int32_t* ticket, const __nv_bfloat16* grad_total, int64_t rows, int64_t BLOCKS, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        grid, block, stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24>(
+    const float* x, const float* weight, const float* mean, const float* rstd, const float* grad_out, float* grad_x,
+    float* grad_weight, float* grad_bias, float* partial, int32_t* ticket, const float* grad_total, int64_t rows,
+    int64_t BLOCKS, cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24>(
+    const double* x, const double* weight, const float* mean, const float* rstd, const double* grad_out,
+    double* grad_x, double* grad_weight, double* grad_bias, float* partial, int32_t* ticket,
+    const double* grad_total, int64_t rows, int64_t BLOCKS, cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24>(
+    const __half* x, const __half* weight, const float* mean, const float* rstd, const __half* grad_out,
+    __half* grad_x, __half* grad_weight, __half* grad_bias, float* partial, int32_t* ticket,
+    const __half* grad_total, int64_t rows, int64_t BLOCKS, cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24>(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const float* mean, const float* rstd,
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias,
+    float* partial, int32_t* ticket, const __nv_bfloat16* grad_total, int64_t rows, int64_t BLOCKS,
+    cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        stream);
+}
+
+cudaError_t causal_softmax_launch(
+    const float* x, float* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
+}
+
+cudaError_t causal_softmax_launch(
+    const double* x, double* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
+}
+
+cudaError_t causal_softmax_launch(
+    const __half* x, __half* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
+}
+
+cudaError_t causal_softmax_launch(
+    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
+}
+
+cudaError_t causal_softmax_launch(
+    const float* x, float* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
+{
+    return launch_causal_softmax(x, out, t, heads, scale, stream);
+}
+
+cudaError_t causal_softmax_launch(
+    const double* x, double* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
+{
+    return launch_causal_softmax(x, out, t, heads, scale, stream);
+}
+
+cudaError_t causal_softmax_launch(
+    const __half* x, __half* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
+{
+    return launch_causal_softmax(x, out, t, heads, scale, stream);
+}
+
+cudaError_t causal_softmax_launch(
+    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
+{
+    return launch_causal_softmax(x, out, t, heads, scale, stream);
+}
+
+cudaError_t causal_softmax_backward_launch(
+    const float* out, const float* grad_out, float* grad_x, int64_t t, int64_t heads, double scale, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
+}
+
+cudaError_t causal_softmax_backward_launch(
+    const double* out, const double* grad_out, double* grad_x, int64_t t, int64_t heads, double scale, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
+}
+
+cudaError_t causal_softmax_backward_launch(
+    const __half* out, const __half* grad_out, __half* grad_x, int64_t t, int64_t heads, double scale, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
+}
+
+cudaError_t causal_softmax_backward_launch(
+    const __nv_bfloat16* out, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t t, int64_t heads,
+    double scale, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
+}
+
+cudaError_t causal_softmax_backward_launch(
+    const float* out, const float* grad_out, float* grad_x, int64_t t, int64_t heads, double scale,
+    cudaStream_t stream)
+{
+    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, stream);
+}
+
+cudaError_t causal_softmax_backward_launch(
+    const double* out, const double* grad_out, double* grad_x, int64_t t, int64_t heads, double scale,
+    cudaStream_t stream)
+{
+    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, stream);
+}
+
+cudaError_t causal_softmax_backward_launch(
+    const __half* out, const __half* grad_out, __half* grad_x, int64_t t, int64_t heads, double scale,
+    cudaStream_t stream)
+{
+    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, stream);
+}
+
+cudaError_t causal_softmax_backward_launch(
+    const __nv_bfloat16* out, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t t, int64_t heads,
+    double scale, cudaStream_t stream)
+{
+    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, stream);
+}
+
+cudaError_t gelu_launch(const float* x, float* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t gelu_launch(const double* x, double* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t gelu_launch(const __half* x, __half* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t gelu_launch(
+    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, grid, block, stream);
+}
+
+cudaError_t gelu_launch(const float* x, float* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, stream);
+}
+
+cudaError_t gelu_launch(const double* x, double* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, stream);
+}
+
+cudaError_t gelu_launch(const __half* x, __half* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, stream);
+}
+
+cudaError_t gelu_launch(const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu(x, out, elements, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const float* x, const float* grad_out, float* grad_x, int64_t elements, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const double* x, const double* grad_out, double* grad_x, int64_t elements, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const float* x, const float* grad_out, float* grad_x, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const double* x, const double* grad_out, double* grad_x, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t gelu_backward_launch(
+    const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements,
+    cudaStream_t stream)
+{
+    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
+}
+
+cudaError_t bias_gradient_launch(
+    const float* grad_out, float* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
+    int64_t CHUNKS, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, grid, block, stream);
+}
+
+cudaError_t bias_gradient_launch(
+    const double* grad_out, double* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
+    int64_t CHUNKS, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, grid, block, stream);
+}
+
+cudaError_t bias_gradient_launch(
+    const __half* grad_out, __half* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
+    int64_t CHUNKS, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, grid, block, stream);
+}
+
+cudaError_t bias_gradient_launch(
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, float* partial, int32_t* tickets, int64_t rows,
+    int64_t c_extent, int64_t CHUNKS, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, grid, block, stream);
+}
+
+cudaError_t bias_gradient_launch(
+    const float* grad_out, float* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
+    int64_t CHUNKS, cudaStream_t stream)
+{
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, stream);
+}
+
+cudaError_t bias_gradient_launch(
+    const double* grad_out, double* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
+    int64_t CHUNKS, cudaStream_t stream)
+{
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, stream);
+}
+
+cudaError_t bias_gradient_launch(
+    const __half* grad_out, __half* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
+    int64_t CHUNKS, cudaStream_t stream)
+{
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, stream);
+}
+
+cudaError_t bias_gradient_launch(
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, float* partial, int32_t* tickets, int64_t rows,
+    int64_t c_extent, int64_t CHUNKS, cudaStream_t stream)
+{
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, stream);
+}
+
+cudaError_t classifier_launch(
+    float* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
+    int64_t padded, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, grid, block, stream);
+}
+
+cudaError_t classifier_launch(
+    double* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
+    int64_t padded, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, grid, block, stream);
+}
+
+cudaError_t classifier_launch(
+    __half* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
+    int64_t padded, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, grid, block, stream);
+}
+
+cudaError_t classifier_launch(
+    __nv_bfloat16* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary,
+    int64_t rows, int64_t padded, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, grid, block, stream);
+}
+
+cudaError_t classifier_launch(
+    float* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
+    int64_t padded, cudaStream_t stream)
+{
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, stream);
+}
+
+cudaError_t classifier_launch(
+    double* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
+    int64_t padded, cudaStream_t stream)
+{
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, stream);
+}
+
+cudaError_t classifier_launch(
+    __half* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
+    int64_t padded, cudaStream_t stream)
+{
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, stream);
+}
+
+cudaError_t classifier_launch(
+    __nv_bfloat16* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary,
+    int64_t rows, int64_t padded, cudaStream_t stream)
+{
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, stream);
+}
+
+cudaError_t adamw_launch(
+    float* parameters, const float* gradients, float* m, float* v, const float* squares, int64_t step,
+    int64_t decayed, double lr, double beta1, double beta2, double eps, double weight_decay, double greatest_norm,
+    int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    const float beta1_term = static_cast<float>(1 - beta1);
+    const float beta2_term = static_cast<float>(1 - beta2);
+    const float lr_term = static_cast<float>(1 - lr * weight_decay);
+    const float beta1_term2 = static_cast<float>(1 - std::pow(beta1, step));
+    const float beta2_term2 = static_cast<float>(1 - std::pow(beta2, step));
+    adamw_kernel<1, 1><<<grid, block, 0, stream>>>(
+        parameters, gradients, m, v, squares, decayed, lr, beta1, beta2, eps, greatest_norm, n, beta1_term,
+        beta2_term, lr_term, beta1_term2, beta2_term2);
+    return cudaGetLastError();
+}
+
+cudaError_t adamw_launch(
+    float* parameters, const float* gradients, float* m, float* v, const float* squares, int64_t step,
+    int64_t decayed, double lr, double beta1, double beta2, double eps, double weight_decay, double greatest_norm,
+    int64_t n, cudaStream_t stream)
+{
+    if (n == 0) return cudaSuccess;
+    const dim3 block(256);
+    const float beta1_term = static_cast<float>(1 - beta1);
+    const float beta2_term = static_cast<float>(1 - beta2);
+    const float lr_term = static_cast<float>(1 - lr * weight_decay);
+    const float beta1_term2 = static_cast<float>(1 - std::pow(beta1, step));
+    const float beta2_term2 = static_cast<float>(1 - std::pow(beta2, step));
+    const auto launch = [&](auto kernel, int64_t elements) {
+        const dim3 grid((n + block.x * elements - 1) / (block.x * elements));
+        kernel<<<grid, block, 0, stream>>>(
+            parameters, gradients, m, v, squares, decayed, lr, beta1, beta2, eps, greatest_norm, n, beta1_term,
+            beta2_term, lr_term, beta1_term2, beta2_term2);
+        return cudaGetLastError();
+    };
+    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
+    if (are_aligned({gradients, m, v, parameters}))
+        return launch(adamw_kernel<4, 1>, 4);
+    return launch(adamw_kernel<1, 4>, 4);
+}
+
+cudaError_t adamw_of_halves_launch(
+    __nv_bfloat16* parameters, float* master, const __nv_bfloat16* gradients, float* m, float* v,
+    const float* squares, int64_t step, int64_t decayed, int64_t seed, double lr, double beta1, double beta2,
+    double eps, double weight_decay, double greatest_norm, int64_t n, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    const float beta1_term = static_cast<float>(1 - beta1);
+    const float beta2_term = static_cast<float>(1 - beta2);
+    const float lr_term = static_cast<float>(1 - lr * weight_decay);
+    const float beta1_term2 = static_cast<float>(1 - std::pow(beta1, step));
+    const float beta2_term2 = static_cast<float>(1 - std::pow(beta2, step));
+    adamw_of_halves_kernel<1, 1><<<grid, block, 0, stream>>>(
+        parameters, master, gradients, m, v, squares, decayed, seed, lr, beta1, beta2, eps, greatest_norm, n,
+        beta1_term, beta2_term, lr_term, beta1_term2, beta2_term2);
+    return cudaGetLastError();
+}
+
+cudaError_t adamw_of_halves_launch(
+    __nv_bfloat16* parameters, float* master, const __nv_bfloat16* gradients, float* m, float* v,
+    const float* squares, int64_t step, int64_t decayed, int64_t seed, double lr, double beta1, double beta2,
+    double eps, double weight_decay, double greatest_norm, int64_t n, cudaStream_t stream)
+{
+    if (n == 0) return cudaSuccess;
+    const dim3 block(256);
+    const float beta1_term = static_cast<float>(1 - beta1);
+    const float beta2_term = static_cast<float>(1 - beta2);
+    const float lr_term = static_cast<float>(1 - lr * weight_decay);
+    const float beta1_term2 = static_cast<float>(1 - std::pow(beta1, step));
+    const float beta2_term2 = static_cast<float>(1 - std::pow(beta2, step));
+    const auto launch = [&](auto kernel, int64_t elements) {
+        const dim3 grid((n + block.x * elements - 1) / (block.x * elements));
+        kernel<<<grid, block, 0, stream>>>(
+            parameters, master, gradients, m, v, squares, decayed, seed, lr, beta1, beta2, eps, greatest_norm, n,
+            beta1_term, beta2_term, lr_term, beta1_term2, beta2_term2);
+        return cudaGetLastError();
+    };
+    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
+    if (are_aligned({gradients, m, v, master, parameters}))
+        return launch(adamw_of_halves_kernel<4, 1>, 4);
+    return launch(adamw_of_halves_kernel<1, 4>, 4);
+}
+
+cudaError_t sum_of_squares_launch(
+    const float* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_sum_of_squares(x, out, partial, ticket, n, NORM_BLOCKS, grid, block, stream);
+}
+
+cudaError_t sum_of_squares_launch(
+    const __half* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_sum_of_squares(x, out, partial, ticket, n, NORM_BLOCKS, grid, block, stream);
+}
+
+cudaError_t sum_of_squares_launch(
+    const __nv_bfloat16* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_sum_of_squares(x, out, partial, ticket, n, NORM_BLOCKS, grid, block, stream);
+}
+
+cudaError_t sum_of_squares_launch(
+    const float* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS, cudaStream_t stream)
+{
+    return launch_sum_of_squares(x, out, partial, ticket, n, NORM_BLOCKS, stream);
+}
+
+cudaError_t sum_of_squares_launch(
+    const __half* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS,
+    cudaStream_t stream)
+{
+    return launch_sum_of_squares(x, out, partial, ticket, n, NORM_BLOCKS, stream);
+}
+
+cudaError_t sum_of_squares_launch(
+    const __nv_bfloat16* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS,
+    cudaStream_t stream)
+{
+    return launch_sum_of_squares(x, out, partial, ticket, n, NORM_BLOCKS, stream);
+}
+
+}  // namespace gpt2
