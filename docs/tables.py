@@ -33,7 +33,7 @@ from jaxtyping import BFloat16, Bool, Float, Float16, Float32, Float64, Int, Int
 from jaxtyping import UInt8, UInt16, UInt32, UInt64
 from torch import Tensor
 from py2cu import Constexpr, Index, atomic, blockDim, blockIdx, device, gridDim, kernel, local, shared, syncgrid
-from py2cu import opmath, syncthreads, threadIdx
+from py2cu import ldcs, ldg, opmath, stcs, syncthreads, threadIdx
 
 """
 HELPERS: Final = catalogue.HELPERS | cuda_helpers.HELPERS
@@ -44,7 +44,7 @@ PARAMETERS: Final = {
     "complex64": "np.complex64",
 }  # fmt: skip
 HIDDEN: Final = (
-    Rule.CAST, Rule.METHOD, Rule.LIKE, Rule.RECEIVER, Rule.COUNT, Rule.INDEX, Rule.OPMATH, Rule.SYNC,
+    Rule.CAST, Rule.METHOD, Rule.LIKE, Rule.RECEIVER, Rule.COUNT, Rule.INDEX, Rule.OPMATH, Rule.CACHE, Rule.SYNC,
 )  # fmt: skip
 ARGUMENTS: Final = ("a", "b", "c")
 

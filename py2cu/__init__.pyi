@@ -16,6 +16,10 @@ from py2cu.builtins.bits import brev as brev
 from py2cu.builtins.bits import clz as clz
 from py2cu.builtins.bits import ffs as ffs
 from py2cu.builtins.bits import popc as popc
+from py2cu.builtins.cache import ldcs as ldcs
+from py2cu.builtins.cache import ldg as ldg
+from py2cu.builtins.cache import stcs as stcs
+from py2cu.builtins.fast import fast as fast
 from py2cu.builtins.floats import fma as fma
 from py2cu.builtins.floats import opmath as opmath
 from py2cu.builtins.floats import rsqrt as rsqrt
@@ -74,12 +78,15 @@ __all__ = [
     "brev",
     "clz",
     "device",
+    "fast",
     "ffs",
     "fma",
     "gridDim",
     "host",
     "kernel",
     "laneid",
+    "ldcs",
+    "ldg",
     "local",
     "match_any_sync",
     "opmath",
@@ -96,6 +103,7 @@ __all__ = [
     "shfl_sync",
     "shfl_up_sync",
     "shfl_xor_sync",
+    "stcs",
     "syncgrid",
     "syncthreads",
     "syncthreads_and",
