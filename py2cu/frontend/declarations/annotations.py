@@ -29,8 +29,9 @@ from py2cu.frontend.declarations.parameter_types import (
     ParameterType,
     TupleAnnotation,
     may_be_none,
+    with_dims_of,
 )
-from py2cu.frontend.hints.annotations import dims_text, with_dims_of
+from py2cu.frontend.hints.annotations import dims_text
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import SYMBOLS, is_in_extents

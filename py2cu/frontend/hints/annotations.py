@@ -11,10 +11,7 @@ from typing import Final
 
 import libcst as cst
 
-from py2cu import ir
-from py2cu.dtypes import DType
 from py2cu.frontend.names.syntax import is_named, nodes_in
-from py2cu.ir.printer import print_expr
 
 _DIMS: Final = {1: "n", 2: "h w", 3: "c h w", 4: "b c h w"}
 
@@ -32,11 +29,3 @@ def rewrite_parameter(name: str, body: cst.CSTNode, rank: int) -> str:
         return f"`{name}: threading.Barrier`"
     array = f'`{name}: Float32[Tensor, "{dims_text(rank)}"]`'
     return array if of_name else f"{array}, or `{name}: float` or `{name}: int` for a number"
-
-
-def with_dims_of(array: ir.ArrayType, dtype: DType) -> str:
-    """The annotation of an array with the dimensions of another one: `BFloat16[Tensor, "m n"]`."""
-    dims = [print_expr(dim).replace(" ", "") for dim in array.dims]
-    dims[: bool(array.leading)] = [array.leading] * bool(array.leading)
-    name = dtype.jaxtyping if dtype.variable is None else dtype.variable.annotation
-    return f'{name}[Tensor, "{" ".join(dims)}"]'
