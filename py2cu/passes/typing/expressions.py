@@ -56,7 +56,7 @@ class ExpressionTyper(CallTyper):
                 return with_fields(expr, indices=self.indices(array, indices), type=element)
             case ir.Load(array=array, indices=indices):
                 type_: ir.ValueType = self.kernel.array_type(array).element
-                if len(indices) == 1 and (row := self.row_type(array)) is not None:
+                if (row := self.row_type(array, len(indices))) is not None:
                     type_ = row
                 return with_fields(expr, indices=self.indices(array, indices), type=type_)
             case ir.Atomic():
@@ -102,10 +102,10 @@ class ExpressionTyper(CallTyper):
             case _:
                 assert_never(expr)
 
-    def row_type(self, array: str) -> ir.TupleType | None:
-        """The type of a row of `array`; None unless `array` is a view in rows."""
-        row = self.kernel.vector_width(array)
-        return ir.TupleType((self.kernel.array_type(array).element,) * row) if row else None
+    def row_type(self, array: str, indices: int) -> ir.TupleType | None:
+        """The type of a row of `array`; None unless so many indices are those of a row in a view in rows."""
+        row, type_ = self.kernel.vector_width(array), self.kernel.array_type(array)
+        return ir.TupleType((type_.element,) * row) if row and indices == len(type_.dims) - 1 else None
 
     def atomic(self, expr: ir.Atomic) -> ir.Expr:
         """An atomic operation, with values of the element's type."""
