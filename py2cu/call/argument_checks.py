@@ -313,7 +313,7 @@ def _check_memory(signature: Signature, tensors: Tensors, on_grid: bool) -> None
     for name, tensor in tensors.items():
         if tensor.data_ptr() == 0 and tensor.numel() and not tensor.is_meta:  # rule: tensor-memory
             raise _Misfit(f"`{name}` has no memory: its storage was freed")
-    widths = dict(signature.vector_widths)
+    widths = dict(signature.instance(tensors).vector_widths)
     for name in (p.name for p in ordered if p.name in signature.aligned):
         size = widths[name] * tensors[name].element_size()
         if tensors[name].data_ptr() % size:

@@ -158,6 +158,36 @@ def view_in_rows(w: Writer) -> None:
     return None
 
 
+@statement_of()
+def rows_of_16_bytes(w: Writer) -> None:
+    """Of an input of its own, read by a loop and by element, or of an output, each row from a generator."""
+    if w.indent > 1 or w.is_function:
+        return new_local(w)
+    dtype = w.pick([dtype for dtype in DTYPES if dtype.bits <= 64])
+    row = 16 // dtype.itemsize
+    (extent, index), array, view, length = w.axes[-1], w.fresh("x"), w.fresh("r"), w.fresh("w")
+    found = Array(array, dtype, (times(row, extent),), (f"{row} * {index}",))
+    is_stored = w.rank == 1 and w.chance(2)
+    if is_stored:
+        w.output(dtype)  # the first one is as large as the launch
+    (w.outputs if is_stored else w.inputs).append(found)
+    w.add(f"{length} = 16 // {array}.itemsize")
+    w.add(f"{view} = {array}.view(-1, {length})")
+    item, place = w.fresh("v"), w.fresh("k")
+    if is_stored:
+        value = convertible(w, dtype, 1).text
+        w.add(f"{view}[{index}] = tuple({value} for {place} in range({length}))")
+        return None
+    last = w.declare(Value("", dtype)).text
+    w.add(f"{last} = {view}[{index}, 0]")
+    head = w.pick([f"for {item} in {view}[{index}]:", f"for {place}, {item} in enumerate({view}[{index}]):"])
+    w.add(head)
+    w.add(f"    {last} = {item}")
+    w.add(f"for {place} in range({length}):")
+    w.add(f"    {last} = {view}[{index}, {place}]")
+    return None
+
+
 @statement_of(6)
 def new_local(w: Writer) -> None:
     """Annotated here and there, as what it is."""

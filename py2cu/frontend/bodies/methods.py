@@ -123,7 +123,8 @@ def refuse_attribute(node: cst.Attribute, scope: Scope) -> None:
     hint = f"`{source_text(node)}[0]` is its first extent" if attribute == "shape" else hint
     if attribute == "itemsize":
         array = source_text(node.value)
-        hint = f"the length of rows of 16 bytes is a local that is assigned once: `W = 16 // {array}.itemsize`"
+        owner = "the kernel, which passes it to functions" if scope.returns else "the kernel that is assigned once"
+        hint = f"the length of rows of 16 bytes is a local of {owner}: `W = 16 // {array}.itemsize`"
     scope.error("P202", f"`.{attribute}` of an array is not a number", node, hint)
 
 

@@ -14,6 +14,7 @@ import libcst as cst
 from py2cu import ir
 from py2cu.dtypes import F32
 from py2cu.frontend.declarations.array_extents import ExtentReader
+from py2cu.frontend.names.syntax import source_text
 
 ROWS: Final = (2, 4, 8, 16)  # how many elements a row of a view may have
 _LISTED_ROWS: Final = "2, 4, 8 or 16"
@@ -40,8 +41,8 @@ class ViewReader:
         """`x4 = x.view(h, -1, 4)`: a parameter's elements in rows, each loaded and stored by one vector access."""
         span, extents = self.extents.span_of(target), self.extents
         array = extents.arrays.get(base)
-        shape = ("-1", "4") if array is None else (*self._shape(base)[:-1], "-1", "4")
-        hint = f"`{base}.view({', '.join(shape)})`"
+        kept = "".join(f"{base}.shape[{axis}], " for axis in range(len(array.dims) - 1)) if array is not None else ""
+        hint = f"`{base}.view({kept}-1, 4)`"
         places = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
         row: ir.DimExpr = ir.Constant(ROWS[0], span, ir.PY_INT)
         match places:
@@ -51,6 +52,7 @@ class ViewReader:
                 and (known := self._row(length))
             ):
                 row = known
+                hint = f"`{base}.view({kept}-1, {source_text(length)})`"
             case _:
                 self._refuse_rows(f"`{base}` is viewed in rows of {_LISTED_ROWS} elements", call, hint)
                 places = []
@@ -79,9 +81,6 @@ class ViewReader:
         read = [self.extents.read(place, ir.Space.SHARED) for place in places]
         same = list(map(_plain, read)) == list(map(_plain, array.dims[:-1]))  # rule: view-leading
         return same and bool(array.dims) and not (array.leading and places)
-
-    def _shape(self, base: str) -> list[str]:
-        return [f"{base}.shape[{axis}]" for axis in range(len(self.extents.arrays[base].dims))]
 
     def _quotient(self, extent: ir.Expr, row: ir.DimExpr, call: cst.Call) -> ir.Expr:
         """The number of rows; refuses a constant extent that rows do not divide."""

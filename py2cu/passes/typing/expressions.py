@@ -57,7 +57,7 @@ class ExpressionTyper(CallTyper):
             case ir.Load(array=array, indices=indices):
                 self.check_hint(expr)
                 type_: ir.ValueType = self.kernel.array_type(array).element
-                if len(indices) == 1 and (row := self.row_type(array)) is not None:
+                if (row := self.row_type(array, len(indices))) is not None:
                     type_ = row
                 return with_fields(expr, indices=self.indices(array, indices), type=type_)
             case ir.Atomic():
@@ -112,10 +112,10 @@ class ExpressionTyper(CallTyper):
             origins = self.origins(ir.Load(access.array, ()))
             self.error("P307", f"CUDA has no `__{access.hint}` of {dtype}", access.span, hint, origins)
 
-    def row_type(self, array: str) -> ir.TupleType | None:
-        """The type of a row of `array`; None unless `array` is a view in rows."""
-        row = self.kernel.vector_width(array)
-        return ir.TupleType((self.kernel.array_type(array).element,) * row) if row else None
+    def row_type(self, array: str, indices: int) -> ir.TupleType | None:
+        """The type of a row of `array`; None unless so many indices are those of a row in a view in rows."""
+        row, type_ = self.kernel.vector_width(array), self.kernel.array_type(array)
+        return ir.TupleType((type_.element,) * row) if row and indices == len(type_.dims) - 1 else None
 
     def atomic(self, expr: ir.Atomic) -> ir.Expr:
         """An atomic operation, with values of the element's type."""

@@ -36,9 +36,9 @@ class StatementTyper(ExpressionTyper):
                 value, type_of_elements = self.expr(value), self.types.get(list_elements(array))
                 value = value if type_of_elements is None else self.convert_value(value, type_of_elements)
                 return with_fields(stmt, indices=self.indices(array, indices), value=value)
-            case ir.Store(array=array, indices=(row,)) if (type_ := self.row_type(array)) is not None:
+            case ir.Store(array=array, indices=indices) if (type_ := self.row_type(array, len(indices))) is not None:
                 self.check_hint(stmt)
-                return with_fields(stmt, indices=self.indices(array, (row,)), value=self.stored_row(stmt, type_))
+                return with_fields(stmt, indices=self.indices(array, indices), value=self.stored_row(stmt, type_))
             case ir.Store(array=array, indices=indices, value=value):
                 self.check_hint(stmt)
                 element = ir.ElementType(self.kernel.array_type(array).dtype)

@@ -72,6 +72,9 @@ class SequenceReader:
                 view = row.kept(self.assigned, self.scope.save)
                 return Row(view, self.span, self.scope.arrays[view.array].dims[-1])
             case cst.Subscript(value=cst.Name(value=name)) if self.scope.is_row_view(name):
+                if isinstance(self.scope.arrays[name].dims[-1], ir.Name):
+                    self.read(node)  # reports it
+                    return None
                 return self._tuple(node)
             case _ if is_part(node, self.scope):
                 part = read_part(node, self.scope, self.read)
