@@ -7,21 +7,17 @@ op's C++ checks the same in the same words, so that a call through `torch.ops` i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import torch
 
 from py2cu import devices
 from py2cu.call.launchers.memory import meet, overlaps_itself
 from py2cu.dtypes import I64, DType, Kind
-from py2cu.ir.abi.launch import INT32_MAX, MOST_BLOCKS_OF_CPU, MOST_THREADS, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.types import ArrayType, ElementType, PythonType
-from py2cu.options import MAX_THREADS
-from py2cu.translation import TargetName
 
 Tensors = Mapping[str, torch.Tensor]
 
@@ -42,26 +38,6 @@ def check_arguments(signature: Signature, values: Mapping[str, Any], *, on_grid:
         raise RuntimeError(f"{signature.name}: {misfit}") from None
 
 
-def check_launch(
-    signature: Signature,
-    program: LaunchProgram | None,
-    values: Mapping[str, Any],
-    launch: tuple[Sequence[int], Sequence[int]] | tuple[()],
-    device: str,
-) -> None:
-    """Check the launch that `check_arguments` has accepted the arguments of; without a program, compiled code does.
-
-    Raises:
-        RuntimeError: the grid, the block, a shared array or an allocated output has an impossible extent.
-    """
-    if program is None:
-        return
-    try:
-        _check_launch(signature.instance(values), program, values, launch, device)
-    except _Misfit as misfit:
-        raise RuntimeError(f"{signature.name}: {misfit}") from None
-
-
 def check_traced_arguments(signature: Signature, values: Mapping[str, Any]) -> None:
     """Check `values`, whose tensors have no memory, and whose extents and numbers may be symbolic.
 
@@ -72,9 +48,6 @@ def check_traced_arguments(signature: Signature, values: Mapping[str, Any]) -> N
         _check(signature, values, has_memory=False)
     except _Misfit as misfit:
         raise RuntimeError(f"{signature.name}: {misfit}") from None
-
-
-_FAILED: Final = "the launch failed: invalid configuration argument"
 
 
 class _Misfit(Exception):
@@ -322,56 +295,3 @@ def _check_memory(signature: Signature, tensors: Tensors, on_grid: bool) -> None
     for written, other in ((one.name, two.name) for one, two in signature.apart(tensors)):
         if meet(tensors[written], tensors[other], (written, other) in in_place):  # rule: memory-overlaps
             raise _Misfit(f"`{written}` is written and overlaps `{other}` in memory")
-
-
-# --- launches -----------------------------------------------------------------------------------------------------
-
-
-def _check_launch(
-    signature: Signature,
-    program: LaunchProgram,
-    values: Mapping[str, Any],
-    launch: tuple[Sequence[int], Sequence[int]] | tuple[()],
-    device: str,
-) -> None:
-    from py2cu.ir.printer import print_expr
-
-    is_cuda = device == TargetName.CUDA
-    tensors = {p.name: values[p.name] for p in signature.arrays if p.name in values}
-    numbers = {**values, **_dims(signature, tensors, values)}
-    for name, extent in program.checks_shared:
-        if not 0 <= (number := evaluate(extent, numbers)) <= INT32_MAX:
-            raise _Misfit(f"an extent of `{name}` is `{print_expr(extent)}` = {number}")
-    most = signature.launch_bounds[0] if signature.launch_bounds else MAX_THREADS
-    if launch:
-        _check_shape("grid", launch[0])
-        _check_shape("block", launch[1])
-        threads = math.prod(launch[1])
-        if threads > most and (signature.launch_bounds or not is_cuda):
-            raise _Misfit(f"a block has at most {most} threads, got {threads}")
-        grid = [*launch[0]]
-    else:
-        block = [evaluate(extent, numbers) for extent in program.block]
-        is_possible = all(0 < extent <= limit for extent, limit in zip(block, (most, most, 64), strict=False))
-        if program.has_open_block and not (is_possible and math.prod(block) <= most):
-            shape = " x ".join(str(extent) for extent in [*block, 1, 1][:3])
-            raise _Misfit(f"blocks of {shape} threads; there may be 1 to {most}")
-        for parameter in (p for p in signature.outputs if p.name not in values):
-            for axis, dim in enumerate(signature.array_type(parameter.name).dims):
-                if not 0 <= (size := evaluate(dim, numbers)) <= I64.high:
-                    raise _Misfit(f"dimension {axis} of `{parameter.name}` is `{print_expr(dim)}` = {size}")
-        grid = [-(-evaluate(each, numbers) // by) for each, by in zip(program.size, block, strict=False)]
-    if any(bound.value(numbers) > MOST_THREADS for bound in program.overflows):
-        raise _Misfit(_FAILED if is_cuda else "a launch of more threads than 64 bits can count")
-    if is_cuda and min(grid) > 0 and max(grid) > INT32_MAX:
-        raise _Misfit(_FAILED)
-    if program.cooperative and not is_cuda and (blocks := math.prod(grid)) > MOST_BLOCKS_OF_CPU:
-        raise _Misfit(f"{blocks} blocks wait for each other, and at most {MOST_BLOCKS_OF_CPU} run at once on the CPU")
-
-
-def _check_shape(name: str, extents: Sequence[int]) -> None:
-    if not 0 < len(extents) <= 3:
-        raise _Misfit(f"`{name}` has one to three extents")
-    for extent in extents:
-        if not 0 < extent <= INT32_MAX:
-            raise _Misfit(f"`{name}` has an extent of {extent}")

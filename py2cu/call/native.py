@@ -14,12 +14,12 @@ from typing import Any
 
 import torch
 
-from py2cu.call.argument_checks import check_arguments, check_launch
+from py2cu.call.argument_checks import check_arguments
 from py2cu.call.launchers.engines import ASSERTION, CpuEngine, CudaEngine, Engine
 from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, write_launcher
 from py2cu.call.layout import Launch, Layout, call_op, op_arguments
 from py2cu.call.translate import Translator
-from py2cu.ir.abi.launch import REFUSED, LaunchProgram
+from py2cu.ir.abi.launch import INT32_MAX, REFUSED, LaunchProgram
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ArrayType
@@ -64,7 +64,6 @@ class Native:
         except REFUSED as error:
             refusal = error.with_traceback(None)  # keeps no argument alive
         check_arguments(self.signature, values, on_grid=bool(launch))  # names the argument where the code does not
-        check_launch(self.signature, self._program(device, values), values, launch, device)
         raise refusal
 
     def overload(self, device: str, *, allocates: bool, on_grid: bool, of_call: bool = False) -> Callable[..., Any]:
@@ -74,7 +73,7 @@ class Native:
         """
         parameters = self.signature.inputs if allocates else self.signature.parameters
         function = self.launcher(device, Order(tuple(p.name for p in parameters), on_grid=on_grid, of_call=of_call))
-        return _of_lists(function) if on_grid else function
+        return _of_lists(function, self.signature.name) if on_grid else function
 
     def launcher(self, device: str, order: Order) -> LaunchFunction:
         """The launcher of calls with these arguments, by position."""
@@ -171,16 +170,6 @@ class Native:
             raise RuntimeError(f"{signature.name} has no instance for {', '.join(names)}")
         return 0
 
-    def _program(self, device: str, values: Mapping[str, Any]) -> LaunchProgram | None:
-        """The launch program for these arguments; None of files."""
-        complete = self.layout.complete(values)
-        chosen = self._values_for(tuple(complete[name] for name in self.signature.constexprs if name in complete))
-        if self.files is not None and chosen is self._values:
-            return None
-        translation = self.translation(TargetName(device), chosen)
-        place = self._instance(translation.signatures[0], [values[name].dtype for name in self._dtype_sources()])
-        return translation.text(TargetName(device)).programs_of(self.signature.op)[place]
-
     def translation(self, target: TargetName | None = None, values: Values | None = None) -> CallTranslation:
         """What the translator makes for calls on `target`, with instances for `values`."""
         assert self._translator is not None
@@ -232,17 +221,24 @@ class Native:
         return raise_assertions(run) if self.signature.asserts else run  # rule: assert-raised
 
 
-def _of_lists(launcher: LaunchFunction) -> LaunchFunction:
+def _of_lists(launcher: LaunchFunction, kernel: str) -> LaunchFunction:
     """A launcher on a grid as the operator calls it: with lists behind the values."""
 
     def run(*values: Any) -> Any:
         *others, grid, block = values
-        extents = extents_of(grid, block)
-        if extents is None:
-            raise Misfit
+        if (extents := extents_of(grid, block)) is None:
+            raise RuntimeError(f"{kernel}: {_flaw('grid', grid) or _flaw('block', block)}")
         return launcher(*extents, *others)
 
     return run
+
+
+def _flaw(name: str, extents: Sequence[int]) -> str:
+    """What is wrong with the extents of a grid or a block, if anything is."""
+    if not 0 < len(extents) <= 3:
+        return f"`{name}` has one to three extents"
+    wrong = [extent for extent in extents if not 0 < extent <= INT32_MAX]
+    return f"`{name}` has an extent of {wrong[0]}" if wrong else ""
 
 
 def _choice(

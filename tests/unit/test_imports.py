@@ -88,7 +88,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     | {*SIMULATED, "builtins", "collector", "live", "simulator.memory", "simulator.schedule", "simulator.values"},
     "devices": {"translation"},
     "build": ABI | {"devices", "threads", "translation"},
-    "call.launchers": ABI | {"build", "threads"},
+    "call.launchers": ABI | {"build", "ir", "threads"},
     "call": ABI
     | {"call.launchers", "devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "targets"}
     | {"threads", "translation"},

@@ -146,3 +146,10 @@ class ExtentLines:
             return extent
         factor, rest = self.text(dim.factor), self.text(dim.rest)
         return f"(({extent} - {rest}) // {factor} if {extent} > {rest} and {factor} > 0 else 0)"
+
+
+def refused_extent(what: str, extent: DimExpr, value: int) -> RuntimeError:
+    """The error for a launch with an impossible extent."""
+    from py2cu.ir.printer import print_expr
+
+    return RuntimeError(f"{what} is `{print_expr(extent)}` = {value}")

@@ -10,8 +10,9 @@
 
 In: a `Signature` with its dtypes, a `LaunchProgram`, the order of the arguments, what runs an instance. Out: a function
 of these arguments by position.
-Promises: it accepts what `argument_checks.py` accepts, and nothing else; it raises one of `REFUSED`, and has launched
-nothing then. Whoever calls it asks `argument_checks.py` for the message.
+Promises: it accepts arguments that `argument_checks.py` accepts, and no others; it raises one of `REFUSED`, and has
+launched nothing then. Whoever calls it asks `argument_checks.py` for the message; where that has none, the launch is
+impossible, and the error says why.
 """
 
 from __future__ import annotations
@@ -19,18 +20,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch.autograd import forward_ad, profiler
 
 from py2cu.call.launchers.engines import Engine, Frame, LaunchLines, half_bits, to_float32
-from py2cu.call.launchers.extents import ExtentLines, if_given
+from py2cu.call.launchers.extents import ExtentLines, if_given, refused_extent
 from py2cu.call.launchers.likeness import LikenessLines
 from py2cu.call.launchers.memory import MemoryLines, meet, overlaps_itself
 from py2cu.call.launchers.numbers import unpacked
-from py2cu.call.launchers.values import value_lines
+from py2cu.call.launchers.values import packed, value_lines
 from py2cu.dtypes import BY_NAME, I64, DType, Kind
 from py2cu.ir.abi.launch import (
     ALIGNMENT,
@@ -45,11 +47,12 @@ from py2cu.ir.abi.launch import (
 )
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
-from py2cu.ir.types import Constant, ElementType, Name, PythonType
+from py2cu.ir.types import Constant, DimExpr, ElementType, Name, PythonType
 from py2cu.options import MAX_THREADS
 from py2cu.records import record
 
 LaunchFunction = Callable[..., Any]
+_FAILED: Final = "the launch failed: invalid configuration argument"
 
 
 class Misfit(RuntimeError):
@@ -230,29 +233,42 @@ class _Writer:
     # --- launch ---
 
     def _block(self) -> Iterator[str]:
-        """The block of a call, and extents of shared arrays."""
+        """Extents of shared arrays, and the block of a call."""
         program = self.program
+        for name, extent in program.checks_shared:
+            yield self._require(f"an extent of `{name}`", extent, INT32_MAX, self.extents.text(extent))
         most = self.signature.launch_bounds[0] if self.signature.launch_bounds else MAX_THREADS
         if not self.order.on_grid:
             for axis, extent in zip("xyz", (*program.block, *[Constant(1)] * 3), strict=False):
                 yield f"b{axis} = {self.extents.text(extent)}"
             if program.has_open_block:
                 tests = (f"0 < b{axis} <= {64 if axis == 'z' else most}" for axis in "xyz")
-                yield f"if not ({' and '.join(tests)} and bx * by * bz <= {most}): raise misfit"
+                refused = self._refuse(f"blocks of {{bx}} x {{by}} x {{bz}} threads; there may be 1 to {most}")
+                yield f"if not ({' and '.join(tests)} and bx * by * bz <= {most}): {refused}"
         elif self.signature.launch_bounds or not self.engine.is_cuda:
-            yield f"if bx * by * bz > {most}: raise misfit"
-        for _, extent in program.checks_shared:
-            yield f"if not 0 <= {self.extents.text(extent)} <= {INT32_MAX}: raise misfit"
+            refused = self._refuse(f"a block has at most {most} threads, got {{bx * by * bz}}")
+            yield f"if bx * by * bz > {most}: {refused}"
+
+    def _refuse(self, what: str) -> str:
+        """The line that refuses a launch; `what` has expressions in braces."""
+        return f'raise RuntimeError(f"{self.signature.name}: {what}")'
+
+    def _require(self, what: str, extent: DimExpr, most: int, value: str) -> str:
+        """The line that refuses an extent, of which `value` is the expression, below 0 or above `most`."""
+        refused = f"refused_{len(self.names)}"
+        self.names[refused] = partial(refused_extent, f"{self.signature.name}: {what}", extent)
+        return f"if not 0 <= {value} <= {most}: raise {refused}({value})"
 
     def _allocation(self, arrays: Sequence[Parameter]) -> Iterator[str]:
         signature = self.signature
         inits, widths = dict(signature.inits), dict(signature.vector_widths)
+        natural = {*self.constexprs, *(dim.name for dim in signature.dims if dim.array is not None)}
         for parameter in self._allocated:
             type_, name = signature.array_type(parameter.name), parameter.name
             for axis, dim in enumerate(type_.dims):
                 yield f"s_{name}_{axis} = {self.extents.text(dim)}"
-                if not isinstance(dim, Name | Constant):
-                    yield f"if s_{name}_{axis} < 0: raise misfit"
+                if not (isinstance(dim, Constant) or (isinstance(dim, Name) and dim.id in natural)):
+                    yield self._require(f"dimension {axis} of `{name}`", dim, 2**63 - 1, f"s_{name}_{axis}")
             if (like := self._alike(parameter, arrays)) is not None:
                 yield f"v_{name} = empty_like(v_{like}, memory_format=dense)"
             else:
@@ -308,7 +324,7 @@ class _Writer:
             threads = "span" if axis == "x" and self.program.packs else f"b{axis}"
             yield f"g{axis} = (n{axis} + {threads} - 1) // {threads}"
             if self.engine.is_cuda:
-                yield f"if g{axis} > {INT32_MAX}: raise misfit"
+                yield f"if g{axis} > {INT32_MAX}: {self._refuse(_FAILED)}"
         yield from (f"g{axis} = 1" for axis in "xyz"[len(self.program.size) :])
 
     def _packs(self, packs: PackedLaunch) -> Iterator[str]:
@@ -320,8 +336,9 @@ class _Writer:
         yield f"else: packs, span = packed, bx * {packs.width * packs.count}"
 
     def _overflows(self) -> Iterator[str]:
+        what = _FAILED if self.engine.is_cuda else "a launch of more threads than 64 bits can count"
         for bound in self.program.overflows:
-            yield f"if {bound_in_python(bound, self.extents.symbol)} > {MOST_THREADS!r}: raise misfit"
+            yield f"if {bound_in_python(bound, self.extents.symbol)} > {MOST_THREADS!r}: {self._refuse(what)}"
 
     @property
     def _result(self) -> str:
@@ -335,7 +352,9 @@ class _Writer:
         program = self.program
         yield from self._grid()
         if program.cooperative and not self.engine.is_cuda:
-            yield f"if gx * gy * gz > {MOST_BLOCKS_OF_CPU}: raise misfit"
+            what = f"wait for each other, and at most {MOST_BLOCKS_OF_CPU} run at once on the CPU"
+            refused = self._refuse(f"{{gx * gy * gz}} blocks {what}")
+            yield f"if gx * gy * gz > {MOST_BLOCKS_OF_CPU}: {refused}"
         if self.engine.is_cuda:
             arrays = [f"{self.extents.text(each.count)} * {each.itemsize}" for each in program.shared]
             yield f"shared = {' + '.join(arrays) or '0'}"
@@ -346,31 +365,9 @@ class _Writer:
         self.names |= {"free": frame.free, "new": frame.new, "pack": frame.pack}
         yield from value_lines(self.signature, program, self.extents, self.names)
         given = [f"v_{name} is not None" for name in program.optional]
-        values = [*chain.from_iterable(self._passed(p.name, p.source, BY_NAME.get(p.type)) for p in program.passed)]
+        values = [*chain.from_iterable(packed(self.signature, self.extents, each) for each in program.passed)]
         yield from self.engine.lines(self.names, LaunchLines(program, given, values))
         yield f"return {self._result}"
-
-    def _passed(self, name: str, source: Source, dtype: DType | None) -> list[str]:
-        """The values that a block packs for one argument; of an index of either width the low half is an int32."""
-        match source:
-            case Source.ARRAY:
-                is_optional = self.signature.parameter(name).may_be_none
-                return [f"p_{name} or v_{name} is not None" if is_optional else f"p_{name}"]  # null: left out
-            case Source.PRESENCE:
-                return [f"v_{name} is not None"]
-            case Source.STRIDE:
-                return [f"t_{name}"]
-        value = f"c_{name}" if source is Source.VALUE else self.extents.symbol(name)
-        if any(p.name == name and p.may_be_none for p in self.signature.parameters):
-            value = f"(0 if {value} is None else {value})"  # `or` would lose the sign of -0.0
-        if dtype is None:
-            return [value]
-        if dtype.kind is Kind.COMPLEX:
-            parts = [f"complex({value}).real", f"complex({value}).imag"]
-            return parts if dtype.bits == 128 else [f"to_float32({part})" for part in parts]
-        if dtype.is_half:
-            return [f"half_bits({value}, torch.{dtype.name})"]
-        return [f"to_float32({value})" if dtype.name == "float32" else value]
 
 
 def _require_memory(*tensors: torch.Tensor | None) -> None:

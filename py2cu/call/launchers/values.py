@@ -1,4 +1,4 @@
-"""The lines of a launcher that compute launch values, bit for bit as the emitted launcher does.
+"""The values that a launcher packs, and the lines that compute launch values, bit for bit as the emitted launcher does.
 
 In: a `LaunchProgram`. Out: lines of Python. Of a number `step` of the call they define `n_step`, and `has_step` if it
 may be None; of a value `m_scale` they define `c_m_scale`. Python raises for some numbers where C has an infinity or
@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from py2cu.call.launchers.extents import ExtentLines
-from py2cu.ir.abi.launch import LaunchProgram
+from py2cu.dtypes import BY_NAME, Kind
+from py2cu.ir.abi.launch import LaunchProgram, Passed, Source
 from py2cu.ir.abi.launch_values import OF_MATH, Operation, parts, value_in_python
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import PY_FLOAT
@@ -55,6 +56,30 @@ def value_lines(
         text = value_in_python(value.value, symbol, divide="divide", prefix="c_")
         yield "try: " + plain
         yield f"except raised: c_{value.name} = {text}"
+
+
+def packed(signature: Signature, extents: ExtentLines, passed: Passed) -> list[str]:
+    """The values that a block packs for one argument; of an index of either width the low half is an int32."""
+    name, dtype = passed.name, BY_NAME.get(passed.type)
+    match passed.source:
+        case Source.ARRAY:
+            is_optional = signature.parameter(name).may_be_none
+            return [f"p_{name} or v_{name} is not None" if is_optional else f"p_{name}"]  # null: left out
+        case Source.PRESENCE:
+            return [f"v_{name} is not None"]
+        case Source.STRIDE:
+            return [f"t_{name}"]
+    value = f"c_{name}" if passed.source is Source.VALUE else extents.symbol(name)
+    if any(p.name == name and p.may_be_none for p in signature.parameters):
+        value = f"(0 if {value} is None else {value})"  # `or` would lose the sign of -0.0
+    if dtype is None:
+        return [value]
+    if dtype.kind is Kind.COMPLEX:
+        parts = [f"complex({value}).real", f"complex({value}).imag"]
+        return parts if dtype.bits == 128 else [f"to_float32({part})" for part in parts]
+    if dtype.is_half:
+        return [f"half_bits({value}, torch.{dtype.name})"]
+    return [f"to_float32({value})" if dtype.name == "float32" else value]
 
 
 def to_double(integer: int) -> float:

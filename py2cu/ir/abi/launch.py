@@ -10,9 +10,8 @@ expressions are those of dimensions and numbers; `blockDim.x` and `gridDim.x` ar
 from __future__ import annotations
 
 import enum
-import math
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from py2cu.ir.abi.launch_values import LaunchValue
@@ -93,10 +92,6 @@ class Bound:
     @property
     def fits_int64(self) -> bool:
         return all(term.fits_int64 for term in self.terms)
-
-    def value(self, numbers: Mapping[str, int]) -> float:
-        """The bound for these dimensions and numbers; a number that is left out counts as 0."""
-        return sum(each.scale * math.prod(abs(numbers.get(name) or 0) for name in each.names) for each in self.terms)
 
 
 @record(frozen=True, slots=True)
