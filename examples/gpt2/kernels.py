@@ -143,7 +143,7 @@ def token_gradient(
 # --- layer norm ---
 
 ROWS = 4  # of a block of the forward
-BLOCKS = 128  # of the backward
+BLOCKS = 128  # of the backward, as in the annotation of `partial`
 
 
 @kernel(size="32 * rows", block=32 * ROWS)
@@ -198,7 +198,7 @@ def layer_norm_backward(
     mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"], grad_out: Float[Tensor, "rows 32*per_lane"],
     grad_x: Float[Tensor, "rows 32*per_lane"],
     grad_weight: Float[Tensor, "32*per_lane"], grad_bias: Float[Tensor, "32*per_lane"],
-    partial: Float32[Tensor, "BLOCKS 2 32*per_lane"], ticket: Int32[Tensor, "1"],
+    partial: Float32[Tensor, "128 2 32*per_lane"], ticket: Int32[Tensor, "1"],
     per_lane: Constexpr[int] = 24, grad_total: Float[Tensor, "rows 32*per_lane"] | None = None,
 ):  # fmt: skip
     """All three gradients; `grad_total`, what comes to `x` past the norm, is added to the first.
@@ -313,12 +313,12 @@ def gelu_backward(
 # --- the gradient of a bias ---
 
 COLUMN_WARPS = 8
-CHUNKS = 32  # of rows
+CHUNKS = 32  # of rows, as in the annotation of `partial`
 
 
 @kernel(size=("c", "COLUMN_WARPS * CHUNKS"), block=(32, COLUMN_WARPS))
 def bias_gradient(
-    grad_out: Float[Tensor, "rows c"], grad_bias: Float[Tensor, "c"], partial: Float32[Tensor, "CHUNKS c"],
+    grad_out: Float[Tensor, "rows c"], grad_bias: Float[Tensor, "c"], partial: Float32[Tensor, "32 c"],
     tickets: Int32[Tensor, "(c+31)//32"],
 ):  # fmt: skip
     """The sums of all columns. A block takes 32 of them, and every `CHUNKS`th group of rows, a warp a row."""
@@ -389,7 +389,7 @@ def classifier(
 
 # --- the optimiser ---
 
-NORM_BLOCKS = 1056
+NORM_BLOCKS = 1056  # as in the annotation of `partial`
 
 
 def noise(i, seed):
@@ -459,7 +459,7 @@ def adamw_of_halves(
 
 @kernel(size="NORM_BLOCKS * THREADS", block=THREADS)
 def sum_of_squares(
-    x: Float[Tensor, "4*n"], out: Float32[Tensor, "1"], partial: Float32[Tensor, "NORM_BLOCKS"],
+    x: Float[Tensor, "4*n"], out: Float32[Tensor, "1"], partial: Float32[Tensor, "1056"],
     ticket: Int32[Tensor, "1"],
 ):  # fmt: skip
     """The square of the norm of one buffer, four elements in one access."""
