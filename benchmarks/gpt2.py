@@ -25,6 +25,7 @@ from benchmarks.table import Row, seconds
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "gpt2"))
 
 import kernels
+import model
 from model import GPT2, SIZES, KernelAdamW, Kernels, Size, Torch, TorchAdamW, buckets, layer_norm_gradients
 
 Tensors = tuple[Tensor, ...]
@@ -210,9 +211,7 @@ def torch_gelu_backward(x: Tensor, grad: Tensor) -> Tensors:
 
 
 def bias_gradient(grad: Tensor) -> Tensors:
-    partial = grad.new_empty(kernels.CHUNKS, grad.shape[1], dtype=torch.float32)
-    tickets = torch.zeros(-(-grad.shape[1] // 32), dtype=torch.int32, device=grad.device)
-    return (kernels.bias_gradient(grad, partial=partial, tickets=tickets),)
+    return (model.bias_gradient(grad),)
 
 
 def torch_bias_gradient(grad: Tensor) -> Tensors:
@@ -259,9 +258,7 @@ def torch_adamw(parameters: Tensor, master: Tensor, grad: Tensor, m: Tensor, v: 
 
 
 def global_norm(grad: Tensor) -> Tensors:
-    partial = grad.new_empty(kernels.NORM_BLOCKS, dtype=torch.float32)
-    ticket = torch.zeros(1, dtype=torch.int32, device=grad.device)
-    return (kernels.sum_of_squares(grad, partial=partial, ticket=ticket),)
+    return (model.sum_of_squares(grad),)
 
 
 def torch_global_norm(grad: Tensor) -> Tensors:
@@ -365,9 +362,9 @@ def step_of(size: Size, operations_: type[Kernels | Torch], *, compiled: bool) -
     torch._dynamo.reset()
     torch.cuda.empty_cache()
     torch.manual_seed(0)
-    model = GPT2(size, operations_, torch.bfloat16).cuda()
-    optimiser = (KernelAdamW if operations_ is Kernels else TorchAdamW)(model, 1e-4)
-    loss_of: Any = torch.compile(model, fullgraph=True) if compiled else model
+    network = GPT2(size, operations_, torch.bfloat16).cuda()
+    optimiser = (KernelAdamW if operations_ is Kernels else TorchAdamW)(network, 1e-4)
+    loss_of: Any = torch.compile(network, fullgraph=True) if compiled else network
     tokens = torch.randint(size.vocabulary, (8, size.positions), device="cuda")
     arguments = tokens, tokens.roll(-1, 1), *buckets(tokens)
 

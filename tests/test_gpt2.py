@@ -39,6 +39,16 @@ def losses_of(
 
 
 @pytest.mark.builds
+@pytest.mark.slow
+def test_every_kernel_agrees_with_its_python(capsys: pytest.CaptureFixture[str]) -> None:
+    import_file(FOLDER / "kernels.py").main()
+    said = capsys.readouterr().out
+    assert said.count("agrees with its Python") + said.count("is not checked") == 2 * 14
+    assert "DIFFERS" not in said
+    assert said.count("is not checked") <= 1  # stochastic rounding takes bits
+
+
+@pytest.mark.builds
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_losses_of_twenty_steps_are_those_of_torch(train: ModuleType, device: str) -> None:
     ours, theirs = (

@@ -1,6 +1,6 @@
 """The kernels of GPT-2's training, forward and backward, for float32 and bfloat16: all of it but matrix products.
 
-    py2cu check examples/gpt2/kernels.py
+    python examples/gpt2/kernels.py
 
 A warp has a row in the layer norms and in the causal softmax, a block a row of the classifier. The lanes of a warp take
 neighbouring elements, so that a warp reads whole lines of memory. Rows of layer norm stay in registers: their length is
@@ -8,7 +8,8 @@ neighbouring elements, so that a warp reads whole lines of memory. Rows of layer
 
 Sums over rows (gradients of weights and biases, the global norm) are taken in one launch. Each block writes its part to
 `partial` and takes a ticket; the block that takes the last one adds up all parts. They come in the same order in every
-run, which atomic additions do not promise. The caller allocates `partial`, and the tickets start at 0.
+run, which atomic additions do not promise. The caller allocates `partial`, whose first extent is the number of blocks,
+and the tickets start at 0.
 
 `layer_norm.simulate(x, weight, bias)` runs a kernel under a debugger, thread by thread.
 """
@@ -16,6 +17,7 @@ run, which atomic additions do not promise. The caller allocates `partial`, and 
 import math
 
 import numpy as np
+import torch
 from jaxtyping import BFloat16, Float, Float32, Int32, Int64
 from torch import Tensor
 
@@ -143,7 +145,6 @@ def token_gradient(
 # --- layer norm ---
 
 ROWS = 4  # of a block of the forward
-BLOCKS = 128  # of the backward
 
 
 @kernel(size="32 * rows", block=32 * ROWS)
@@ -192,13 +193,13 @@ def residual_layer_norm(
         rstd[r] = s
 
 
-@kernel(size="BLOCKS * THREADS", block=THREADS)
+@kernel(size="blocks * THREADS", block=THREADS)
 def layer_norm_backward(
     x: Float[Tensor, "rows 32*per_lane"], weight: Float[Tensor, "32*per_lane"],
     mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"], grad_out: Float[Tensor, "rows 32*per_lane"],
     grad_x: Float[Tensor, "rows 32*per_lane"],
     grad_weight: Float[Tensor, "32*per_lane"], grad_bias: Float[Tensor, "32*per_lane"],
-    partial: Float32[Tensor, "BLOCKS 2 32*per_lane"], ticket: Int32[Tensor, "1"],
+    partial: Float32[Tensor, "blocks 2 32*per_lane"], ticket: Int32[Tensor, "1"],
     per_lane: Constexpr[int] = 24, grad_total: Float[Tensor, "rows 32*per_lane"] | None = None,
 ):  # fmt: skip
     """All three gradients; `grad_total`, what comes to `x` past the norm, is added to the first.
@@ -210,7 +211,7 @@ def layer_norm_backward(
     lane, warp = threadIdx.x % 32, threadIdx.x // 32
     of_weight = [np.float32(0)] * per_lane
     of_bias = [np.float32(0)] * per_lane
-    for r in range(blockIdx.x * BLOCK_WARPS + warp, len(x), BLOCKS * BLOCK_WARPS):
+    for r in range(blockIdx.x * BLOCK_WARPS + warp, len(x), gridDim.x * BLOCK_WARPS):
         normed = [(np.float32(x[r, lane + 32 * k]) - mean[r]) * rstd[r] for k in range(per_lane)]
         up = [np.float32(grad_out[r, lane + 32 * k]) for k in range(per_lane)]
         scaled = [up[k] * np.float32(weight[lane + 32 * k]) for k in range(per_lane)]
@@ -236,8 +237,8 @@ def layer_norm_backward(
         partial[blockIdx.x, 1, c] = sum(part[w, c] for w in range(BLOCK_WARPS))
     if is_last_block(ticket, 0, gridDim.x, is_last):
         for c in range(threadIdx.x, 32 * per_lane, THREADS):
-            grad_weight[c] = sum(partial[b, 0, c] for b in range(BLOCKS))
-            grad_bias[c] = sum(partial[b, 1, c] for b in range(BLOCKS))
+            grad_weight[c] = sum(partial[b, 0, c] for b in range(len(partial)))
+            grad_bias[c] = sum(partial[b, 1, c] for b in range(len(partial)))
 
 
 # --- causal softmax of the scores of attention ---
@@ -313,29 +314,28 @@ def gelu_backward(
 # --- the gradient of a bias ---
 
 COLUMN_WARPS = 8
-CHUNKS = 32  # of rows
 
 
-@kernel(size=("c", "COLUMN_WARPS * CHUNKS"), block=(32, COLUMN_WARPS))
+@kernel(size=("c", "COLUMN_WARPS * chunks"), block=(32, COLUMN_WARPS))
 def bias_gradient(
-    grad_out: Float[Tensor, "rows c"], grad_bias: Float[Tensor, "c"], partial: Float32[Tensor, "CHUNKS c"],
+    grad_out: Float[Tensor, "rows c"], grad_bias: Float[Tensor, "c"], partial: Float32[Tensor, "chunks c"],
     tickets: Int32[Tensor, "(c+31)//32"],
 ):  # fmt: skip
-    """The sums of all columns. A block takes 32 of them, and every `CHUNKS`th group of rows, a warp a row."""
+    """The sums of all columns. A block takes 32 of them, and every `chunks`-th group of rows, a warp a row."""
     part = shared((COLUMN_WARPS, 32), np.float32)
     is_last = shared(1, np.int32)
     lane, warp = threadIdx.x, threadIdx.y
     c = blockIdx.x * 32 + lane
     total = np.float32(0)
     if c < len(grad_bias):
-        for r in range(blockIdx.y * COLUMN_WARPS + warp, len(grad_out), COLUMN_WARPS * CHUNKS):
+        for r in range(blockIdx.y * COLUMN_WARPS + warp, len(grad_out), COLUMN_WARPS * gridDim.y):
             total += np.float32(grad_out[r, c])
     part[warp, lane] = total
     syncthreads()
     if warp == 0 and c < len(grad_bias):
         partial[blockIdx.y, c] = sum(part[w, lane] for w in range(COLUMN_WARPS))
-    if is_last_block(tickets, blockIdx.x, CHUNKS, is_last) and warp == 0 and c < len(grad_bias):
-        grad_bias[c] = sum(partial[k, c] for k in range(CHUNKS))
+    if is_last_block(tickets, blockIdx.x, gridDim.y, is_last) and warp == 0 and c < len(grad_bias):
+        grad_bias[c] = sum(partial[k, c] for k in range(len(partial)))
 
 
 # --- the classifier: softmax, cross entropy and its gradient ---
@@ -388,8 +388,6 @@ def classifier(
 
 
 # --- the optimiser ---
-
-NORM_BLOCKS = 1056
 
 
 def noise(i, seed):
@@ -457,9 +455,9 @@ def adamw_of_halves(
     parameters[i] = rounded_at_random(p, i, seed)
 
 
-@kernel(size="NORM_BLOCKS * THREADS", block=THREADS)
+@kernel(size="blocks * THREADS", block=THREADS)
 def sum_of_squares(
-    x: Float[Tensor, "4*n"], out: Float32[Tensor, "1"], partial: Float32[Tensor, "NORM_BLOCKS"],
+    x: Float[Tensor, "4*n"], out: Float32[Tensor, "1"], partial: Float32[Tensor, "blocks"],
     ticket: Int32[Tensor, "1"],
 ):  # fmt: skip
     """The square of the norm of one buffer, four elements in one access."""
@@ -467,16 +465,58 @@ def sum_of_squares(
     is_last = shared(1, np.int32)
     x4 = x.view(-1, 4)
     total = np.float32(0)
-    for i in range(blockIdx.x * THREADS + threadIdx.x, len(x4), NORM_BLOCKS * THREADS):
+    for i in range(blockIdx.x * THREADS + threadIdx.x, len(x4), gridDim.x * THREADS):
         a, b, c, d = x4[i]
         total += np.float32(a) ** 2 + np.float32(b) ** 2 + np.float32(c) ** 2 + np.float32(d) ** 2
     total = block_sum(part, total)
     if threadIdx.x == 0:
         partial[blockIdx.x] = total
-    if is_last_block(ticket, 0, NORM_BLOCKS, is_last):
+    if is_last_block(ticket, 0, gridDim.x, is_last):
         total = np.float32(0)
-        for k in range(threadIdx.x, NORM_BLOCKS, THREADS):
+        for k in range(threadIdx.x, len(partial), THREADS):
             total += partial[k]
         total = block_sum(part, total)
         if threadIdx.x == 0:
             out[0] = total
+
+
+def main() -> None:
+    """Compare each kernel with its Python, on small arguments in both dtypes."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    for dtype in (torch.float32, torch.bfloat16):
+        wte, wpe, x, y = (torch.randn(size, 64, device=device).to(dtype) for size in (9, 5, 10, 10))
+        tokens = torch.tensor([[4, 1, 4, 8, 1], [4, 4, 0, 7, 4]], device=device)
+        order = tokens.flatten().argsort(stable=True).int()
+        ends = torch.tensor([1, 3, 0, 8, 0, 0, 0, 0, 9, 10], dtype=torch.int32, device=device)
+        zeros, ticket = torch.zeros(2, 64, device=device), torch.zeros(1, dtype=torch.int32, device=device)
+        print(encoder.check(tokens, wte, wpe))
+        print(position_gradient.check(x.view(2, 5, 64)))
+        print(token_gradient.check(tokens.flatten(), order, ends, x, wte))
+        weight, bias = wpe[:2].clone()
+        _, mean, rstd = layer_norm(x, weight, bias)
+        print(layer_norm.check(x, weight, bias))
+        print(residual_layer_norm.check(x, y, weight, bias))
+        partial = zeros.new_empty(2, 2, 64)
+        of_norm = {"x": x, "weight": weight, "mean": mean, "rstd": rstd, "grad_out": y, "partial": partial}
+        print(layer_norm_backward.check(**of_norm, ticket=ticket, grad_total=y))
+        scores, grad = torch.randn(2, 2, 40, 40, device=device).to(dtype)
+        print(causal_softmax.check(scores, scale=0.5))
+        print(causal_softmax_backward.check(causal_softmax(scores, scale=0.5), grad, scale=0.5))
+        print(gelu.check(x))
+        print(gelu_backward.check(x, y))
+        tickets = torch.zeros(2, dtype=torch.int32, device=device)
+        print(bias_gradient.check(x, partial=zeros, tickets=tickets))
+        logits = torch.randn(2, 640, device=device).to(dtype)
+        print(classifier.check(logits, tokens[0, :2], grad_loss=0.5, vocabulary=600))
+        print(sum_of_squares.check(x.flatten(), partial=zeros[:, 0].clone(), ticket=ticket))
+        p, m, squares = x.float().flatten(), y.float().flatten(), torch.ones(1, device=device)
+        numbers = {"m": m, "v": m.abs(), "squares": squares, "step": 3, "decayed": 100, "lr": 1e-3}
+        if dtype == torch.float32:
+            print(adamw.check(parameters=p, gradients=m, **numbers))
+        else:
+            halves = {"parameters": x.flatten(), "master": p, "gradients": y.flatten(), "seed": 3}
+            print(adamw_of_halves.check(**halves, **numbers))
+
+
+if __name__ == "__main__":
+    main()

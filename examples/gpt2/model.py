@@ -231,10 +231,15 @@ class ResidualLayerNorm(torch.autograd.Function):
         return grad, grad, *of_norm
 
 
+def blocks_for(count: int, of_block: int, most: int) -> int:
+    """How many blocks share `count`, each of them at least `of_block`."""
+    return max(1, min(count // of_block, most))
+
+
 def layer_norm_gradients(
     x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor, grad_out: Tensor, **more: Tensor
 ) -> Any:
-    partial = mean.new_empty(kernels.BLOCKS, 2, x.shape[1])
+    partial = mean.new_empty(blocks_for(len(x), kernels.BLOCK_WARPS, 128), 2, x.shape[1])
     ticket = torch.zeros(1, dtype=torch.int32, device=x.device)
     return kernels.layer_norm_backward(x, weight, mean, rstd, grad_out, partial=partial, ticket=ticket, **more)
 
@@ -249,9 +254,15 @@ class Linear(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor) -> Any:
         x, weight = ctx.saved_tensors
-        partial = grad_out.new_empty(kernels.CHUNKS, len(weight), dtype=torch.float32)
-        tickets = torch.zeros(-(-len(weight) // 32), dtype=torch.int32, device=x.device)
-        return grad_out @ weight, grad_out.t() @ x, kernels.bias_gradient(grad_out, partial=partial, tickets=tickets)
+        return grad_out @ weight, grad_out.t() @ x, bias_gradient(grad_out)
+
+
+def bias_gradient(grad_out: Tensor) -> Tensor:
+    rows, columns = grad_out.shape
+    chunks = blocks_for(rows, 4 * kernels.COLUMN_WARPS, 32)
+    partial = grad_out.new_empty(chunks, columns, dtype=torch.float32)
+    tickets = torch.zeros(-(-columns // 32), dtype=torch.int32, device=grad_out.device)
+    return kernels.bias_gradient(grad_out, partial=partial, tickets=tickets)
 
 
 class Loss(torch.autograd.Function):
@@ -287,6 +298,11 @@ class TorchAdamW:
         self.optimiser.zero_grad()
 
 
+def sum_of_squares(x: Tensor) -> Tensor:
+    partial = x.new_empty(blocks_for(len(x), 16 * kernels.THREADS, 1056), dtype=torch.float32)
+    return kernels.sum_of_squares(x, partial=partial, ticket=torch.zeros(1, dtype=torch.int32, device=x.device))
+
+
 class KernelAdamW:
     """The same by kernels; parameters of bfloat16 have master weights."""
 
@@ -294,15 +310,12 @@ class KernelAdamW:
         self.parameters, self.decayed, self.lr = model.parameters_, model.size.decayed, lr
         self.m, self.v = (torch.zeros_like(self.parameters, dtype=torch.float32) for _ in range(2))
         self.master = self.parameters.detach().float() if self.parameters.dtype == torch.bfloat16 else None
-        self.partial = self.m.new_empty(kernels.NORM_BLOCKS)
         self.steps = 0
 
     def step(self) -> None:
         self.steps += 1
         parameters, gradients = self.parameters.detach(), self.parameters.grad
-        ticket = torch.zeros(1, dtype=torch.int32, device=parameters.device)
-        squares = kernels.sum_of_squares(gradients, partial=self.partial, ticket=ticket)
-        state = {"m": self.m, "v": self.v, "squares": squares}
+        state = {"m": self.m, "v": self.v, "squares": sum_of_squares(gradients)}
         numbers = {"step": self.steps, "decayed": self.decayed, "lr": self.lr}
         if self.master is None:
             kernels.adamw(parameters=parameters, gradients=gradients, **state, **numbers)

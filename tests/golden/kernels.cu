@@ -146,13 +146,13 @@ __device__ T gelu_backward(T x, T grad_out)
 
 // Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
 template <typename index_t>
-__device__ bool is_last_block_(int32_t* tickets, index_t at_, int blocks_, int32_t* is_last)
+__device__ bool is_last_block_(int32_t* tickets, index_t at_, index_t blocks_, int32_t* is_last)
 {
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0 && threadIdx.y == 0) {
         int32_t old = atomicAdd(&tickets[at_], 1);
-        is_last[0] = int(old == blocks_ - 1);
+        is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
     }
     __syncthreads();
     return is_last[0] > 0;
@@ -238,19 +238,6 @@ __device__ float block_sum(float* part, float value)
     float total = total2;
     __syncthreads();  // before `part` is used again
     return total;
-}
-
-// Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
-__device__ bool is_last_block__(int32_t* tickets, int at_, int blocks_, int32_t* is_last)
-{
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0 && threadIdx.y == 0) {
-        int32_t old = atomicAdd(&tickets[at_], 1);
-        is_last[0] = int(old == blocks_ - 1);
-    }
-    __syncthreads();
-    return is_last[0] > 0;
 }
 
 // Whether a pointer is null, as a type: for each combination, std::visit calls the template with these arguments.
@@ -606,7 +593,7 @@ __global__ void layer_norm_backward_kernel(
     const T* __restrict__ x, const T* __restrict__ weight, const float* __restrict__ mean,
     const float* __restrict__ rstd, const T* __restrict__ grad_out, T* __restrict__ grad_x,
     T* __restrict__ grad_weight, T* __restrict__ grad_bias, float* partial, int32_t* ticket,
-    const T* __restrict__ grad_total, index_t rows)
+    const T* __restrict__ grad_total, index_t rows, index_t blocks_)
 {
     __shared__ float part[BLOCK_WARPS][32 * per_lane];
     extern __shared__ int32_t is_last[];
@@ -620,7 +607,7 @@ __global__ void layer_norm_backward_kernel(
     float value2 = 0;
     for (int k3 = 0; k3 < per_lane; ++k3)
         of_bias[k3] = value2;
-    for (index_t r = index_t(blockIdx.x) * BLOCK_WARPS + warp; r < rows; r += 128 * BLOCK_WARPS) {
+    for (index_t r = index_t(blockIdx.x) * BLOCK_WARPS + warp; r < rows; r += index_t(gridDim.x) * BLOCK_WARPS) {
         float normed[per_lane];
         for (int k4 = 0; k4 < per_lane; ++k4)
             normed[k4] = (static_cast<float>(x[r * (32 * per_lane) + (lane + 32 * k4)]) - mean[r]) * rstd[r];
@@ -669,11 +656,11 @@ __global__ void layer_norm_backward_kernel(
     if (is_last_block<index_t>(ticket, 0, index_t(gridDim.x), is_last)) {
         for (int c = threadIdx.x; c < 32 * per_lane; c += THREADS) {
             float total5 = 0.0f;
-            for (int b = 0; b < 128; ++b)
+            for (index_t b = 0; b < blocks_; ++b)
                 total5 += partial[b * 2 * (32 * per_lane) + c];
             grad_weight[c] = static_cast<T>(total5);
             float total6 = 0.0f;
-            for (int b2 = 0; b2 < 128; ++b2)
+            for (index_t b2 = 0; b2 < blocks_; ++b2)
                 total6 += partial[(b2 * 2 + 1) * (32 * per_lane) + c];
             grad_bias[c] = static_cast<T>(total6);
         }
@@ -683,7 +670,7 @@ __global__ void layer_norm_backward_kernel(
 template <int per_lane, typename T, bool has_grad_total>
 cudaError_t launch_layer_norm_backward_given(
     const T* x, const T* weight, const float* mean, const float* rstd, const T* grad_out, T* grad_x, T* grad_weight,
-    T* grad_bias, float* partial, int32_t* ticket, const T* grad_total, int64_t rows, int64_t BLOCKS, dim3 grid,
+    T* grad_bias, float* partial, int32_t* ticket, const T* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
     const size_t shared_bytes = 1 * sizeof(int32_t);
@@ -691,26 +678,28 @@ cudaError_t launch_layer_norm_backward_given(
         return cudaGetLastError();
     if (allow_shared(layer_norm_backward_kernel<per_lane, T, has_grad_total, int64_t>, shared_bytes) != cudaSuccess)
         return cudaGetLastError();
-    if (std::max({int64_t(block.x) + 16 * int64_t(grid.x), rows + 2048, 32 * per_lane * rows, 32 * int64_t(per_lane),
-                  64 * BLOCKS * per_lane}) <= INT32_MAX)
+    if (std::max({int64_t(block.x) + 16 * int64_t(grid.x), 16 * int64_t(grid.x) + rows, blocks_, 32 * per_lane * rows,
+                  32 * int64_t(per_lane), 64 * blocks_ * per_lane}) <= INT32_MAX)
         layer_norm_backward_kernel<per_lane, T, has_grad_total, int><<<grid, block, shared_bytes, stream>>>(
-            x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows);
+            x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows,
+            blocks_);
     else
         layer_norm_backward_kernel<per_lane, T, has_grad_total, int64_t><<<grid, block, shared_bytes, stream>>>(
-            x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows);
+            x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows,
+            blocks_);
     return cudaGetLastError();
 }
 
 template <int per_lane, typename T>
 cudaError_t launch_layer_norm_backward(
     const T* x, const T* weight, const float* mean, const float* rstd, const T* grad_out, T* grad_x, T* grad_weight,
-    T* grad_bias, float* partial, int32_t* ticket, const T* grad_total, int64_t rows, int64_t BLOCKS, dim3 grid,
+    T* grad_bias, float* partial, int32_t* ticket, const T* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
     return std::visit(
         [&](auto has_grad_total) {
             return launch_layer_norm_backward_given<per_lane, T, has_grad_total>(
-                x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+                x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
                 grid, block, stream);
         },
         presence_of(grad_total));
@@ -719,13 +708,13 @@ cudaError_t launch_layer_norm_backward(
 template <int per_lane, typename T>
 cudaError_t launch_layer_norm_backward(
     const T* x, const T* weight, const float* mean, const float* rstd, const T* grad_out, T* grad_x, T* grad_weight,
-    T* grad_bias, float* partial, int32_t* ticket, const T* grad_total, int64_t rows, int64_t BLOCKS,
+    T* grad_bias, float* partial, int32_t* ticket, const T* grad_total, int64_t rows, int64_t blocks_,
     cudaStream_t stream)
 {
-    if (BLOCKS * THREADS == 0) return cudaSuccess;
+    if (blocks_ * THREADS == 0) return cudaSuccess;
     const dim3 block(THREADS);
-    const dim3 grid(covering_blocks(BLOCKS * THREADS, block.x));
-    return launch_layer_norm_backward<per_lane>(x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS, grid, block, stream);
+    const dim3 grid(covering_blocks(blocks_ * THREADS, block.x));
+    return launch_layer_norm_backward<per_lane>(x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_, grid, block, stream);
 }
 
 // The softmax of `scale * x` up to the diagonal. Behind it nothing is read or written: `out` keeps its zeros.
@@ -939,12 +928,12 @@ cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64
     return launch(gelu_backward_kernel<1, 4, T>, 4);
 }
 
-// The sums of all columns. A block takes 32 of them, and every `CHUNKS`th group of rows, a warp a row.
+// The sums of all columns. A block takes 32 of them, and every `chunks`-th group of rows, a warp a row.
 // T is float, double, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void bias_gradient_kernel(
     const T* __restrict__ grad_out, T* __restrict__ grad_bias, float* partial, int32_t* tickets, index_t rows,
-    index_t c_extent)
+    index_t c_extent, index_t chunks)
 {
     __shared__ float part[COLUMN_WARPS][32];
     __shared__ int32_t is_last[1];
@@ -953,7 +942,7 @@ __global__ void bias_gradient_kernel(
     index_t c = index_t(blockIdx.x) * 32 + lane;
     float total = 0;
     if (c < c_extent) {
-        for (index_t r = index_t(blockIdx.y) * COLUMN_WARPS + warp; r < rows; r += COLUMN_WARPS * 32)
+        for (index_t r = index_t(blockIdx.y) * COLUMN_WARPS + warp; r < rows; r += COLUMN_WARPS * index_t(gridDim.y))
             total += static_cast<float>(grad_out[r * c_extent + c]);
     }
     part[warp][lane] = total;
@@ -964,9 +953,10 @@ __global__ void bias_gradient_kernel(
             total2 += part[w][lane];
         partial[blockIdx.y * c_extent + c] = total2;
     }
-    if (is_last_block_<index_t>(tickets, index_t(blockIdx.x), 32, is_last) && warp == 0 && c < c_extent) {
+    if (is_last_block_<index_t>(tickets, index_t(blockIdx.x), index_t(gridDim.y), is_last) && warp == 0 &&
+        c < c_extent) {
         float total3 = 0.0f;
-        for (int k = 0; k < 32; ++k)
+        for (index_t k = 0; k < chunks; ++k)
             total3 += partial[k * c_extent + c];
         grad_bias[c] = static_cast<T>(total3);
     }
@@ -975,27 +965,27 @@ __global__ void bias_gradient_kernel(
 template <typename T>
 cudaError_t launch_bias_gradient(
     const T* grad_out, T* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t CHUNKS, dim3 grid, dim3 block, cudaStream_t stream)
+    int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(block.x) + 32 * int64_t(grid.x), int64_t(block.y) + 8 * int64_t(grid.y), rows + 256,
-                  c_extent * rows, CHUNKS * c_extent, c_extent + 31}) <= INT32_MAX)
+    if (std::max({int64_t(block.x) + 32 * int64_t(grid.x), int64_t(block.y) + 8 * int64_t(grid.y),
+                  8 * int64_t(grid.y) + rows, c_extent * rows, c_extent * chunks, c_extent + 31}) <= INT32_MAX)
         bias_gradient_kernel<T, int><<<grid, block, 0, stream>>>(
-            grad_out, grad_bias, partial, tickets, rows, c_extent);
+            grad_out, grad_bias, partial, tickets, rows, c_extent, chunks);
     else
         bias_gradient_kernel<T, int64_t><<<grid, block, 0, stream>>>(
-            grad_out, grad_bias, partial, tickets, rows, c_extent);
+            grad_out, grad_bias, partial, tickets, rows, c_extent, chunks);
     return cudaGetLastError();
 }
 
 template <typename T>
 cudaError_t launch_bias_gradient(
     const T* grad_out, T* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t CHUNKS, cudaStream_t stream)
+    int64_t chunks, cudaStream_t stream)
 {
-    if (COLUMN_WARPS * CHUNKS == 0 || c_extent == 0) return cudaSuccess;
+    if (COLUMN_WARPS * chunks == 0 || c_extent == 0) return cudaSuccess;
     const dim3 block(32, COLUMN_WARPS);
-    const dim3 grid((c_extent + block.x - 1) / block.x, covering_blocks(COLUMN_WARPS * CHUNKS, block.y));
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, grid, block, stream);
+    const dim3 grid((c_extent + block.x - 1) / block.x, covering_blocks(COLUMN_WARPS * chunks, block.y));
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, grid, block, stream);
 }
 
 // The losses of all rows; the gradients of the logits, times `grad_loss`, take the place of the logits.
@@ -1198,13 +1188,13 @@ __global__ void adamw_of_halves_kernel(
 // T is float, __half or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void sum_of_squares_kernel(
-    const T* __restrict__ x, float* __restrict__ out, float* partial, int32_t* ticket, index_t n)
+    const T* __restrict__ x, float* __restrict__ out, float* partial, int32_t* ticket, index_t n, index_t blocks_)
 {
     __shared__ float part[BLOCK_WARPS];
     __shared__ int32_t is_last[1];
     const auto* x4 = reinterpret_cast<const Vector4<T>*>(x);
     float total = 0;
-    for (index_t i = index_t(blockIdx.x) * THREADS + threadIdx.x; i < n; i += 1056 * THREADS) {
+    for (index_t i = index_t(blockIdx.x) * THREADS + threadIdx.x; i < n; i += index_t(gridDim.x) * THREADS) {
         const auto [a, b, c, d] = x4[i];
         total += square(static_cast<float>(a)) + square(static_cast<float>(b)) + square(static_cast<float>(c)) +
                  square(static_cast<float>(d));
@@ -1212,9 +1202,9 @@ __global__ void sum_of_squares_kernel(
     total = block_sum(part, total);
     if (threadIdx.x == 0)
         partial[blockIdx.x] = total;
-    if (is_last_block__(ticket, 0, 1056, is_last)) {
+    if (is_last_block<index_t>(ticket, 0, index_t(gridDim.x), is_last)) {
         total = 0;
-        for (int k = threadIdx.x; k < 1056; k += THREADS)
+        for (index_t k = threadIdx.x; k < blocks_; k += THREADS)
             total += partial[k];
         total = block_sum(part, total);
         if (threadIdx.x == 0)
@@ -1224,24 +1214,25 @@ __global__ void sum_of_squares_kernel(
 
 template <typename T>
 cudaError_t launch_sum_of_squares(
-    const T* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS, dim3 grid, dim3 block,
+    const T* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
-    if (std::max({int64_t(block.x) + 512 * int64_t(grid.x), n + 540672, 4 * n, NORM_BLOCKS}) <= INT32_MAX)
-        sum_of_squares_kernel<T, int><<<grid, block, 0, stream>>>(x, out, partial, ticket, n);
+    if (std::max({int64_t(block.x) + 512 * int64_t(grid.x), 512 * int64_t(grid.x) + n, blocks_ + 512, 4 * n}) <=
+        INT32_MAX)
+        sum_of_squares_kernel<T, int><<<grid, block, 0, stream>>>(x, out, partial, ticket, n, blocks_);
     else
-        sum_of_squares_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, partial, ticket, n);
+        sum_of_squares_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, partial, ticket, n, blocks_);
     return cudaGetLastError();
 }
 
 template <typename T>
 cudaError_t launch_sum_of_squares(
-    const T* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS, cudaStream_t stream)
+    const T* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, cudaStream_t stream)
 {
-    if (NORM_BLOCKS * THREADS == 0) return cudaSuccess;
+    if (blocks_ * THREADS == 0) return cudaSuccess;
     const dim3 block(THREADS);
-    const dim3 grid(covering_blocks(NORM_BLOCKS * THREADS, block.x));
-    return launch_sum_of_squares(x, out, partial, ticket, n, NORM_BLOCKS, grid, block, stream);
+    const dim3 grid(covering_blocks(blocks_ * THREADS, block.x));
+    return launch_sum_of_squares(x, out, partial, ticket, n, blocks_, grid, block, stream);
 }
 
 }  // namespace
@@ -1560,10 +1551,10 @@ template <>
 cudaError_t layer_norm_backward_launch<24>(
     const float* x, const float* weight, const float* mean, const float* rstd, const float* grad_out, float* grad_x,
     float* grad_weight, float* grad_bias, float* partial, int32_t* ticket, const float* grad_total, int64_t rows,
-    int64_t BLOCKS, dim3 grid, dim3 block, cudaStream_t stream)
+    int64_t blocks_, dim3 grid, dim3 block, cudaStream_t stream)
 {
     return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
         grid, block, stream);
 }
 
@@ -1571,10 +1562,10 @@ template <>
 cudaError_t layer_norm_backward_launch<24>(
     const double* x, const double* weight, const float* mean, const float* rstd, const double* grad_out,
     double* grad_x, double* grad_weight, double* grad_bias, float* partial, int32_t* ticket,
-    const double* grad_total, int64_t rows, int64_t BLOCKS, dim3 grid, dim3 block, cudaStream_t stream)
+    const double* grad_total, int64_t rows, int64_t blocks_, dim3 grid, dim3 block, cudaStream_t stream)
 {
     return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
         grid, block, stream);
 }
 
@@ -1582,10 +1573,10 @@ template <>
 cudaError_t layer_norm_backward_launch<24>(
     const __half* x, const __half* weight, const float* mean, const float* rstd, const __half* grad_out,
     __half* grad_x, __half* grad_weight, __half* grad_bias, float* partial, int32_t* ticket,
-    const __half* grad_total, int64_t rows, int64_t BLOCKS, dim3 grid, dim3 block, cudaStream_t stream)
+    const __half* grad_total, int64_t rows, int64_t blocks_, dim3 grid, dim3 block, cudaStream_t stream)
 {
     return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
         grid, block, stream);
 }
 
@@ -1593,11 +1584,11 @@ template <>
 cudaError_t layer_norm_backward_launch<24>(
     const __nv_bfloat16* x, const __nv_bfloat16* weight, const float* mean, const float* rstd,
     const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias,
-    float* partial, int32_t* ticket, const __nv_bfloat16* grad_total, int64_t rows, int64_t BLOCKS, dim3 grid,
+    float* partial, int32_t* ticket, const __nv_bfloat16* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
     return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
         grid, block, stream);
 }
 
@@ -1605,10 +1596,10 @@ template <>
 cudaError_t layer_norm_backward_launch<24>(
     const float* x, const float* weight, const float* mean, const float* rstd, const float* grad_out, float* grad_x,
     float* grad_weight, float* grad_bias, float* partial, int32_t* ticket, const float* grad_total, int64_t rows,
-    int64_t BLOCKS, cudaStream_t stream)
+    int64_t blocks_, cudaStream_t stream)
 {
     return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
         stream);
 }
 
@@ -1616,10 +1607,10 @@ template <>
 cudaError_t layer_norm_backward_launch<24>(
     const double* x, const double* weight, const float* mean, const float* rstd, const double* grad_out,
     double* grad_x, double* grad_weight, double* grad_bias, float* partial, int32_t* ticket,
-    const double* grad_total, int64_t rows, int64_t BLOCKS, cudaStream_t stream)
+    const double* grad_total, int64_t rows, int64_t blocks_, cudaStream_t stream)
 {
     return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
         stream);
 }
 
@@ -1627,10 +1618,10 @@ template <>
 cudaError_t layer_norm_backward_launch<24>(
     const __half* x, const __half* weight, const float* mean, const float* rstd, const __half* grad_out,
     __half* grad_x, __half* grad_weight, __half* grad_bias, float* partial, int32_t* ticket,
-    const __half* grad_total, int64_t rows, int64_t BLOCKS, cudaStream_t stream)
+    const __half* grad_total, int64_t rows, int64_t blocks_, cudaStream_t stream)
 {
     return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
         stream);
 }
 
@@ -1638,11 +1629,11 @@ template <>
 cudaError_t layer_norm_backward_launch<24>(
     const __nv_bfloat16* x, const __nv_bfloat16* weight, const float* mean, const float* rstd,
     const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias,
-    float* partial, int32_t* ticket, const __nv_bfloat16* grad_total, int64_t rows, int64_t BLOCKS,
+    float* partial, int32_t* ticket, const __nv_bfloat16* grad_total, int64_t rows, int64_t blocks_,
     cudaStream_t stream)
 {
     return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, BLOCKS,
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
         stream);
 }
 
@@ -1847,58 +1838,58 @@ cudaError_t gelu_backward_launch(
 
 cudaError_t bias_gradient_launch(
     const float* grad_out, float* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t CHUNKS, dim3 grid, dim3 block, cudaStream_t stream)
+    int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, grid, block, stream);
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, grid, block, stream);
 }
 
 cudaError_t bias_gradient_launch(
     const double* grad_out, double* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t CHUNKS, dim3 grid, dim3 block, cudaStream_t stream)
+    int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, grid, block, stream);
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, grid, block, stream);
 }
 
 cudaError_t bias_gradient_launch(
     const __half* grad_out, __half* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t CHUNKS, dim3 grid, dim3 block, cudaStream_t stream)
+    int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, grid, block, stream);
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, grid, block, stream);
 }
 
 cudaError_t bias_gradient_launch(
     const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, float* partial, int32_t* tickets, int64_t rows,
-    int64_t c_extent, int64_t CHUNKS, dim3 grid, dim3 block, cudaStream_t stream)
+    int64_t c_extent, int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, grid, block, stream);
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, grid, block, stream);
 }
 
 cudaError_t bias_gradient_launch(
     const float* grad_out, float* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t CHUNKS, cudaStream_t stream)
+    int64_t chunks, cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, stream);
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, stream);
 }
 
 cudaError_t bias_gradient_launch(
     const double* grad_out, double* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t CHUNKS, cudaStream_t stream)
+    int64_t chunks, cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, stream);
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, stream);
 }
 
 cudaError_t bias_gradient_launch(
     const __half* grad_out, __half* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t CHUNKS, cudaStream_t stream)
+    int64_t chunks, cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, stream);
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, stream);
 }
 
 cudaError_t bias_gradient_launch(
     const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, float* partial, int32_t* tickets, int64_t rows,
-    int64_t c_extent, int64_t CHUNKS, cudaStream_t stream)
+    int64_t c_extent, int64_t chunks, cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, CHUNKS, stream);
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, stream);
 }
 
 cudaError_t classifier_launch(
@@ -2040,44 +2031,43 @@ cudaError_t adamw_of_halves_launch(
 }
 
 cudaError_t sum_of_squares_launch(
-    const float* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS, dim3 grid,
-    dim3 block, cudaStream_t stream)
-{
-    return launch_sum_of_squares(x, out, partial, ticket, n, NORM_BLOCKS, grid, block, stream);
-}
-
-cudaError_t sum_of_squares_launch(
-    const __half* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS, dim3 grid,
-    dim3 block, cudaStream_t stream)
-{
-    return launch_sum_of_squares(x, out, partial, ticket, n, NORM_BLOCKS, grid, block, stream);
-}
-
-cudaError_t sum_of_squares_launch(
-    const __nv_bfloat16* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS, dim3 grid,
-    dim3 block, cudaStream_t stream)
-{
-    return launch_sum_of_squares(x, out, partial, ticket, n, NORM_BLOCKS, grid, block, stream);
-}
-
-cudaError_t sum_of_squares_launch(
-    const float* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS, cudaStream_t stream)
-{
-    return launch_sum_of_squares(x, out, partial, ticket, n, NORM_BLOCKS, stream);
-}
-
-cudaError_t sum_of_squares_launch(
-    const __half* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS,
+    const float* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
-    return launch_sum_of_squares(x, out, partial, ticket, n, NORM_BLOCKS, stream);
+    return launch_sum_of_squares(x, out, partial, ticket, n, blocks_, grid, block, stream);
 }
 
 cudaError_t sum_of_squares_launch(
-    const __nv_bfloat16* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t NORM_BLOCKS,
+    const __half* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
-    return launch_sum_of_squares(x, out, partial, ticket, n, NORM_BLOCKS, stream);
+    return launch_sum_of_squares(x, out, partial, ticket, n, blocks_, grid, block, stream);
+}
+
+cudaError_t sum_of_squares_launch(
+    const __nv_bfloat16* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_sum_of_squares(x, out, partial, ticket, n, blocks_, grid, block, stream);
+}
+
+cudaError_t sum_of_squares_launch(
+    const float* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, cudaStream_t stream)
+{
+    return launch_sum_of_squares(x, out, partial, ticket, n, blocks_, stream);
+}
+
+cudaError_t sum_of_squares_launch(
+    const __half* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, cudaStream_t stream)
+{
+    return launch_sum_of_squares(x, out, partial, ticket, n, blocks_, stream);
+}
+
+cudaError_t sum_of_squares_launch(
+    const __nv_bfloat16* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_,
+    cudaStream_t stream)
+{
+    return launch_sum_of_squares(x, out, partial, ticket, n, blocks_, stream);
 }
 
 }  // namespace gpt2
