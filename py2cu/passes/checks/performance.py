@@ -38,11 +38,12 @@ def note_performance(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     precision = narrow_precision(kernel)
     functions = functions_with_ranges(with_fields(kernel, functions=reachable_functions(kernel)))
     for caller in (kernel, *functions):
-        ranges, local = Ranges(with_fields(caller, functions=functions)), reporter.within(caller.origin)
+        whole, local = with_fields(caller, functions=functions), reporter.within(caller.origin)
+        ranges = Ranges(whole)
         if precision is not None:
             in_kernel = compute_in_launcher(caller, local) if caller is kernel else caller
             note_doubles(in_kernel, precision, ranges, local)
-        noter = _Noter(caller, local, ranges, _thread_axes(caller))
+        noter = _Noter(caller, local, ranges, _thread_axes(whole))
         for place in _places(caller.body, False):
             noter.look_at(place)
     return kernel
