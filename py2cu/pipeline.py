@@ -74,7 +74,9 @@ from py2cu.passes.lowering.shared_layout import lay_out_shared_memory
 from py2cu.passes.lowering.split_tuples import split_tuples
 from py2cu.passes.lowering.widen_halves import widen_halves
 from py2cu.passes.manager import Pass, Step, everywhere, passes, run_passes, show
+from py2cu.passes.simplify.fold_constants import fold_constants
 from py2cu.passes.simplify.merge_branches import merge_branches
+from py2cu.passes.simplify.scale_quotients import scale_quotients
 from py2cu.passes.typing.decide_dtypes import decide_dtypes
 from py2cu.passes.typing.infer_types import infer_types
 from py2cu.passes.typing.recover_errors import recover_type_errors
@@ -134,6 +136,8 @@ LOWERINGS: Final = (
         evaluate_once,
         everywhere(make_complex),
         check_once,
+        everywhere(fold_constants),
+        scale_quotients,
         widen_naturals,
         everywhere(divide_integers),
         compute_in_launcher,

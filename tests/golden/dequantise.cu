@@ -39,7 +39,7 @@ __global__ void matvec_kernel(
             s += static_cast<float>(scales[r * groups + group]) * dot;
         }
     }
-    for (int offset = 32 / 2; offset > 0; offset /= 2)
+    for (int offset = 16; offset > 0; offset /= 2)
         s += __shfl_down_sync(FULL, s, offset);
     if (lane == 0 && r < rows)
         out[r] = s;

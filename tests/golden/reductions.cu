@@ -14,7 +14,7 @@ constexpr uint32_t FULL = 0xFFFFFFFF;
 // The sum of the warp's values, to its first lane.
 __device__ float warp_sum(float value)
 {
-    for (int offset = 32 / 2; offset > 0; offset /= 2)
+    for (int offset = 16; offset > 0; offset /= 2)
         value += __shfl_down_sync(FULL, value, offset);
     return value;
 }

@@ -4,6 +4,7 @@ Arrays that the kernel declares keep their subscripts where C++ knows their exte
 x[2, i]     # 3 n       →    x[2 * n + i]
 m[r, k - 1] # h w       →    m[r * w + k - 1]
 x[-1]       # n         →    x[n - 1]
+x[i, 1, 1]  # n 2 2     →    x[i * 4 + 3]
 acc[-1, k]  # 4 4       →    acc[3, k]
 v[k - 1]    # a list    →    v[list_index(k - 1, 4)], where k may be 0
 
@@ -122,8 +123,22 @@ class _IndexArithmetic:
         most = self._width_of_size(dims)
         flat = self.from_start(indices[0], dims[0])
         for index, dim in zip(indices[1:], dims[1:], strict=True):
-            flat = self._widened(add(self._widened(multiply(flat, dim), most), self.from_start(index, dim)), most)
+            flat = self._widened(add(self._scaled(flat, dim, most), self.from_start(index, dim)), most)
         return flat
+
+    def _scaled(self, flat: ir.Expr, dim: ir.Expr, most: ir.Width) -> ir.Expr:
+        """`flat * dim`, with the product of constants; no part is greater than the index, which `most` holds."""
+        if isinstance(dim, ir.Constant) and dim.named is None and isinstance(flat.type, ir.PythonType):
+            match flat:
+                case ir.Binary(op="*", left=inner, right=ir.Constant(named=None) as factor):  # rule: index-factor
+                    return self._widened(multiply(inner, multiply(factor, dim)), most)
+                case ir.Binary(
+                    op="+",
+                    left=ir.Binary(op="*", right=ir.Constant(named=None)) as product,
+                    right=ir.Constant(named=None) as addend,
+                ) if addend.value >= 0:  # rule: index-addend
+                    return self._widened(add(self._scaled(product, dim, most), multiply(addend, dim)), most)
+        return self._widened(multiply(flat, dim), most)
 
     def offset(self, indices: tuple[ir.Expr, ...], dims: tuple[ir.Expr, ...], strides: tuple[ir.Name, ...]) -> ir.Expr:
         """The sum over the axes of index times stride."""
@@ -136,7 +151,12 @@ class _IndexArithmetic:
         return flat
 
     def from_start(self, index: ir.Expr, dim: ir.Expr) -> ir.Expr:
-        """`index` counted from the start: a negative constant counts from the end."""
+        """`index` counted from the start: a negative constant counts from the end, and 0 stays 0 in turns of `dim`."""
+        match index:
+            case ir.Binary(op="%", left=ir.Constant(value=0) as zero, right=extent) if (
+                extent == dim
+            ):  # rule: index-zero
+                return zero  # an extent of 0 leaves no element to load
         if isinstance(index, ir.Constant) and index.value < 0:
             return add(dim, index)  # rule: negative-index
         return index

@@ -128,7 +128,7 @@ def _is_hexadecimal(digits: str) -> bool:
 
 
 def float_literal(expr: ir.Constant, c_type: str) -> CxxText:
-    """`0.5870f` as the user wrote it, where C reads those digits as the same number."""
+    """`0.5870f` as the user wrote it, where C reads those digits as the same number; `0x1p-24f` of a power of two."""
     value = float(expr.value)
     sign = "-" if math.copysign(1, value) < 0 else ""
     precedence = UNARY if sign else PRIMARY
@@ -139,6 +139,7 @@ def float_literal(expr: ir.Constant, c_type: str) -> CxxText:
     written = re.fullmatch(r"-?\d+\.\d+", expr.text)
     texts = (expr.text, repr(value)) if written else (repr(value),)
     text = next((text for text in texts if _reads_as(text, expr)), repr(as_float(F32, value)))
+    text = expr.text if expr.text.startswith("0x1p") else text
     return CxxText(text + ("f" if c_type == "float" else ""), precedence, c_type, begins_with_sign=bool(sign))
 
 
