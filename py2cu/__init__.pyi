@@ -16,9 +16,6 @@ from py2cu.builtins.bits import brev as brev
 from py2cu.builtins.bits import clz as clz
 from py2cu.builtins.bits import ffs as ffs
 from py2cu.builtins.bits import popc as popc
-from py2cu.builtins.cache import ldcs as ldcs
-from py2cu.builtins.cache import ldg as ldg
-from py2cu.builtins.cache import stcs as stcs
 from py2cu.builtins.fast import fast as fast
 from py2cu.builtins.floats import fma as fma
 from py2cu.builtins.floats import opmath as opmath
@@ -31,8 +28,11 @@ from py2cu.builtins.launch import threadIdx as threadIdx
 from py2cu.builtins.launch import warpSize as warpSize
 from py2cu.builtins.marks import device as device
 from py2cu.builtins.marks import unroll as unroll
+from py2cu.builtins.memory import ldcs as ldcs
+from py2cu.builtins.memory import ldg as ldg
 from py2cu.builtins.memory import local as local
 from py2cu.builtins.memory import shared as shared
+from py2cu.builtins.memory import stcs as stcs
 from py2cu.builtins.sync import syncgrid as syncgrid
 from py2cu.builtins.sync import syncthreads as syncthreads
 from py2cu.builtins.sync import syncthreads_and as syncthreads_and

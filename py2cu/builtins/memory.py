@@ -1,10 +1,14 @@
-"""Arrays that a kernel makes: `local` for each thread, `shared` for each block."""
+"""Arrays that a kernel makes, `local` for each thread, `shared` for each block, and CUDA's cache hints.
+
+Hints are loads and stores of elements, and of rows of views. In Python, and on the CPU, they are the plain accesses.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from py2cu.builtins.public import public
+from py2cu.builtins.public import PY2CU, builtin, public
+from py2cu.builtins.registry import Rule
 
 LOCAL: Final = ("py2cu.local", "numba.cuda.local.array")
 """The qualified names of `local`."""
@@ -16,6 +20,11 @@ NUMBA_CONSTANT: Final = "numba.cuda.const.array_like"
 """The name under which an array of the module lies in constant memory."""
 DYNAMIC_BYTES: Final = "dynamic_bytes"
 """The parameter of kernels with such an array: the bytes that a launch gives."""
+LDG: Final = "ldg"
+STCS: Final = "stcs"
+CACHE_HINTS: Final = (LDG, "ldcs", STCS)
+
+ElementIndex = int | tuple[int, ...]
 
 
 @public
@@ -58,3 +67,21 @@ def _tensor(shape: int | tuple[int, ...], dtype: object) -> Any:
 
     name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", None) or str(dtype)
     return torch.empty(shape, dtype=getattr(torch, name.removeprefix("torch.")))
+
+
+@builtin(Rule.CACHE, PY2CU, in_python=True)
+def ldg(array: Any, index: ElementIndex) -> Any:
+    """`array[index]`, through the read-only cache: of an array that the kernel does not write."""
+    return array[index]
+
+
+@builtin(Rule.CACHE, PY2CU, in_python=True)
+def ldcs(array: Any, index: ElementIndex) -> Any:
+    """`array[index]`, which is likely read once: the caches may evict it first."""
+    return array[index]
+
+
+@builtin(Rule.CACHE, PY2CU, in_python=True)
+def stcs(array: Any, index: ElementIndex, value: Any) -> None:
+    """`array[index] = value`, which is likely not read soon: the caches may evict it first."""
+    array[index] = value

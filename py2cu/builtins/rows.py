@@ -4,7 +4,6 @@ from py2cu.builtins import (  # noqa: F401 - each enters its own
     annotations,
     atomics,
     bits,
-    cache,
     casts,
     fast,
     floats,

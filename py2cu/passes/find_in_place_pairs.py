@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from py2cu import ir
 from py2cu.analysis.global_indices import AXES, find_global_indices
-from py2cu.builtins.cache import LDG
+from py2cu.builtins.memory import LDG
 from py2cu.diagnostics import Reporter
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.rewrite import with_fields

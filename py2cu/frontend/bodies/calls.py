@@ -13,8 +13,8 @@ import libcst as cst
 from py2cu import builtins, ir
 from py2cu.builtins import Builtin, Rule
 from py2cu.builtins.atomics import ATOMICS, OPERATIONS
-from py2cu.builtins.cache import CACHE_HINTS
 from py2cu.builtins.launch import POSITIONS
+from py2cu.builtins.memory import CACHE_HINTS
 from py2cu.builtins.methods import way_to_call
 from py2cu.builtins.sync import BLOCK_BARRIER, GRID_BARRIER
 from py2cu.frontend.bodies.formulas import expand_call

@@ -9,6 +9,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
+from py2cu.builtins.memory import STCS
 from py2cu.frontend.bodies.assignments import Unpacker
 from py2cu.frontend.bodies.comments import comment_beside, comments_above, head_comment
 from py2cu.frontend.bodies.expressions import ExpressionReader
@@ -25,7 +26,7 @@ from py2cu.frontend.bodies.targets import TargetReader
 from py2cu.frontend.bodies.tuples.forms import Form, count_numbers, describe_form, flatten
 from py2cu.frontend.declarations.annotations import AnnotationReader
 from py2cu.frontend.names.operators import SYMBOLS
-from py2cu.frontend.names.syntax import assigned_names, bound_by_blocks, inner_suites, name_nodes, nodes_in
+from py2cu.frontend.names.syntax import assigned_names, bound_by_blocks, has_tuple, inner_suites, name_nodes, nodes_in
 from py2cu.frontend.numba.launch import gives_aliases
 from py2cu.source import Span
 
@@ -41,6 +42,8 @@ _INSTEAD: Final[dict[type[cst.CSTNode], str]] = {
     cst.AnnAssign: "assign without the annotation: locals take the type of what they are assigned",
     cst.Import: "import at the top of the file", cst.ImportFrom: "import at the top of the file",
 }  # fmt: skip
+
+_BREAKPOINT: Final = "builtins.breakpoint"  # stops `simulate`, and has no code in the compiled kernel
 
 
 @dataclass(slots=True)
@@ -154,34 +157,34 @@ class StatementReader:
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_atomic(call):
                 atomic = self.expressions.calls.read_atomic(call)
                 return () if atomic is None else (ir.ExprStmt(atomic, span),)
-            case cst.Expr(value=cst.Call() as call) if self.expressions.calls.hint(call):
+            case cst.Expr(value=cst.Call() as call) if self.expressions.calls.hint(call) == STCS:
                 access = self.expressions.calls.read_hinted(call)
-                if isinstance(access, ir.Load):
-                    self._refuse_idle(statement)
                 return (access,) if isinstance(access, ir.Store) else ()
             case cst.Expr(value=cst.Call() as call) if (sync := self.expressions.calls.read_sync(call)) is not None:
                 return (sync,)
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.meaning(call.func) == "builtins.print":
                 return (read_print(call, self.expressions),)
-            case cst.Expr(value=cst.Call(func=callee, args=args)) if self._is_breakpoint(callee):
-                if args:  # the compiled kernel would leave their effects out  # rule: refused-breakpoint
+            case cst.Expr(value=cst.Call() as call) if (
+                self.scope.environment.qualify(call.func) == "builtins.breakpoint"
+            ):
+                if args := call.args:  # the compiled kernel would leave their effects out  # rule: refused-breakpoint
                     self.scope.error("P105", "`breakpoint` takes no arguments in a kernel", args[0], "`breakpoint()`")
                 return self._elide(statement, ir.Elision.BREAKPOINT)
-            case cst.Expr(value=cst.Call() as call):
-                before = len(self.scope.reporter.diagnostics)
-                self.expressions.read(call)
-                is_known = self.scope.broken.isdisjoint(name.value for name in name_nodes(call.func))
-                if is_known and len(self.scope.reporter.diagnostics) == before:
-                    self._refuse_idle(statement)
-                return ()
-            case cst.Expr():
-                self._refuse_idle(statement)
-                return ()
+            case cst.Expr(value=value):
+                return self._refuse_idle(value, statement)
             case _:
                 return self._refuse(statement)
 
-    def _refuse_idle(self, statement: cst.CSTNode) -> None:
+    def _refuse_idle(self, value: cst.BaseExpression, statement: cst.CSTNode) -> ir.Block:
+        """Refuse an expression on a line of its own; a call that cannot be read has an error already."""
+        if isinstance(value, cst.Call):
+            before = len(self.scope.reporter.diagnostics)
+            self.expressions.read(value)
+            is_known = self.scope.broken.isdisjoint(name.value for name in name_nodes(value.func))
+            if not is_known or len(self.scope.reporter.diagnostics) > before:
+                return ()
         self.scope.error("P103", "this line has no effect in a kernel", statement, "store its value, or leave it out")
+        return ()
 
     def _declared_arrays(self, target: cst.BaseExpression) -> tuple[str, ...]:
         """The arrays that an assignment to `target` declares: all of its names, or none."""
@@ -192,7 +195,7 @@ class StatementReader:
     def _read_return(self, value: cst.BaseExpression, span: Span) -> ir.Block:
         """`return (a, b) if c else (b, a)` is an `if` with two returns."""
         match value:
-            case cst.IfExp(test=test, body=body, orelse=orelse) if _has_tuple(body) or _has_tuple(orelse):
+            case cst.IfExp(test=test, body=body, orelse=orelse) if has_tuple(body) or has_tuple(orelse):
                 head = self.expressions.read(test)
                 with self.scope.hoisted.conditional("only one of the two results is computed"):
                     results = self._read_return(body, span), self._read_return(orelse, span)
@@ -209,10 +212,6 @@ class StatementReader:
             what = f"this function returns {describe_form(known)} on one path and {describe_form(form)} here"
             self.scope.error("P312", what, node, "a tuple of one form on every path")
         self.scope.returned.append(form)
-
-    def _is_breakpoint(self, callee: cst.BaseExpression) -> bool:
-        """True for `breakpoint`, which stops `simulate` and has no code in the compiled kernel."""
-        return self.scope.environment.qualify(callee) == "builtins.breakpoint"
 
     def _read_assign(self, statement: cst.Assign) -> ir.Block:
         """Targets from left to right, once the right side is read whole: `a, b = b, a`, `a = b = 0`."""
@@ -394,12 +393,3 @@ class StatementReader:
 
     def _span(self, node: cst.CSTNode) -> Span:
         return self.scope.span_of(node)
-
-
-def _has_tuple(node: cst.BaseExpression) -> bool:
-    """True for a tuple, and for a conditional expression that may be one."""
-    match node:
-        case cst.IfExp(body=body, orelse=orelse):
-            return _has_tuple(body) or _has_tuple(orelse)
-        case _:
-            return isinstance(node, cst.Tuple)

@@ -153,3 +153,12 @@ def all_parameters(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
 
 def is_starred(element: cst.BaseElement) -> bool:
     return isinstance(element, cst.StarredElement)
+
+
+def has_tuple(node: cst.BaseExpression) -> bool:
+    """True for a tuple, and for a conditional expression that may be one."""
+    match node:
+        case cst.IfExp(body=body, orelse=orelse):
+            return has_tuple(body) or has_tuple(orelse)
+        case _:
+            return isinstance(node, cst.Tuple)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain
 
 from py2cu import ir
-from py2cu.builtins.cache import LDG
+from py2cu.builtins.memory import LDG
 from py2cu.diagnostics import Reporter
 from py2cu.ir.visit import all_expressions, statements
 from py2cu.passes.infer_roles import accessed_arrays, stored_arrays

@@ -14,8 +14,8 @@ from py2cu import ir
 from py2cu.analysis.call_graph import assertions, launch_objects_by_function
 from py2cu.analysis.effects import contains_yield, is_grid_barrier, syncs_grid
 from py2cu.analysis.launches import launch_program
-from py2cu.builtins.cache import CACHE_HINTS
 from py2cu.builtins.launch import LANE_HELPER
+from py2cu.builtins.memory import CACHE_HINTS
 from py2cu.dtypes import C64, C128
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.ir.abi.parameters import IndexParameter

@@ -192,9 +192,9 @@ class CallEmitter(ExpressionEmitter):
             ):
                 (length,) = self.kernel.array_type(row).dims
                 place = self.element(array, indices)
-                return f"const auto {self.name(row)} = load_vector<{self.expr(length).text}>(&{place})"
+                return f"const auto {self.name(row)} = load_vector<{self.expr(length).text}>(&{place});"
             case ir.Store(value=ir.Load(array=row, indices=())) if self.kernel.is_row(row):
-                return f"store_vector(&{self.element(stmt.array, stmt.indices)}, {self.name(row)})"
+                return f"store_vector(&{self.element(stmt.array, stmt.indices)}, {self.name(row)});"
             case _:
                 return ""
 

@@ -170,3 +170,27 @@ def string_literal(text: str) -> CxxText:
 
 def _octal(char: str) -> str:
     return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogatepass"))
+
+
+def is_constant_expression(test: ir.Expr, template_values: Collection[str]) -> bool:
+    """True for a bool over template arguments that is a constant expression in C++ for all their values."""
+    has_names = any(isinstance(node, ir.Name | ir.IsGiven) for node in walk(test))
+    return test.type == ir.PY_BOOL and has_names and _is_constant(test, template_values)
+
+
+def _is_constant(expr: ir.Expr, template_values: Collection[str]) -> bool:
+    if ir.is_complex(expr.type) or (isinstance(expr.type, ir.ElementType) and not expr.type.dtype.is_native):
+        return False
+    match expr:
+        case ir.Constant(value=value):
+            return math.isfinite(value)
+        case ir.Name(id=name) | ir.IsGiven(parameter=name):
+            return name in template_values
+        case ir.Binary(op="+" | "-" | "*", left=left, right=right):
+            return _is_constant(left, template_values) and _is_constant(right, template_values)
+        case ir.Binary(op="/" | "%", left=left, right=ir.Constant(value=divisor)):
+            return _is_constant(left, template_values) and divisor != 0
+        case ir.Compare() | ir.BoolOp() | ir.Unary() | ir.Convert() | ir.Select():
+            return all(_is_constant(child, template_values) for child in children(expr))
+        case _:
+            return False

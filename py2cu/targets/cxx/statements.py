@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Final, assert_never
 
@@ -11,12 +10,12 @@ from py2cu import ir
 from py2cu.analysis.effects import YIELD, is_grid_barrier
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.complex_numbers import is_complex_constructor
-from py2cu.ir.visit import children, walk
+from py2cu.ir.visit import walk
 from py2cu.targets.cxx.c_types import HALVES, arithmetic_type, common_type
 from py2cu.targets.cxx.calls import CallEmitter
 from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, CxxText
 from py2cu.targets.cxx.lines import Line, comment_lines, comment_text
-from py2cu.targets.cxx.literals import array_literal, is_one, string_literal
+from py2cu.targets.cxx.literals import array_literal, is_constant_expression, is_one, string_literal
 from py2cu.targets.cxx.wrap_lines import wrap_line
 
 _INDENT: Final = "    "
@@ -66,18 +65,8 @@ class Emitter(CallEmitter):
             case ir.StructuredBinding(names=names, value=value, is_const=is_const):
                 declared = f"{'const ' if is_const else ''}auto [{', '.join(map(self.name, names))}]"
                 yield Line(f"{pad}{declared} = {self.expr(value).text};")
-            case ir.Store() if row := self.row_access(stmt):
-                yield Line(f"{pad}{row};")
-            case ir.Store(array=array, value=ir.Tuple(items=items)):
-                element = self.kernel.array_type(array).element
-                yield Line(f"{pad}{self.stored(stmt, self.braced(items, (element,) * len(items)))};")
-            case ir.Store(value=value) if isinstance(value.type, ir.TupleType):
-                yield Line(f"{pad}{self.stored(stmt, self.expr(value).text)};")
-            case ir.Store(array=array, value=value) if self.accessor(stmt):
-                yield Line(f"{pad}{self.stored(stmt, self.as_type(value, self.kernel.array_type(array).element))};")
-            case ir.Store(array=array, indices=indices, value=value, augmented=augmented):
-                place, c_type = self.element(array, indices), self.kernel.array_type(array).dtype.c
-                yield Line(f"{pad}{self.assign(place, ir.Load(array, indices), value, c_type, augmented)}")
+            case ir.Store():
+                yield Line(f"{pad}{self.row_access(stmt) or self.store(stmt)}")
             case ir.Alloc(array=array, values=values) if values is not None:
                 yield Line(f"{pad}{self.declaration(array)} = {self.filled(array, values)};")
             case ir.Alloc(array=array, start=start):
@@ -119,10 +108,21 @@ class Emitter(CallEmitter):
             case _:
                 assert_never(stmt)
 
-    def stored(self, stmt: ir.Store, value: str) -> str:
-        """`x4[i] = value`, `__stcs(&out[i], value)`."""
+    def store(self, stmt: ir.Store) -> str:
+        """`out[i] += value;`, `x4[i] = {a, b, c, d};`, `__stcs(&out[i], value);`."""
         place, accessor = self.element(stmt.array, stmt.indices), self.accessor(stmt)
-        return f"{accessor}(&{place}, {value})" if accessor else f"{place} = {value}"
+        type_ = self.kernel.array_type(stmt.array)
+        match stmt.value:
+            case ir.Tuple(items=items):
+                value = self.braced(items, (type_.element,) * len(items))
+            case _ if isinstance(stmt.value.type, ir.TupleType):
+                value = self.expr(stmt.value).text
+            case _ if accessor:
+                value = self.as_type(stmt.value, type_.element)
+            case _:
+                target = ir.Load(stmt.array, stmt.indices)
+                return self.assign(place, target, stmt.value, type_.dtype.c, stmt.augmented)
+        return f"{accessor}(&{place}, {value});" if accessor else f"{place} = {value};"
 
     def assertion(self, stmt: ir.Assert) -> Iterator[str]:
         """C's `assert`, a macro, behind a `printf` of a message with values; or a call that throws the line and the
@@ -348,30 +348,6 @@ class Emitter(CallEmitter):
             return f"while ({test})"
         start, advance = assignments
         return f"for ({start} {test}; {advance.removesuffix(';')})"
-
-
-def is_constant_expression(test: ir.Expr, template_values: Collection[str]) -> bool:
-    """True for a bool over template arguments that is a constant expression in C++ for all their values."""
-    has_names = any(isinstance(node, ir.Name | ir.IsGiven) for node in walk(test))
-    return test.type == ir.PY_BOOL and has_names and _is_constant(test, template_values)
-
-
-def _is_constant(expr: ir.Expr, template_values: Collection[str]) -> bool:
-    if ir.is_complex(expr.type) or (isinstance(expr.type, ir.ElementType) and not expr.type.dtype.is_native):
-        return False
-    match expr:
-        case ir.Constant(value=value):
-            return math.isfinite(value)
-        case ir.Name(id=name) | ir.IsGiven(parameter=name):
-            return name in template_values
-        case ir.Binary(op="+" | "-" | "*", left=left, right=right):
-            return _is_constant(left, template_values) and _is_constant(right, template_values)
-        case ir.Binary(op="/" | "%", left=left, right=ir.Constant(value=divisor)):
-            return _is_constant(left, template_values) and divisor != 0
-        case ir.Compare() | ir.BoolOp() | ir.Unary() | ir.Convert() | ir.Select():
-            return all(_is_constant(child, template_values) for child in children(expr))
-        case _:
-            return False
 
 
 def _branches(stmt: ir.If) -> Iterator[ir.Block]:
