@@ -84,7 +84,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--dtype", default="float32", choices=DTYPES)
     parser.add_argument("--compile", action="store_true", help="run the model under torch.compile")
     parser.add_argument("--torch", action="store_true", help="train by torch alone")
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--batch", type=int, default=8, help="sequences of a step and process")
     parser.add_argument("--length", type=int, help="tokens of a sequence, as many as the model has positions")
     parser.add_argument("--lr", type=float, default=1e-3)
