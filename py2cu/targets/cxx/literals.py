@@ -1,15 +1,18 @@
-"""Emits constants and strings as C literals, with the user's digits wherever C reads the same number in them."""
+"""Emits constants and strings as C literals, with the user's digits wherever C reads the same number in them; finds
+constant expressions.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from py2cu import ir
 from py2cu.analysis.promotion import as_float, rounded_directly
 from py2cu.dtypes import F32, F64, DType, Kind
+from py2cu.ir.visit import children, walk
 from py2cu.targets.cxx.c_types import FLOATS, HALVES, arithmetic_type, is_unsigned
 from py2cu.targets.cxx.cxx_text import PRIMARY, UNARY, CxxText
 
