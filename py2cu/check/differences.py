@@ -86,7 +86,9 @@ def agree(dtype: DType, expected: complex, actual: complex, write: Write, slack:
         if not (math.isfinite(expected) and math.isfinite(actual)):
             return math.isnan(expected) and math.isnan(actual)
         return abs(expected - actual) <= reach
-    return write.real is not None and _truncates_to(dtype, write.real, int(actual), write.error, slack)
+    if write.real is None:
+        return abs(expected - actual) <= write.error  # of bits: see `uncertain_bits`  # rule: bits-agree
+    return _truncates_to(dtype, write.real, int(actual), write.error, slack)
 
 
 def _truncates_to(dtype: DType, real: float, actual: int, error: float, slack: int) -> bool:

@@ -67,6 +67,8 @@ def check_call(
         device = check_arguments(layout.signature, values)
         case = user_case(kernel.signature.instance(values), values)
         report = check_kernel(kernel, [case], device=device, contracts=contracts, progress=progress, **options)
+        exact = f"`{kernel.__name__}.without_fma().check(…)` knows bits and branches exactly, in a build without FMA"
+        report = replace(report, advice=exact if contracts else "")  # rule: check-advice
         return _with_gradients(kernel, report, values, contracts, options.get("race")) if with_gradients else report
 
 

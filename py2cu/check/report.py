@@ -77,6 +77,7 @@ class CheckReport:
         has_run: whether a case with threads was compared.
         unordered: arrays whose elements other thread orders permute and do not change.
         gradients: the inputs whose gradients were compared; None if gradients were not asked for.
+        advice: a hint for a call with arguments of its own, empty if there is none; None for invented arguments.
     """
 
     kernel: str
@@ -90,6 +91,7 @@ class CheckReport:
     has_run: bool = True
     unordered: tuple[str, ...] = ()
     gradients: tuple[str, ...] | None = None
+    advice: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -144,6 +146,8 @@ class CheckReport:
             return [f"{spell(self.kernel, 'unordered', self.unordered)} compares {names} in any order of the elements"]
         if self.gradients == ():
             return []
+        if self.advice is not None:
+            return [self.advice] if self.advice else []
         return [
             f"in Python, pass your own arguments to `{self.kernel}.check(…)`: more of their results may be compared"
         ]

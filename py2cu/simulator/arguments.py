@@ -20,6 +20,7 @@ from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import truth
 from py2cu.simulator.values.family import PyComplex, PyFloat, element_class
 from py2cu.simulator.values.integer_elements import IntElement
+from py2cu.simulator.values.uncertain_bits import raw_value
 
 if TYPE_CHECKING:
     import torch
@@ -87,7 +88,7 @@ def write_back(view: ArrayView, tensor: torch.Tensor) -> None:
     positions = list(view.writes)
     convert = {Kind.FLOAT: float, Kind.COMPLEX: complex}.get(view.dtype.dtype.kind, int)
     elements = (view.elements[position] for position in positions)
-    numbers = [value.value if isinstance(value, IntElement) else convert(value) for value in elements]
+    numbers = [raw_value(value) if isinstance(value, IntElement) else convert(value) for value in elements]
     stored = torch.tensor(numbers, dtype=tensor.dtype, device="cpu")
     flat = tensor.detach().cpu().flatten().clone()
     as_bits(flat)[torch.tensor(positions, device="cpu")] = as_bits(stored)

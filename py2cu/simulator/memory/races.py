@@ -27,6 +27,7 @@ from py2cu.simulator.memory.arrays import ArrayView, UnwrittenArray
 from py2cu.simulator.memory.happens_before import Access, ThreadClock, VectorClock, is_ordered
 from py2cu.simulator.state import THREAD, LaunchState
 from py2cu.simulator.values.complex_elements import ComplexElement
+from py2cu.simulator.values.uncertain_bits import raw_value
 
 READ: Final = "read"
 WRITE: Final = "written"
@@ -217,7 +218,7 @@ def _keeps(old: Any, new: Any) -> bool:
     """Whether storing `new` over `old` changes no bit, in the compiled kernel as well."""
     if isinstance(new, ComplexElement):
         return _keeps(old.real, new.real) and _keeps(old.imag, new.imag)
-    before, after = old.value, new.value
+    before, after = raw_value(old), raw_value(new)
     if before != after:
         return bool(before != before and after != after)
     is_same_zero = before or math.copysign(1.0, before) == math.copysign(1.0, after)

@@ -85,7 +85,9 @@ class SharedArray(FastReads, UnwrittenArray):
         else:
             error, real = getattr(value, "error", 0.0), value
             value = self.convert(value)
-            is_exact = not self._is_integral or not error or self._is_exact_integer(real, error)
+            is_exact = not (self._is_integral and error) or (
+                isinstance(real, float) and self._is_exact_integer(real, error)
+            )
         # A float element with an infinite error need not taint its readers: it carries the error with it.
         is_certain = is_exact and (error < math.inf or not self._is_integral) and not THREAD.tainted  # rule: sure-store
         self._values[position] = value

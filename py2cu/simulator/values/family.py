@@ -24,6 +24,7 @@ from py2cu.simulator.values.complex_elements import ComplexElement, define_compl
 from py2cu.simulator.values.float_elements import FloatElement, define_float
 from py2cu.simulator.values.integer_elements import IntElement, define_int
 from py2cu.simulator.values.operators import install_operator
+from py2cu.simulator.values.uncertain_bits import cast, define_uncertain
 
 Element = FloatElement | IntElement | ComplexElement
 
@@ -40,6 +41,9 @@ def _define_complex(dtype: DType) -> type[ComplexElement]:
 
 
 _REAL: Final = {dtype: _define(dtype) for dtype in DTYPES if dtype.kind is not Kind.COMPLEX}
+for _cls in _REAL.values():
+    if issubclass(_cls, IntElement):
+        _cls.uncertain, _cls.cast = staticmethod(define_uncertain(_cls)), staticmethod(cast)
 _CLASSES: Final[dict[DType, type[Element]]] = {
     dtype: _define_complex(dtype) if dtype.kind is Kind.COMPLEX else _REAL[dtype] for dtype in DTYPES
 }

@@ -41,9 +41,11 @@ class IntElement:
     dtype: ClassVar[DType]
     promotions: ClassVar[PromotionTable]
     value: int
-    error: ClassVar[float] = 0.0  # an integer that depends on a rounding error taints its thread
+    error: ClassVar[float] = 0.0  # of what has one, see `uncertain_bits.py`
+    uncertain: ClassVar[Method]  # from a value and an error
     from_operand: ClassVar[Method]  # converts an operand; a Python integer out of range is refused
     convert: ClassVar[Method]  # converts as an explicit cast or a store does
+    cast: ClassVar[Method]  # one with an error, to this class
     wrapped: ClassVar[Method]  # from any integer, wrapped at the dtype
     from_stored: ClassVar[Method]  # from a value of an array of the dtype
     truncate: ClassVar[Callable[[float], tuple[int, bool]]]  # a float as an integer of the dtype: see `truncation`
@@ -165,7 +167,9 @@ def define_int(dtype: DType, name: str) -> type[IntElement]:
 
     def convert(value: Any) -> Any:
         if not isinstance(value, float):
-            return wrapped(value.value if isinstance(value, IntElement) else int(value))
+            if isinstance(value, IntElement):
+                return cls.cast(value, cls) if value.error else wrapped(value.value)
+            return wrapped(int(value))
         truncated, is_specified = truncate(value)
         error = getattr(value, "error", 0.0)
         if not is_specified or (error and truncate(float(value) - error) != truncate(float(value) + error)):
