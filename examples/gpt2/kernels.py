@@ -193,7 +193,7 @@ def residual_layer_norm(
         rstd[r] = s
 
 
-@kernel(size="blocks * THREADS", block=THREADS)
+@kernel(size="blocks * THREADS", block=THREADS, launch_bounds=THREADS)
 def layer_norm_backward(
     x: Float[Tensor, "rows 32*per_lane"], weight: Float[Tensor, "32*per_lane"],
     mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"], grad_out: Float[Tensor, "rows 32*per_lane"],

@@ -1,4 +1,4 @@
-// What kernels use of <cstdint>, <cmath> and <type_traits>, for NVRTC, which has no standard library.
+// What kernels use of <cstdint>, <cmath>, <cstring> and <type_traits>, for NVRTC, which has no standard library.
 //
 // Included behind the CUDA headers: `cuda/std` declares the same types, and some of the macros.
 #pragma once
@@ -36,6 +36,8 @@ typedef uint64_t uintptr_t;
 #endif
 
 namespace std {
+
+using ::memcpy;  // which NVRTC declares
 
 template <typename T, T constant>
 struct integral_constant {
