@@ -19,7 +19,7 @@ from py2cu.builtins.bits import popc as popc
 from py2cu.builtins.cache import ldcs as ldcs
 from py2cu.builtins.cache import ldg as ldg
 from py2cu.builtins.cache import stcs as stcs
-from py2cu.builtins.fast import fast as fast
+from py2cu.builtins.floats import fast as fast
 from py2cu.builtins.floats import fma as fma
 from py2cu.builtins.floats import opmath as opmath
 from py2cu.builtins.floats import rsqrt as rsqrt

@@ -12,7 +12,8 @@ from py2cu.builtins.registry import Rule
 
 ElementIndex = int | tuple[int, ...]
 LDG: Final = "ldg"
-CACHE_HINTS: Final = (LDG, "ldcs", "stcs")
+STCS: Final = "stcs"
+CACHE_HINTS: Final = (LDG, "ldcs", STCS)
 
 
 @builtin(Rule.CACHE, PY2CU, in_python=True)

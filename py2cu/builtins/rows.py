@@ -6,7 +6,6 @@ from py2cu.builtins import (  # noqa: F401 - each enters its own
     bits,
     cache,
     casts,
-    fast,
     floats,
     launch,
     marks,

@@ -147,19 +147,8 @@ class StatementReader:
             case cst.Expr(value=cst.NamedExpr() as named):
                 self.expressions.read(named)
                 return ()
-            case cst.Expr(value=cst.Call() as call) if self.expressions.calls.functions.is_invoke(call):
-                invoke = self.expressions.calls.functions.read_invoke(call)
-                return () if invoke is None else (ir.ExprStmt(invoke, span),)
-            case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_atomic(call):
-                atomic = self.expressions.calls.read_atomic(call)
-                return () if atomic is None else (ir.ExprStmt(atomic, span),)
-            case cst.Expr(value=cst.Call() as call) if self.expressions.calls.hint(call):
-                access = self.expressions.calls.read_hinted(call)
-                if isinstance(access, ir.Load):
-                    self._refuse_idle(statement)
-                return (access,) if isinstance(access, ir.Store) else ()
-            case cst.Expr(value=cst.Call() as call) if (sync := self.expressions.calls.read_sync(call)) is not None:
-                return (sync,)
+            case cst.Expr(value=cst.Call() as call) if (acting := self.expressions.calls.read_acting(call)) is not None:
+                return acting
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.meaning(call.func) == "builtins.print":
                 return (read_print(call, self.expressions),)
             case cst.Expr(value=cst.Call(func=callee, args=args)) if self._is_breakpoint(callee):

@@ -66,17 +66,8 @@ class Emitter(CallEmitter):
             case ir.StructuredBinding(names=names, value=value, is_const=is_const):
                 declared = f"{'const ' if is_const else ''}auto [{', '.join(map(self.name, names))}]"
                 yield Line(f"{pad}{declared} = {self.expr(value).text};")
-            case ir.Store(array=array, value=ir.Tuple(items=items)):
-                element = self.kernel.array_type(array).element
-                yield Line(f"{pad}{self.stored(stmt, self.braced(items, (element,) * len(items)))};")
-            case ir.Store(value=value) if isinstance(value.type, ir.TupleType):
-                yield Line(f"{pad}{self.stored(stmt, self.expr(value).text)};")
-            case ir.Store(array=array, value=value) if self.accessor(stmt):
-                yield Line(f"{pad}{self.stored(stmt, self.as_type(value, self.kernel.array_type(array).element))};")
-            case ir.Store(array=array, indices=indices, value=value, augmented=augmented):
-                c_type = self.kernel.array_type(array).dtype.c
-                load = ir.Load(array, indices)
-                yield Line(f"{pad}{self.assign(self.element(array, indices), load, value, c_type, augmented)}")
+            case ir.Store():
+                yield Line(f"{pad}{self.store(stmt)}")
             case ir.Alloc(array=array, values=values) if values is not None:
                 yield Line(f"{pad}{self.declaration(array)} = {self.filled(array, values)};")
             case ir.Alloc(array=array, start=start):
@@ -118,10 +109,14 @@ class Emitter(CallEmitter):
             case _:
                 assert_never(stmt)
 
-    def stored(self, stmt: ir.Store, value: str) -> str:
-        """`x4[i] = value`, `__stcs(&out[i], value)`."""
-        place, accessor = self.element(stmt.array, stmt.indices), self.accessor(stmt)
-        return f"{accessor}(&{place}, {value})" if accessor else f"{place} = {value}"
+    def store(self, stmt: ir.Store) -> str:
+        """`out[i] = v;`, `x4[i] = {a, b, c, d};`, `__stcs(&out[i], v);`."""
+        type_, place = self.kernel.array_type(stmt.array), self.element(stmt.array, stmt.indices)
+        if accessor := self.accessor(stmt):
+            return f"{accessor}(&{place}, {self.stored(stmt.value, type_.element)});"
+        if isinstance(stmt.value, ir.Tuple) or isinstance(stmt.value.type, ir.TupleType):
+            return f"{place} = {self.stored(stmt.value, type_.element)};"
+        return self.assign(place, ir.Load(stmt.array, stmt.indices), stmt.value, type_.dtype.c, stmt.augmented)
 
     def assertion(self, stmt: ir.Assert) -> Iterator[str]:
         """C's `assert`, a macro, behind a `printf` of a message with values; or a call that throws the line and the
