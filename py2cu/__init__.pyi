@@ -16,7 +16,7 @@ from py2cu.builtins.bits import brev as brev
 from py2cu.builtins.bits import clz as clz
 from py2cu.builtins.bits import ffs as ffs
 from py2cu.builtins.bits import popc as popc
-from py2cu.builtins.fast import fast as fast
+from py2cu.builtins.floats import fast as fast
 from py2cu.builtins.floats import fma as fma
 from py2cu.builtins.floats import opmath as opmath
 from py2cu.builtins.floats import rsqrt as rsqrt

@@ -5,7 +5,6 @@ from py2cu.builtins import (  # noqa: F401 - each enters its own
     atomics,
     bits,
     casts,
-    fast,
     floats,
     launch,
     marks,

@@ -14,7 +14,7 @@ from py2cu import builtins, ir
 from py2cu.builtins import Builtin, Rule
 from py2cu.builtins.atomics import ATOMICS, OPERATIONS
 from py2cu.builtins.launch import POSITIONS
-from py2cu.builtins.memory import CACHE_HINTS
+from py2cu.builtins.memory import CACHE_HINTS, STCS
 from py2cu.builtins.methods import way_to_call
 from py2cu.builtins.sync import BLOCK_BARRIER, GRID_BARRIER
 from py2cu.frontend.bodies.formulas import expand_call
@@ -211,6 +211,20 @@ class CallReader:
         if self.scope.form_of(index) is None:
             return []
         return [*numbers_of(open_tuple(self.read(index), index, self.scope))]
+
+    def read_acting(self, node: cst.Call) -> ir.Block | None:
+        """The statement of a call that acts, on a line of its own: of a device function, an atomic operation, a store
+        with a hint, a barrier or a fence; none after a diagnostic, None for other calls.
+        """
+        span = self.scope.span_of(node)
+        if self.acts(node):
+            call = self.functions.read_invoke(node) if self.functions.is_invoke(node) else self.read_atomic(node)
+            return () if call is None else (ir.ExprStmt(call, span),)
+        if self.hint(node) == STCS:
+            store = self.read_hinted(node)
+            return (store,) if isinstance(store, ir.Store) else ()
+        sync = self.read_sync(node)
+        return None if sync is None else (sync,)
 
     def read_sync(self, node: cst.Call) -> ir.Sync | None:
         """A barrier or a fence; None for any other call."""

@@ -9,7 +9,6 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
-from py2cu.builtins.memory import STCS
 from py2cu.frontend.bodies.assignments import Unpacker
 from py2cu.frontend.bodies.comments import comment_beside, comments_above, head_comment
 from py2cu.frontend.bodies.expressions import ExpressionReader
@@ -42,8 +41,6 @@ _INSTEAD: Final[dict[type[cst.CSTNode], str]] = {
     cst.AnnAssign: "assign without the annotation: locals take the type of what they are assigned",
     cst.Import: "import at the top of the file", cst.ImportFrom: "import at the top of the file",
 }  # fmt: skip
-
-_BREAKPOINT: Final = "builtins.breakpoint"  # stops `simulate`, and has no code in the compiled kernel
 
 
 @dataclass(slots=True)
@@ -151,23 +148,12 @@ class StatementReader:
             case cst.Expr(value=cst.NamedExpr() as named):
                 self.expressions.read(named)
                 return ()
-            case cst.Expr(value=cst.Call() as call) if self.expressions.calls.functions.is_invoke(call):
-                invoke = self.expressions.calls.functions.read_invoke(call)
-                return () if invoke is None else (ir.ExprStmt(invoke, span),)
-            case cst.Expr(value=cst.Call() as call) if self.expressions.calls.is_atomic(call):
-                atomic = self.expressions.calls.read_atomic(call)
-                return () if atomic is None else (ir.ExprStmt(atomic, span),)
-            case cst.Expr(value=cst.Call() as call) if self.expressions.calls.hint(call) == STCS:
-                access = self.expressions.calls.read_hinted(call)
-                return (access,) if isinstance(access, ir.Store) else ()
-            case cst.Expr(value=cst.Call() as call) if (sync := self.expressions.calls.read_sync(call)) is not None:
-                return (sync,)
+            case cst.Expr(value=cst.Call() as call) if (acting := self.expressions.calls.read_acting(call)) is not None:
+                return acting
             case cst.Expr(value=cst.Call() as call) if self.expressions.calls.meaning(call.func) == "builtins.print":
                 return (read_print(call, self.expressions),)
-            case cst.Expr(value=cst.Call() as call) if (
-                self.scope.environment.qualify(call.func) == "builtins.breakpoint"
-            ):
-                if args := call.args:  # the compiled kernel would leave their effects out  # rule: refused-breakpoint
+            case cst.Expr(value=cst.Call(func=callee, args=args)) if self._is_breakpoint(callee):
+                if args:  # the compiled kernel would leave their effects out  # rule: refused-breakpoint
                     self.scope.error("P105", "`breakpoint` takes no arguments in a kernel", args[0], "`breakpoint()`")
                 return self._elide(statement, ir.Elision.BREAKPOINT)
             case cst.Expr(value=value):
@@ -212,6 +198,10 @@ class StatementReader:
             what = f"this function returns {describe_form(known)} on one path and {describe_form(form)} here"
             self.scope.error("P312", what, node, "a tuple of one form on every path")
         self.scope.returned.append(form)
+
+    def _is_breakpoint(self, callee: cst.BaseExpression) -> bool:
+        """True for `breakpoint`, which stops `simulate` and has no code in the compiled kernel."""
+        return self.scope.environment.qualify(callee) == "builtins.breakpoint"
 
     def _read_assign(self, statement: cst.Assign) -> ir.Block:
         """Targets from left to right, once the right side is read whole: `a, b = b, a`, `a = b = 0`."""

@@ -156,6 +156,12 @@ class CallEmitter(ExpressionEmitter):
         """The argument that passes a launch object to a device function."""
         return name
 
+    def stored(self, value: ir.Expr, element: ir.ScalarType) -> str:
+        """A value in the C type of an element, or of a row of such elements."""
+        if isinstance(value, ir.Tuple):
+            return self.braced(value.items, (element,) * len(value.items))
+        return self.expr(value).text if isinstance(value.type, ir.TupleType) else self.as_type(value, element)
+
     def braced(self, items: Sequence[ir.Expr], types: Sequence[ir.Type]) -> str:
         """`{a, b}`."""
         return f"{{{', '.join(self.items(items, types))}}}"

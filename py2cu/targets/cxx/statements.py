@@ -109,20 +109,13 @@ class Emitter(CallEmitter):
                 assert_never(stmt)
 
     def store(self, stmt: ir.Store) -> str:
-        """`out[i] += value;`, `x4[i] = {a, b, c, d};`, `__stcs(&out[i], value);`."""
-        place, accessor = self.element(stmt.array, stmt.indices), self.accessor(stmt)
-        type_ = self.kernel.array_type(stmt.array)
-        match stmt.value:
-            case ir.Tuple(items=items):
-                value = self.braced(items, (type_.element,) * len(items))
-            case _ if isinstance(stmt.value.type, ir.TupleType):
-                value = self.expr(stmt.value).text
-            case _ if accessor:
-                value = self.as_type(stmt.value, type_.element)
-            case _:
-                target = ir.Load(stmt.array, stmt.indices)
-                return self.assign(place, target, stmt.value, type_.dtype.c, stmt.augmented)
-        return f"{accessor}(&{place}, {value});" if accessor else f"{place} = {value};"
+        """`out[i] = v;`, `x4[i] = {a, b, c, d};`, `__stcs(&out[i], v);`."""
+        type_, place = self.kernel.array_type(stmt.array), self.element(stmt.array, stmt.indices)
+        if accessor := self.accessor(stmt):
+            return f"{accessor}(&{place}, {self.stored(stmt.value, type_.element)});"
+        if isinstance(stmt.value, ir.Tuple) or isinstance(stmt.value.type, ir.TupleType):
+            return f"{place} = {self.stored(stmt.value, type_.element)};"
+        return self.assign(place, ir.Load(stmt.array, stmt.indices), stmt.value, type_.dtype.c, stmt.augmented)
 
     def assertion(self, stmt: ir.Assert) -> Iterator[str]:
         """C's `assert`, a macro, behind a `printf` of a message with values; or a call that throws the line and the
