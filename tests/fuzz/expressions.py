@@ -506,6 +506,13 @@ def true_division_of_integers(w: Writer, type_: Type, depth: int) -> Value:
     return Value(f"({a.text} / {odd(b).text})", type_)
 
 
+@makes(lambda type_: type_ is F32)
+def quotient_by_a_power(w: Writer, type_: Type, depth: int) -> Value:
+    """A Python integer divided by a power of two, and rounded."""
+    whole = value(w, Kind.INT, depth - 1).text
+    return Value(f"{cast_name(w, F32)}({whole} / {w.pick(['2', '4096', '2**24', '2**53'])})", type_)
+
+
 @makes(python(Kind.FLOAT), weight=2)
 def python_true_division(w: Writer, type_: Type, depth: int) -> Value:
     a, b = (value(w, w.pick([Kind.INT, Kind.FLOAT]), depth - 1) for _ in range(2))
