@@ -59,10 +59,12 @@ def _substitute(row: Builtin) -> Callable[..., Any]:
 def _arguments_of(row: Builtin) -> Callable[..., tuple[Any, ...]]:
     """The arguments of a call in the order of the row's parameters, defaults included."""
     signature = inspect.signature(PUBLIC[row.name])  # type: ignore[arg-type]
+    defaults = tuple(parameter.default for parameter in signature.parameters.values())
+    required = defaults.count(inspect.Parameter.empty)
 
     def arguments(*places: Any, **named: Any) -> tuple[Any, ...]:
-        if len(places) == len(row.parameters):
-            return places
+        if required <= len(places) <= len(defaults) and not named:  # `bind` takes a third of the time of a simulation
+            return places + defaults[len(places) :]
         bound = signature.bind(*places, **named)
         bound.apply_defaults()
         return bound.args

@@ -29,12 +29,13 @@ def view(element: Any, dtype: Any) -> Any:
     """
     if not isinstance(element, FloatElement | IntElement) or element.dtype.bits != _width(dtype):
         raise TypeError(f"the bits of {element!r} are no {getattr(dtype, 'dtype', dtype)}")
-    is_float = isinstance(element, FloatElement)
-    bits, error = _bits_of_float(element) if is_float else (raw_value(element), element.error)
+    bits, error = _bits_of_float(element) if isinstance(element, FloatElement) else (raw_value(element), element.error)
     if issubclass(dtype, FloatElement):
         value = _float(bits, dtype.dtype)
         return dtype.with_error(value, _error_of_float(bits, error, value, dtype.dtype) if error else 0.0)
-    return dtype.uncertain(dtype.wrapped(bits).value, error) if is_float else cast(element, dtype)
+    return (
+        cast(element, dtype) if isinstance(element, IntElement) else dtype.uncertain(dtype.wrapped(bits).value, error)
+    )
 
 
 def _width(cls: Any) -> int:

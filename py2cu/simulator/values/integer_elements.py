@@ -180,7 +180,7 @@ def define_int(dtype: DType, name: str) -> type[IntElement]:
         if value.__class__ is cls:
             return value
         if isinstance(value, IntElement):
-            return wrapped(value.value)
+            return cls.cast(value, cls) if value.error else wrapped(value.value)
         plain = int(value)
         if low <= plain <= high:
             return from_stored(plain)

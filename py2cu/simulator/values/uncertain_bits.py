@@ -99,7 +99,7 @@ def _error(name: str, a: Any, b: Any, result: IntElement) -> float:
         known = next((each for each in extremes if each is not None and len(each) == 2), ())
         if mask is None or not _is_kept_in_order(mask, known, result.dtype):
             return math.inf
-    compute = _BETWEEN.get(name, operator.and_)
+    compute: Callable[[int, int], int] = operator.and_ if name == "and" else _BETWEEN[name]
     results = [compute(x, y) for x, y in itertools.product(*(each or () for each in extremes))]
     if min(results) < result.dtype.low or max(results) > result.dtype.high:
         return math.inf
