@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,8 @@ from py2cu.build import nvcc, nvrtc, toolchain
 from py2cu.build.cubin import CompileError, Cubin
 from py2cu.build.nvrtc import compile_cubin
 from py2cu.diagnostics import EnvironmentLacks
+from py2cu.targets.cuda.helpers import HELPERS_OF_CUDA
+from py2cu.targets.cxx.helpers.catalogue import HELPERS
 
 AXPY = """\
 template <typename T, typename index_t>
@@ -105,6 +108,12 @@ def is_cubin(cubin: Cubin) -> bool:
 
 
 @needs_nvrtc
+def test_helpers_use_no_other_names_of_the_library() -> None:
+    texts = [HELPERS_OF_CUDA.text(name) for name in {**HELPERS, **HELPERS_OF_CUDA.own}]
+    used = {name for text in texts for name in re.findall(r"std::(\w+)", text)}
+    assert used and used <= {*re.findall(r"std::(\w+)", STANDARD)}
+
+
 @pytest.mark.parametrize(("text", "expression", "headers"), INSTANCES)
 def test_an_instance_compiles_first_and_again(text: str, expression: str, headers: tuple[str, ...]) -> None:
     first, again = [compile_cubin(text, expression, architecture="sm_90", headers=headers) for _ in range(2)]
