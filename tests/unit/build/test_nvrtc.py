@@ -107,13 +107,13 @@ def is_cubin(cubin: Cubin) -> bool:
     return cubin.image.startswith(b"\x7fELF") and cubin.symbol.encode() in cubin.image
 
 
-@needs_nvrtc
 def test_helpers_use_no_other_names_of_the_library() -> None:
     texts = [HELPERS_OF_CUDA.text(name) for name in {**HELPERS, **HELPERS_OF_CUDA.own}]
     used = {name for text in texts for name in re.findall(r"std::(\w+)", text)}
     assert used and used <= {*re.findall(r"std::(\w+)", STANDARD)}
 
 
+@needs_nvrtc
 @pytest.mark.parametrize(("text", "expression", "headers"), INSTANCES)
 def test_an_instance_compiles_first_and_again(text: str, expression: str, headers: tuple[str, ...]) -> None:
     first, again = [compile_cubin(text, expression, architecture="sm_90", headers=headers) for _ in range(2)]
