@@ -150,7 +150,7 @@ def test_of_a_refused_kernel_there_is_the_ir_before_its_error(write) -> None:
         ),
         (
             ["--dump-ir=zzz"],
-            "there is no pass `zzz`\n  hint: write one of these names\n  passes: read_kernel, check_optional_param",
+            "there is no pass `zzz`\n  hint: write one of these names\n  passes: read_kernel, fix_row_lengths",
         ),
         (["--dump-ir", "-o", "csrc"], "`--dump-ir` prints the IR and writes no texts\n  hint: leave out `-o`"),
     ],
