@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -45,7 +46,10 @@ def main() -> None:
 
     chosen = parts(lecture=not options.skip_lecture, latency_options=latency_options)
     measures = [measure for part, measure in chosen.items() if options.part in (None, part)]
-    rows = list(chain.from_iterable(measure() for measure in measures))
+    rows = []
+    for row in chain.from_iterable(measure() for measure in measures):
+        print(" | ".join(row.cells), file=sys.stderr)  # some parts take minutes
+        rows.append(row)
     if not rows:
         raise SystemExit(f"no row's name contains {' and '.join(latency_options.only)}")
     where = conditions()

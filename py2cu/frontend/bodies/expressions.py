@@ -291,7 +291,7 @@ class ExpressionReader:
                 indices = self.read_vector_indices(node, name)
                 if indices is not None and self.scope.is_row(name, len(indices)):
                     length = self.scope.arrays[name].dims[-1]
-                    if isinstance(length, ir.Name):  # rule: row-open
+                    if isinstance(length, ir.Name):
                         what = f"a row of `{name}` has `{length.id}` elements, which differ with the dtype"
                         hint = f"`for v in {source_text(node)}:`, `[v for v in {source_text(node)}]`"
                         self.scope.error("P410", what, node, hint)
