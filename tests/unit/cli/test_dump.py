@@ -150,11 +150,7 @@ def test_of_a_refused_kernel_there_is_the_ir_before_its_error(write) -> None:
         ),
         (
             ["--dump-ir=zzz"],
-<<<<<<< HEAD
             "there is no pass `zzz`\n  hint: write one of these names\n  passes: read_kernel, fix_row_lengths, ch",
-=======
-            "there is no pass `zzz`\n  hint: write one of these names\n  passes: read_kernel, fix_row_lengths",
->>>>>>> rows
         ),
         (["--dump-ir", "-o", "csrc"], "`--dump-ir` prints the IR and writes no texts\n  hint: leave out `-o`"),
     ],
