@@ -589,7 +589,7 @@ cudaError_t launch_residual_layer_norm(
 // T is float, double, __half or __nv_bfloat16.
 // grad_total may be null: the kernel has 16 instances.
 template <int per_lane, typename T, bool has_grad_total, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void layer_norm_backward_kernel(
+__global__ void __launch_bounds__(512) layer_norm_backward_kernel(
     const T* __restrict__ x, const T* __restrict__ weight, const float* __restrict__ mean,
     const float* __restrict__ rstd, const T* __restrict__ grad_out, T* __restrict__ grad_x,
     T* __restrict__ grad_weight, T* __restrict__ grad_bias, float* partial, int32_t* ticket,
