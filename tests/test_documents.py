@@ -1,4 +1,4 @@
-"""The documents are true: the IR that they show, the files that they name, and the program of `from-cuda.md`."""
+"""The documents are true: the IR and the CUDA that they show, the files that they name, and the program of `from-cuda.md`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.support.modules import import_file
 
 ROOT: Final = Path(__file__).parents[1]
 ARCHITECTURE: Final = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
 FROM_CUDA: Final = (ROOT / "docs" / "from-cuda.md").read_text(encoding="utf-8")
 _FILE: Final = re.compile(r"`([\w/]+\.py)`")
 
@@ -44,6 +45,14 @@ def test_the_ir_is_what_the_pass_makes(source: Path, name: str, lines: str) -> N
 def test_the_cuda_is_what_is_emitted(source: Path) -> None:
     ((_, cuda),) = blocks("cuda")
     assert cuda in CliRunner().invoke(app, ["translate", str(source)]).stdout
+
+
+def test_the_cuda_of_the_readme_is_what_is_emitted(tmp_path: Path) -> None:
+    (_, python), *_ = blocks("python", README)
+    (_, cuda), *_ = blocks("cuda", README)
+    path = tmp_path / "rgb2grey.py"
+    path.write_text(python.partition("\ngrey = ")[0], encoding="utf-8")
+    assert cuda in CliRunner().invoke(app, ["translate", str(path)]).stdout
 
 
 @pytest.mark.builds
