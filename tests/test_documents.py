@@ -1,4 +1,4 @@
-"""The documents are true: the IR and the CUDA that they show, the files that they name, and the program of `from-cuda.md`."""
+"""The documents are true: the IR and CUDA that they show, the files that they name, the program of `from-cuda.md`."""
 
 from __future__ import annotations
 
