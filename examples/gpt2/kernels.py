@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 import torch
-from jaxtyping import BFloat16, Float, Float32, Int32, Int64
+from jaxtyping import BFloat16, Float32, Int32, Int64
 from torch import Tensor
 
 from py2cu import (
@@ -28,12 +28,28 @@ from py2cu import (
     blockIdx,
     gridDim,
     kernel,
+    opmath,
     shared,
     shfl_xor_sync,
     syncthreads,
     threadfence,
     threadIdx,
 )
+
+# The arrays that a kernel has in both dtypes
+Elements = Float32[Tensor, "..."] | BFloat16[Tensor, "..."]
+Flat = Float32[Tensor, "4*n"] | BFloat16[Tensor, "4*n"]
+Matrix = Float32[Tensor, "rows c"] | BFloat16[Tensor, "rows c"]
+Vector = Float32[Tensor, "c"] | BFloat16[Tensor, "c"]
+Rows = Float32[Tensor, "rows 32*per_lane"] | BFloat16[Tensor, "rows 32*per_lane"]  # of which a warp has one
+Row = Float32[Tensor, "32*per_lane"] | BFloat16[Tensor, "32*per_lane"]
+Sequences = Float32[Tensor, "b t c"] | BFloat16[Tensor, "b t c"]
+Positions = Float32[Tensor, "positions c"] | BFloat16[Tensor, "positions c"]
+PositionGradients = Float32[Tensor, "t c"] | BFloat16[Tensor, "t c"]
+Table = Float32[Tensor, "v c"] | BFloat16[Tensor, "v c"]
+TokenRows = Float32[Tensor, "n 32*per_lane"] | BFloat16[Tensor, "n 32*per_lane"]
+TableRows = Float32[Tensor, "v 32*per_lane"] | BFloat16[Tensor, "v 32*per_lane"]
+Scores = Float32[Tensor, "heads t t"] | BFloat16[Tensor, "heads t t"]
 
 FULL = 0xFFFFFFFF  # all lanes of a warp
 THREADS = 512  # of a block, where a block has a row or adds up for the whole grid
@@ -90,24 +106,21 @@ SHORT = 16  # tokens of a bucket that one warp adds up by itself
 @kernel(block=(64, 4, 1))
 def encoder(
     b: Index["b"], t: Index["t"], c: Index["c"],
-    tokens: Int64[Tensor, "b t"], wte: Float[Tensor, "v c"], wpe: Float[Tensor, "positions c"],
-    out: Float[Tensor, "b t c"],
+    tokens: Int64[Tensor, "b t"], wte: Table, wpe: Positions,
+    out: Sequences,
 ):  # fmt: skip
     out[b, t, c] = wte[tokens[b, t], c] + wpe[t, c]
 
 
 @kernel
-def position_gradient(t: Index["t"], c: Index["c"], grad_out: Float[Tensor, "b t c"], grad_wpe: Float[Tensor, "t c"]):
-    total = np.float32(0)
-    for b in range(grad_out.shape[0]):
-        total += np.float32(grad_out[b, t, c])
-    grad_wpe[t, c] = total
+def position_gradient(t: Index["t"], c: Index["c"], grad_out: Sequences, grad_wpe: PositionGradients):
+    grad_wpe[t, c] = sum(opmath(grad_out[b, t, c]) for b in range(grad_out.shape[0]))
 
 
 @kernel(size="32 * n", block=32 * BUCKET_WARPS)
 def token_gradient(
     tokens: Int64[Tensor, "n"], order: Int32[Tensor, "n"], ends: Int32[Tensor, "n"],
-    grad_out: Float[Tensor, "n 32*per_lane"], grad_wte: Float[Tensor, "v 32*per_lane"], per_lane: Constexpr[int] = 24,
+    grad_out: TokenRows, grad_wte: TableRows, per_lane: Constexpr[int] = 24,
 ):  # fmt: skip
     """Adds the rows of `grad_out` to the rows of `grad_wte` of their tokens, without atomics.
 
@@ -122,23 +135,23 @@ def token_gradient(
         total = [np.float32(0)] * per_lane
         for q in range(p, ends[p]):
             for k in range(per_lane):
-                total[k] += np.float32(grad_out[order[q], lane + 32 * k])
+                total[k] += opmath(grad_out[order[q], lane + 32 * k])
         token = tokens[order[p]]
         for k in range(per_lane):
-            grad_wte[token, lane + 32 * k] = np.float32(grad_wte[token, lane + 32 * k]) + total[k]
+            grad_wte[token, lane + 32 * k] = opmath(grad_wte[token, lane + 32 * k]) + total[k]
     for start in range(first, min(first + BUCKET_WARPS, len(ends))):
         if ends[start] > start + SHORT:
             total = [np.float32(0)] * per_lane
             for q in range(start + warp, ends[start], BUCKET_WARPS):
                 for k in range(per_lane):
-                    total[k] += np.float32(grad_out[order[q], lane + 32 * k])
+                    total[k] += opmath(grad_out[order[q], lane + 32 * k])
             for k in range(per_lane):
                 part[warp, lane + 32 * k] = total[k]
             syncthreads()
             token = tokens[order[start]]
             for c in range(threadIdx.x, 32 * per_lane, 32 * BUCKET_WARPS):
                 added = sum(part[w, c] for w in range(BUCKET_WARPS))
-                grad_wte[token, c] = np.float32(grad_wte[token, c]) + added
+                grad_wte[token, c] = opmath(grad_wte[token, c]) + added
             syncthreads()  # before `part` is used again
 
 
@@ -149,20 +162,20 @@ ROWS = 4  # of a block of the forward
 
 @kernel(size="32 * rows", block=32 * ROWS)
 def layer_norm(
-    x: Float[Tensor, "rows 32*per_lane"], weight: Float[Tensor, "32*per_lane"], bias: Float[Tensor, "32*per_lane"],
-    out: Float[Tensor, "rows 32*per_lane"], mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"],
+    x: Rows, weight: Row, bias: Row,
+    out: Rows, mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"],
     per_lane: Constexpr[int] = 24, eps: float = 1e-5,
 ):  # fmt: skip
     """Rows of mean 0 and variance 1, times the weights, plus the bias; the backward takes `mean` and `rstd`."""
     r, lane = blockIdx.x * ROWS + threadIdx.x // 32, threadIdx.x % 32
     if r >= len(x):
         return
-    row = [np.float32(x[r, lane + 32 * k]) for k in range(per_lane)]
+    row = [opmath(x[r, lane + 32 * k]) for k in range(per_lane)]
     m = warp_sum(sum(row)) / (32 * per_lane)
     s = 1 / math.sqrt(warp_sum(sum((v - m) ** 2 for v in row)) / (32 * per_lane) + eps)
     for k in range(per_lane):
         c = lane + 32 * k
-        out[r, c] = (row[k] - m) * s * np.float32(weight[c]) + np.float32(bias[c])
+        out[r, c] = (row[k] - m) * s * opmath(weight[c]) + opmath(bias[c])
     if lane == 0:
         mean[r] = m
         rstd[r] = s
@@ -170,9 +183,9 @@ def layer_norm(
 
 @kernel(size="32 * rows", block=32 * ROWS)
 def residual_layer_norm(
-    x: Float[Tensor, "rows 32*per_lane"], y: Float[Tensor, "rows 32*per_lane"],
-    weight: Float[Tensor, "32*per_lane"], bias: Float[Tensor, "32*per_lane"],
-    total: Float[Tensor, "rows 32*per_lane"], out: Float[Tensor, "rows 32*per_lane"],
+    x: Rows, y: Rows,
+    weight: Row, bias: Row,
+    total: Rows, out: Rows,
     mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"],
     per_lane: Constexpr[int] = 24, eps: float = 1e-5,
 ):  # fmt: skip
@@ -180,14 +193,14 @@ def residual_layer_norm(
     r, lane = blockIdx.x * ROWS + threadIdx.x // 32, threadIdx.x % 32
     if r >= len(x):
         return
-    row = [np.float32(x[r, lane + 32 * k]) + np.float32(y[r, lane + 32 * k]) for k in range(per_lane)]
+    row = [opmath(x[r, lane + 32 * k]) + opmath(y[r, lane + 32 * k]) for k in range(per_lane)]
     for k in range(per_lane):
         total[r, lane + 32 * k] = row[k]
     m = warp_sum(sum(row)) / (32 * per_lane)
     s = 1 / math.sqrt(warp_sum(sum((v - m) ** 2 for v in row)) / (32 * per_lane) + eps)
     for k in range(per_lane):
         c = lane + 32 * k
-        out[r, c] = (row[k] - m) * s * np.float32(weight[c]) + np.float32(bias[c])
+        out[r, c] = (row[k] - m) * s * opmath(weight[c]) + opmath(bias[c])
     if lane == 0:
         mean[r] = m
         rstd[r] = s
@@ -195,12 +208,12 @@ def residual_layer_norm(
 
 @kernel(size="blocks * THREADS", block=THREADS, launch_bounds=THREADS)
 def layer_norm_backward(
-    x: Float[Tensor, "rows 32*per_lane"], weight: Float[Tensor, "32*per_lane"],
-    mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"], grad_out: Float[Tensor, "rows 32*per_lane"],
-    grad_x: Float[Tensor, "rows 32*per_lane"],
-    grad_weight: Float[Tensor, "32*per_lane"], grad_bias: Float[Tensor, "32*per_lane"],
+    x: Rows, weight: Row,
+    mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"], grad_out: Rows,
+    grad_x: Rows,
+    grad_weight: Row, grad_bias: Row,
     partial: Float32[Tensor, "blocks 2 32*per_lane"], ticket: Int32[Tensor, "1"],
-    per_lane: Constexpr[int] = 24, grad_total: Float[Tensor, "rows 32*per_lane"] | None = None,
+    per_lane: Constexpr[int] = 24, grad_total: Rows | None = None,
 ):  # fmt: skip
     """All three gradients; `grad_total`, what comes to `x` past the norm, is added to the first.
 
@@ -212,15 +225,15 @@ def layer_norm_backward(
     of_weight = [np.float32(0)] * per_lane
     of_bias = [np.float32(0)] * per_lane
     for r in range(blockIdx.x * BLOCK_WARPS + warp, len(x), gridDim.x * BLOCK_WARPS):
-        normed = [(np.float32(x[r, lane + 32 * k]) - mean[r]) * rstd[r] for k in range(per_lane)]
-        up = [np.float32(grad_out[r, lane + 32 * k]) for k in range(per_lane)]
-        scaled = [up[k] * np.float32(weight[lane + 32 * k]) for k in range(per_lane)]
+        normed = [(opmath(x[r, lane + 32 * k]) - mean[r]) * rstd[r] for k in range(per_lane)]
+        up = [opmath(grad_out[r, lane + 32 * k]) for k in range(per_lane)]
+        scaled = [up[k] * opmath(weight[lane + 32 * k]) for k in range(per_lane)]
         average = warp_sum(sum(scaled)) / (32 * per_lane)
         dot = warp_sum(sum(a * b for a, b in zip(scaled, normed, strict=True))) / (32 * per_lane)
         for k in range(per_lane):
             grad = rstd[r] * (scaled[k] - average - normed[k] * dot)
             if grad_total is not None:
-                grad += np.float32(grad_total[r, lane + 32 * k])
+                grad += opmath(grad_total[r, lane + 32 * k])
             grad_x[r, lane + 32 * k] = grad
             of_weight[k] += up[k] * normed[k]
             of_bias[k] += up[k]
@@ -247,7 +260,7 @@ SCORE_ROWS = 8  # of a block
 
 
 @kernel(size="32 * heads * t", block=32 * SCORE_ROWS, init={"out": 0})
-def causal_softmax(x: Float[Tensor, "heads t t"], out: Float[Tensor, "heads t t"], t: int, heads: int, scale: float):
+def causal_softmax(x: Scores, out: Scores, t: int, heads: int, scale: float):
     """The softmax of `scale * x` up to the diagonal. Behind it nothing is read or written: `out` keeps its zeros.
 
     Online: a lane keeps its maximum so far, and the sum of exp(scale * (score - maximum)), which is scaled down where a
@@ -260,7 +273,7 @@ def causal_softmax(x: Float[Tensor, "heads t t"], out: Float[Tensor, "heads t t"
     top = np.float32(-math.inf)
     total = np.float32(0)
     for c in range(lane, r + 1, 32):
-        v = np.float32(x[h, r, c])
+        v = opmath(x[h, r, c])
         if v > top:
             total *= math.exp(scale * (top - v))
             top = v
@@ -270,12 +283,12 @@ def causal_softmax(x: Float[Tensor, "heads t t"], out: Float[Tensor, "heads t t"
         total *= math.exp(scale * (top - greatest))
     norm = 1 / warp_sum(total)
     for c in range(lane, r + 1, 32):
-        out[h, r, c] = math.exp(scale * (np.float32(x[h, r, c]) - greatest)) * norm
+        out[h, r, c] = math.exp(scale * (opmath(x[h, r, c]) - greatest)) * norm
 
 
 @causal_softmax.backward(size="32 * heads * t", block=32 * SCORE_ROWS)
 def causal_softmax_backward(
-    out: Float[Tensor, "heads t t"], grad_out: Float[Tensor, "heads t t"], grad_x: Float[Tensor, "heads t t"],
+    out: Scores, grad_out: Scores, grad_x: Scores,
     t: int, heads: int, scale: float,
 ):  # fmt: skip
     at, lane = blockIdx.x * SCORE_ROWS + threadIdx.x // 32, threadIdx.x % 32
@@ -284,10 +297,10 @@ def causal_softmax_backward(
     h, r = at // t, at % t
     dot = np.float32(0)
     for c in range(lane, r + 1, 32):
-        dot += np.float32(out[h, r, c]) * np.float32(grad_out[h, r, c])
+        dot += opmath(out[h, r, c]) * opmath(grad_out[h, r, c])
     dot = warp_sum(dot)
     for c in range(lane, t, 32):
-        grad_x[h, r, c] = scale * np.float32(out[h, r, c]) * (np.float32(grad_out[h, r, c]) - dot) if c <= r else 0.0
+        grad_x[h, r, c] = scale * opmath(out[h, r, c]) * (opmath(grad_out[h, r, c]) - dot) if c <= r else 0.0
 
 
 # --- GELU, by tanh ---
@@ -296,19 +309,17 @@ SCALE = math.sqrt(2 / math.pi)
 
 
 @kernel
-def gelu(i: Index["..."], x: Float[Tensor, "..."], out: Float[Tensor, "..."]):
-    v = np.float32(x[i])
+def gelu(i: Index["..."], x: Elements, out: Elements):
+    v = opmath(x[i])
     out[i] = 0.5 * v * (1 + math.tanh(SCALE * (v + 0.044715 * v * v * v)))
 
 
 @gelu.backward
-def gelu_backward(
-    i: Index["..."], x: Float[Tensor, "..."], grad_out: Float[Tensor, "..."], grad_x: Float[Tensor, "..."]
-):
-    v = np.float32(x[i])
+def gelu_backward(i: Index["..."], x: Elements, grad_out: Elements, grad_x: Elements):
+    v = opmath(x[i])
     tanh = math.tanh(SCALE * (v + 0.044715 * v * v * v))
     slope = 0.5 * (1 + tanh) + 0.5 * v * (1 - tanh * tanh) * SCALE * (1 + 3 * 0.044715 * v * v)
-    grad_x[i] = slope * np.float32(grad_out[i])
+    grad_x[i] = slope * opmath(grad_out[i])
 
 
 # --- the gradient of a bias ---
@@ -318,7 +329,7 @@ COLUMN_WARPS = 8
 
 @kernel(size=("c", "COLUMN_WARPS * chunks"), block=(32, COLUMN_WARPS))
 def bias_gradient(
-    grad_out: Float[Tensor, "rows c"], grad_bias: Float[Tensor, "c"], partial: Float32[Tensor, "chunks c"],
+    grad_out: Matrix, grad_bias: Vector, partial: Float32[Tensor, "chunks c"],
     tickets: Int32[Tensor, "(c+31)//32"],
 ):  # fmt: skip
     """The sums of all columns. A block takes 32 of them, and every `chunks`-th group of rows, a warp a row."""
@@ -329,7 +340,7 @@ def bias_gradient(
     total = np.float32(0)
     if c < len(grad_bias):
         for r in range(blockIdx.y * COLUMN_WARPS + warp, len(grad_out), COLUMN_WARPS * gridDim.y):
-            total += np.float32(grad_out[r, c])
+            total += opmath(grad_out[r, c])
     part[warp, lane] = total
     syncthreads()
     if warp == 0 and c < len(grad_bias):
@@ -343,7 +354,7 @@ def bias_gradient(
 
 @kernel(size="THREADS * rows", block=THREADS)
 def classifier(
-    logits: Float[Tensor, "rows padded"], targets: Int64[Tensor, "rows"], losses: Float32[Tensor, "rows"],
+    logits: Matrix, targets: Int64[Tensor, "rows"], losses: Float32[Tensor, "rows"],
     grad_loss: float, vocabulary: int,
 ):  # fmt: skip
     """The losses of all rows; the gradients of the logits, times `grad_loss`, take the place of the logits.
@@ -356,7 +367,7 @@ def classifier(
     top = np.float32(-math.inf)
     total = np.float32(0)
     for c in range(t, vocabulary, THREADS):
-        v = np.float32(logits[r, c])
+        v = opmath(logits[r, c])
         if v > top:
             total *= math.exp(top - v)
             top = v
@@ -376,12 +387,12 @@ def classifier(
             total += totals[w] * math.exp(tops[w] - top)
     target = targets[r]
     if t == 0:
-        losses[r] = math.log(total) + top - np.float32(logits[r, target])
+        losses[r] = math.log(total) + top - opmath(logits[r, target])
     norm = 1 / total
     syncthreads()  # the loss has been read before its logit is replaced
     for c in range(t, logits.shape[1], THREADS):
         if c < vocabulary:
-            probability = math.exp(np.float32(logits[r, c]) - top) * norm
+            probability = math.exp(opmath(logits[r, c]) - top) * norm
             logits[r, c] = (probability - (1.0 if c == target else 0.0)) * grad_loss
         else:
             logits[r, c] = 0.0
@@ -444,7 +455,7 @@ def adamw_of_halves(
     greatest_norm: float = 1.0,
 ):  # fmt: skip
     """The same with master weights in float32, from which the parameters are rounded at random."""
-    g = clipped(np.float32(gradients[i]), squares[0], greatest_norm)
+    g = clipped(opmath(gradients[i]), squares[0], greatest_norm)
     m[i] = beta1 * m[i] + (1 - beta1) * g
     v[i] = beta2 * v[i] + (1 - beta2) * g * g
     p = master[i]
@@ -457,7 +468,7 @@ def adamw_of_halves(
 
 @kernel(size="blocks * THREADS", block=THREADS)
 def sum_of_squares(
-    x: Float[Tensor, "4*n"], out: Float32[Tensor, "1"], partial: Float32[Tensor, "blocks"],
+    x: Flat, out: Float32[Tensor, "1"], partial: Float32[Tensor, "blocks"],
     ticket: Int32[Tensor, "1"],
 ):  # fmt: skip
     """The square of the norm of one buffer, four elements in one access."""
@@ -467,7 +478,7 @@ def sum_of_squares(
     total = np.float32(0)
     for i in range(blockIdx.x * THREADS + threadIdx.x, len(x4), gridDim.x * THREADS):
         a, b, c, d = x4[i]
-        total += np.float32(a) ** 2 + np.float32(b) ** 2 + np.float32(c) ** 2 + np.float32(d) ** 2
+        total += opmath(a) ** 2 + opmath(b) ** 2 + opmath(c) ** 2 + opmath(d) ** 2
     total = block_sum(part, total)
     if threadIdx.x == 0:
         partial[blockIdx.x] = total

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <initializer_list>
 #include <type_traits>
 #include <variant>
@@ -34,6 +33,13 @@ template <typename T, int N>
 __device__ inline void store_vector(T* to, const aligned_vector<T, N>& vector)
 {
     *reinterpret_cast<aligned_vector<T, N>*>(to) = vector;
+}
+
+// Converts half types to float before a math function; other types are unchanged.
+template <typename T>
+__device__ inline auto to_compute_type(T value)
+{
+    return static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(value);
 }
 
 // Python's `value ** 2`, a product as in torch.
@@ -129,19 +135,19 @@ __device__ float warp_max(float value)
 template <typename T>
 __device__ T gelu(T x)
 {
-    float v = static_cast<float>(x);
+    float v = to_compute_type(x);
     return static_cast<T>(0.5f * v * (1 + tanh(static_cast<float>(SCALE) * (v + 0.044715f * v * v * v))));
 }
 
 template <typename T>
 __device__ T gelu_backward(T x, T grad_out)
 {
-    float v = static_cast<float>(x);
+    float v = to_compute_type(x);
     float tanh_ = tanh(static_cast<float>(SCALE) * (v + 0.044715f * v * v * v));
     float slope = 0.5f * (1 + tanh_) +
                   0.5f * v * (1 - tanh_ * tanh_) * static_cast<float>(SCALE) *
                   (1 + static_cast<float>(3 * 0.044715) * v * v);
-    return static_cast<T>(slope * static_cast<float>(grad_out));
+    return static_cast<T>(slope * to_compute_type(grad_out));
 }
 
 // Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
@@ -271,7 +277,7 @@ bool are_aligned(std::initializer_list<const void*> arrays)
 }
 
 // A thread computes PACKS packs of N neighbours, a block apart.
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void encoder_kernel(
     const int64_t* __restrict__ tokens, const T* __restrict__ wte, const T* __restrict__ wpe, T* __restrict__ out,
@@ -330,43 +336,41 @@ cudaError_t launch_encoder(
     return launch(encoder_kernel<1, 4, T>, 4);
 }
 
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void position_gradient_kernel(
-    const T* __restrict__ grad_out, T* __restrict__ grad_wpe, index_t t_extent, index_t c_extent, index_t b_extent)
+    const T* __restrict__ grad_out, T* __restrict__ grad_wpe, index_t t_extent, index_t c_extent, index_t b)
 {
     index_t t = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
     index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
     if (t >= t_extent || c >= c_extent) return;
-    float total = 0;
-    for (index_t b = 0; b < b_extent; ++b)
-        total += static_cast<float>(grad_out[(b * t_extent + t) * c_extent + c]);
+    float total = 0.0f;
+    for (index_t b2 = 0; b2 < b; ++b2)
+        total += to_compute_type(grad_out[(b2 * t_extent + t) * c_extent + c]);
     grad_wpe[t * c_extent + c] = static_cast<T>(total);
 }
 
 template <typename T>
 cudaError_t launch_position_gradient(
-    const T* grad_out, T* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent, dim3 grid, dim3 block,
+    const T* grad_out, T* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
-    if (std::max({int64_t(grid.y) * block.y, int64_t(grid.x) * block.x, b_extent * c_extent * t_extent,
+    if (std::max({int64_t(grid.y) * block.y, int64_t(grid.x) * block.x, b * c_extent * t_extent,
                   c_extent * t_extent}) <= INT32_MAX)
-        position_gradient_kernel<T, int><<<grid, block, 0, stream>>>(
-            grad_out, grad_wpe, t_extent, c_extent, b_extent);
+        position_gradient_kernel<T, int><<<grid, block, 0, stream>>>(grad_out, grad_wpe, t_extent, c_extent, b);
     else
-        position_gradient_kernel<T, int64_t><<<grid, block, 0, stream>>>(
-            grad_out, grad_wpe, t_extent, c_extent, b_extent);
+        position_gradient_kernel<T, int64_t><<<grid, block, 0, stream>>>(grad_out, grad_wpe, t_extent, c_extent, b);
     return cudaGetLastError();
 }
 
 template <typename T>
 cudaError_t launch_position_gradient(
-    const T* grad_out, T* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent, cudaStream_t stream)
+    const T* grad_out, T* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b, cudaStream_t stream)
 {
     if (t_extent == 0 || c_extent == 0) return cudaSuccess;
     const dim3 block(16, 16);
     const dim3 grid(covering_blocks(c_extent, block.x), covering_blocks(t_extent, block.y));
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, grid, block, stream);
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b, grid, block, stream);
 }
 
 // Adds the rows of `grad_out` to the rows of `grad_wte` of their tokens, without atomics.
@@ -374,7 +378,7 @@ cudaError_t launch_position_gradient(
 // `order` sorts the tokens. A bucket of one token goes from p to `ends[p]`, which is 0 where no bucket starts. A warp
 // adds up a short bucket, and all warps of the block a long one.
 // per_lane is 24.
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <int per_lane, typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void token_gradient_kernel(
     const int64_t* __restrict__ tokens, const int32_t* __restrict__ order, const int32_t* __restrict__ ends,
@@ -394,16 +398,15 @@ __global__ void token_gradient_kernel(
         int64_t q_stop = ends[p];
         for (int64_t q = p; q < q_stop; ++q) {
             for (int k = 0; k < per_lane; ++k)
-                total[k] += static_cast<float>(grad_out[int64_t(order[q]) * (32 * per_lane) + (lane + 32 * k)]);
+                total[k] += to_compute_type(grad_out[int64_t(order[q]) * (32 * per_lane) + (lane + 32 * k)]);
         }
         token = tokens[order[p]];
         for (int k = 0; k < per_lane; ++k)
-            grad_wte[token * (32 * per_lane) + (lane + 32 * k)] = static_cast<T>(static_cast<float>(grad_wte[token *
-                                                                                                             (32 *
-                                                                                                              per_lane) +
-                                                                                                             (lane +
-                                                                                                              32 *
-                                                                                                              k)]) +
+            grad_wte[token * (32 * per_lane) + (lane + 32 * k)] = static_cast<T>(to_compute_type(grad_wte[token *
+                                                                                                          (32 *
+                                                                                                           per_lane) +
+                                                                                                          (lane +
+                                                                                                           32 * k)]) +
                                                                                  total[k]);
     }
     for (index_t start = first; start < min(first + BUCKET_WARPS, n); ++start) {
@@ -415,7 +418,7 @@ __global__ void token_gradient_kernel(
             int64_t q_stop_ = ends[start];
             for (int64_t q = start + warp; q < q_stop_; q += BUCKET_WARPS) {
                 for (int k = 0; k < per_lane; ++k)
-                    total2[k] += static_cast<float>(grad_out[int64_t(order[q]) * (32 * per_lane) + (lane + 32 * k)]);
+                    total2[k] += to_compute_type(grad_out[int64_t(order[q]) * (32 * per_lane) + (lane + 32 * k)]);
             }
             for (int k = 0; k < per_lane; ++k)
                 part[warp][lane + 32 * k] = total2[k];
@@ -426,9 +429,9 @@ __global__ void token_gradient_kernel(
                 for (int w = 0; w < BUCKET_WARPS; ++w)
                     total3 += part[w][c];
                 float added = total3;
-                grad_wte[token * (32 * per_lane) + c] = static_cast<T>(static_cast<float>(grad_wte[token *
-                                                                                                   (32 * per_lane) +
-                                                                                                   c]) + added);
+                grad_wte[token * (32 * per_lane) + c] = static_cast<T>(to_compute_type(grad_wte[token *
+                                                                                                (32 * per_lane) + c]) +
+                                                                       added);
             }
             __syncthreads();  // before `part` is used again
         }
@@ -463,7 +466,7 @@ cudaError_t launch_token_gradient(
 
 // Rows of mean 0 and variance 1, times the weights, plus the bias; the backward takes `mean` and `rstd`.
 // per_lane is 24.
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <int per_lane, typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void layer_norm_kernel(
     const T* __restrict__ x, const T* __restrict__ weight, const T* __restrict__ bias, T* __restrict__ out,
@@ -474,7 +477,7 @@ __global__ void layer_norm_kernel(
     if (r >= rows) return;
     float row[per_lane];
     for (int k2 = 0; k2 < per_lane; ++k2)
-        row[k2] = static_cast<float>(x[r * (32 * per_lane) + (lane + 32 * k2)]);
+        row[k2] = to_compute_type(x[r * (32 * per_lane) + (lane + 32 * k2)]);
     float total = 0.0f;
     for (int k3 = 0; k3 < per_lane; ++k3)
         total += row[k3];
@@ -485,8 +488,8 @@ __global__ void layer_norm_kernel(
     float s = 1 / sqrt(warp_sum(total2) / (32 * per_lane) + eps);
     for (int k = 0; k < per_lane; ++k) {
         int c = lane + 32 * k;
-        out[r * (32 * per_lane) + c] = static_cast<T>((row[k] - m) * s * static_cast<float>(weight[c]) +
-                                                      static_cast<float>(bias[c]));
+        out[r * (32 * per_lane) + c] = static_cast<T>((row[k] - m) * s * to_compute_type(weight[c]) +
+                                                      to_compute_type(bias[c]));
     }
     if (lane == 0) {
         mean[r] = m;
@@ -521,7 +524,7 @@ cudaError_t launch_layer_norm(
 
 // The sum of `x` and `y`, and its layer norm.
 // per_lane is 24.
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <int per_lane, typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void residual_layer_norm_kernel(
     const T* __restrict__ x, const T* __restrict__ y, const T* __restrict__ weight, const T* __restrict__ bias,
@@ -533,8 +536,8 @@ __global__ void residual_layer_norm_kernel(
     if (r >= rows) return;
     float row[per_lane];
     for (int k2 = 0; k2 < per_lane; ++k2)
-        row[k2] = static_cast<float>(x[r * (32 * per_lane) + (lane + 32 * k2)]) +
-                  static_cast<float>(y[r * (32 * per_lane) + (lane + 32 * k2)]);
+        row[k2] = to_compute_type(x[r * (32 * per_lane) + (lane + 32 * k2)]) +
+                  to_compute_type(y[r * (32 * per_lane) + (lane + 32 * k2)]);
     for (int k = 0; k < per_lane; ++k)
         total[r * (32 * per_lane) + (lane + 32 * k)] = static_cast<T>(row[k]);
     float total2 = 0.0f;
@@ -547,8 +550,8 @@ __global__ void residual_layer_norm_kernel(
     float s = 1 / sqrt(warp_sum(total3) / (32 * per_lane) + eps);
     for (int k = 0; k < per_lane; ++k) {
         int c = lane + 32 * k;
-        out[r * (32 * per_lane) + c] = static_cast<T>((row[k] - m) * s * static_cast<float>(weight[c]) +
-                                                      static_cast<float>(bias[c]));
+        out[r * (32 * per_lane) + c] = static_cast<T>((row[k] - m) * s * to_compute_type(weight[c]) +
+                                                      to_compute_type(bias[c]));
     }
     if (lane == 0) {
         mean[r] = m;
@@ -586,10 +589,10 @@ cudaError_t launch_residual_layer_norm(
 //
 // A warp goes down its rows, and keeps the sums of its columns for weights and bias in registers.
 // per_lane is 24.
-// T is float, double, __half or __nv_bfloat16.
-// grad_total may be null: the kernel has 16 instances.
+// T is float or __nv_bfloat16.
+// grad_total may be null: the kernel has 8 instances.
 template <int per_lane, typename T, bool has_grad_total, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void layer_norm_backward_kernel(
+__global__ void __launch_bounds__(512) layer_norm_backward_kernel(
     const T* __restrict__ x, const T* __restrict__ weight, const float* __restrict__ mean,
     const float* __restrict__ rstd, const T* __restrict__ grad_out, T* __restrict__ grad_x,
     T* __restrict__ grad_weight, T* __restrict__ grad_bias, float* partial, int32_t* ticket,
@@ -610,13 +613,13 @@ __global__ void layer_norm_backward_kernel(
     for (index_t r = index_t(blockIdx.x) * BLOCK_WARPS + warp; r < rows; r += index_t(gridDim.x) * BLOCK_WARPS) {
         float normed[per_lane];
         for (int k4 = 0; k4 < per_lane; ++k4)
-            normed[k4] = (static_cast<float>(x[r * (32 * per_lane) + (lane + 32 * k4)]) - mean[r]) * rstd[r];
+            normed[k4] = (to_compute_type(x[r * (32 * per_lane) + (lane + 32 * k4)]) - mean[r]) * rstd[r];
         float up[per_lane];
         for (int k5 = 0; k5 < per_lane; ++k5)
-            up[k5] = static_cast<float>(grad_out[r * (32 * per_lane) + (lane + 32 * k5)]);
+            up[k5] = to_compute_type(grad_out[r * (32 * per_lane) + (lane + 32 * k5)]);
         float scaled[per_lane];
         for (int k6 = 0; k6 < per_lane; ++k6)
-            scaled[k6] = up[k6] * static_cast<float>(weight[lane + 32 * k6]);
+            scaled[k6] = up[k6] * to_compute_type(weight[lane + 32 * k6]);
         float total = 0.0f;
         for (int k7 = 0; k7 < per_lane; ++k7)
             total += scaled[k7];
@@ -628,7 +631,7 @@ __global__ void layer_norm_backward_kernel(
         for (int k = 0; k < per_lane; ++k) {
             float grad = rstd[r] * (scaled[k] - average - normed[k] * dot);
             if constexpr (has_grad_total)
-                grad += static_cast<float>(grad_total[r * (32 * per_lane) + (lane + 32 * k)]);
+                grad += to_compute_type(grad_total[r * (32 * per_lane) + (lane + 32 * k)]);
             grad_x[r * (32 * per_lane) + (lane + 32 * k)] = static_cast<T>(grad);
             of_weight[k] += up[k] * normed[k];
             of_bias[k] += up[k];
@@ -721,7 +724,7 @@ cudaError_t launch_layer_norm_backward(
 //
 // Online: a lane keeps its maximum so far, and the sum of exp(scale * (score - maximum)), which is scaled down where a
 // greater score comes.
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void causal_softmax_kernel(
     const T* __restrict__ x, T* __restrict__ out, index_t t, index_t heads, float scale)
@@ -734,7 +737,7 @@ __global__ void causal_softmax_kernel(
     float top = -INFINITY;
     float total = 0;
     for (index_t c = lane; c < r + 1; c += 32) {
-        float v = static_cast<float>(x[(h * t + r) * t + c]);
+        float v = to_compute_type(x[(h * t + r) * t + c]);
         if (v > top) {
             total *= exp(scale * (top - v));
             top = v;
@@ -746,7 +749,7 @@ __global__ void causal_softmax_kernel(
         total *= exp(scale * (top - greatest));
     float norm = 1 / warp_sum(total);
     for (index_t c = lane; c < r + 1; c += 32)
-        out[(h * t + r) * t + c] = static_cast<T>(exp(scale * (static_cast<float>(x[(h * t + r) * t + c]) - greatest)) *
+        out[(h * t + r) * t + c] = static_cast<T>(exp(scale * (to_compute_type(x[(h * t + r) * t + c]) - greatest)) *
                                                   norm);
 }
 
@@ -770,7 +773,7 @@ cudaError_t launch_causal_softmax(const T* x, T* out, int64_t t, int64_t heads, 
     return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
 }
 
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void causal_softmax_backward_kernel(
     const T* __restrict__ out, const T* __restrict__ grad_out, T* __restrict__ grad_x, index_t t, index_t heads,
@@ -783,12 +786,12 @@ __global__ void causal_softmax_backward_kernel(
     index_t r = at_ % t;
     float dot = 0;
     for (index_t c = lane; c < r + 1; c += 32)
-        dot += static_cast<float>(out[(h * t + r) * t + c]) * static_cast<float>(grad_out[(h * t + r) * t + c]);
+        dot += to_compute_type(out[(h * t + r) * t + c]) * to_compute_type(grad_out[(h * t + r) * t + c]);
     dot = warp_sum(dot);
     for (index_t c = lane; c < t; c += 32)
         grad_x[(h * t + r) * t + c] = static_cast<T>(c <= r
-                                                     ? scale * static_cast<float>(out[(h * t + r) * t + c]) *
-                                                     (static_cast<float>(grad_out[(h * t + r) * t + c]) - dot) : 0.0f);
+                                                     ? scale * to_compute_type(out[(h * t + r) * t + c]) *
+                                                     (to_compute_type(grad_out[(h * t + r) * t + c]) - dot) : 0.0f);
 }
 
 template <typename T>
@@ -815,7 +818,7 @@ cudaError_t launch_causal_softmax_backward(
 }
 
 // A thread computes PACKS packs of N neighbours, a block apart.
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void gelu_kernel(const T* x, T* out, int64_t elements)
 {
@@ -870,7 +873,7 @@ cudaError_t launch_gelu(const T* x, T* out, int64_t elements, cudaStream_t strea
 }
 
 // A thread computes PACKS packs of N neighbours, a block apart.
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void gelu_backward_kernel(const T* x, const T* grad_out, T* grad_x, int64_t elements)
 {
@@ -929,7 +932,7 @@ cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64
 }
 
 // The sums of all columns. A block takes 32 of them, and every `chunks`-th group of rows, a warp a row.
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void bias_gradient_kernel(
     const T* __restrict__ grad_out, T* __restrict__ grad_bias, float* partial, int32_t* tickets, index_t rows,
@@ -943,7 +946,7 @@ __global__ void bias_gradient_kernel(
     float total = 0;
     if (c < c_extent) {
         for (index_t r = index_t(blockIdx.y) * COLUMN_WARPS + warp; r < rows; r += COLUMN_WARPS * index_t(gridDim.y))
-            total += static_cast<float>(grad_out[r * c_extent + c]);
+            total += to_compute_type(grad_out[r * c_extent + c]);
     }
     part[warp][lane] = total;
     __syncthreads();
@@ -991,11 +994,11 @@ cudaError_t launch_bias_gradient(
 // The losses of all rows; the gradients of the logits, times `grad_loss`, take the place of the logits.
 //
 // Columns from `vocabulary` on are padding: they take no part, and their gradient is 0. The softmax is online.
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void classifier_kernel(
     T* logits, const int64_t* __restrict__ targets, float* __restrict__ losses, float grad_loss, index_t vocabulary,
-    index_t padded)
+    index_t c_extent)
 {
     __shared__ float tops[BLOCK_WARPS];
     __shared__ float totals[BLOCK_WARPS];
@@ -1004,7 +1007,7 @@ __global__ void classifier_kernel(
     float top = -INFINITY;
     float total = 0;
     for (index_t c = t; c < vocabulary; c += THREADS) {
-        float v = static_cast<float>(logits[r * padded + c]);
+        float v = to_compute_type(logits[r * c_extent + c]);
         if (v > top) {
             total *= exp(top - v);
             top = v;
@@ -1031,16 +1034,16 @@ __global__ void classifier_kernel(
     }
     int64_t target = targets[r];
     if (t == 0)
-        losses[r] = log(total) + top - static_cast<float>(logits[r * padded + target]);
+        losses[r] = log(total) + top - to_compute_type(logits[r * c_extent + target]);
     float norm = 1 / total;
     __syncthreads();  // the loss has been read before its logit is replaced
-    for (index_t c = t; c < padded; c += THREADS) {
+    for (index_t c = t; c < c_extent; c += THREADS) {
         if (c < vocabulary) {
-            float probability = exp(static_cast<float>(logits[r * padded + c]) - top) * norm;
-            logits[r * padded + c] = static_cast<T>((probability - static_cast<float>(c == target ? 1.0 : 0.0)) *
-                                                    grad_loss);
+            float probability = exp(to_compute_type(logits[r * c_extent + c]) - top) * norm;
+            logits[r * c_extent + c] = static_cast<T>((probability - static_cast<float>(c == target ? 1.0 : 0.0)) *
+                                                      grad_loss);
         } else {
-            logits[r * padded + c] = T(0);
+            logits[r * c_extent + c] = T(0);
         }
     }
 }
@@ -1048,27 +1051,27 @@ __global__ void classifier_kernel(
 template <typename T>
 cudaError_t launch_classifier(
     T* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, dim3 grid, dim3 block, cudaStream_t stream)
+    int64_t c_extent, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(grid.x), padded * rows, rows}) <= INT32_MAX &&
-        padded + std::fabs(vocabulary) + 512 <= INT32_MAX)
+    if (std::max({int64_t(grid.x), c_extent * rows, rows}) <= INT32_MAX &&
+        c_extent + std::fabs(vocabulary) + 512 <= INT32_MAX)
         classifier_kernel<T, int><<<grid, block, 0, stream>>>(
-            logits, targets, losses, grad_loss, vocabulary, padded);
+            logits, targets, losses, grad_loss, vocabulary, c_extent);
     else
         classifier_kernel<T, int64_t><<<grid, block, 0, stream>>>(
-            logits, targets, losses, grad_loss, vocabulary, padded);
+            logits, targets, losses, grad_loss, vocabulary, c_extent);
     return cudaGetLastError();
 }
 
 template <typename T>
 cudaError_t launch_classifier(
     T* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, cudaStream_t stream)
+    int64_t c_extent, cudaStream_t stream)
 {
     if (THREADS * rows == 0) return cudaSuccess;
     const dim3 block(THREADS);
     const dim3 grid(covering_blocks(THREADS * rows, block.x));
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, grid, block, stream);
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, c_extent, grid, block, stream);
 }
 
 // A thread computes PACKS packs of N neighbours, a block apart.
@@ -1185,7 +1188,7 @@ __global__ void adamw_of_halves_kernel(
 }
 
 // The square of the norm of one buffer, four elements in one access.
-// T is float, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void sum_of_squares_kernel(
     const T* __restrict__ x, float* __restrict__ out, float* partial, int32_t* ticket, index_t n, index_t blocks_)
@@ -1196,8 +1199,8 @@ __global__ void sum_of_squares_kernel(
     float total = 0;
     for (index_t i = index_t(blockIdx.x) * THREADS + threadIdx.x; i < n; i += index_t(gridDim.x) * THREADS) {
         const auto [a, b, c, d] = x4[i];
-        total += square(static_cast<float>(a)) + square(static_cast<float>(b)) + square(static_cast<float>(c)) +
-                 square(static_cast<float>(d));
+        total += square(to_compute_type(a)) + square(to_compute_type(b)) + square(to_compute_type(c)) +
+                 square(to_compute_type(d));
     }
     total = block_sum(part, total);
     if (threadIdx.x == 0)
@@ -1245,20 +1248,6 @@ cudaError_t encoder_launch(
 }
 
 cudaError_t encoder_launch(
-    const int64_t* tokens, const double* wte, const double* wpe, double* out, int64_t b_extent, int64_t t_extent,
-    int64_t c_extent, int64_t v, int64_t positions, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, grid, block, stream);
-}
-
-cudaError_t encoder_launch(
-    const int64_t* tokens, const __half* wte, const __half* wpe, __half* out, int64_t b_extent, int64_t t_extent,
-    int64_t c_extent, int64_t v, int64_t positions, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, grid, block, stream);
-}
-
-cudaError_t encoder_launch(
     const int64_t* tokens, const __nv_bfloat16* wte, const __nv_bfloat16* wpe, __nv_bfloat16* out, int64_t b_extent,
     int64_t t_extent, int64_t c_extent, int64_t v, int64_t positions, dim3 grid, dim3 block, cudaStream_t stream)
 {
@@ -1273,20 +1262,6 @@ cudaError_t encoder_launch(
 }
 
 cudaError_t encoder_launch(
-    const int64_t* tokens, const double* wte, const double* wpe, double* out, int64_t b_extent, int64_t t_extent,
-    int64_t c_extent, int64_t v, int64_t positions, cudaStream_t stream)
-{
-    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, stream);
-}
-
-cudaError_t encoder_launch(
-    const int64_t* tokens, const __half* wte, const __half* wpe, __half* out, int64_t b_extent, int64_t t_extent,
-    int64_t c_extent, int64_t v, int64_t positions, cudaStream_t stream)
-{
-    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, stream);
-}
-
-cudaError_t encoder_launch(
     const int64_t* tokens, const __nv_bfloat16* wte, const __nv_bfloat16* wpe, __nv_bfloat16* out, int64_t b_extent,
     int64_t t_extent, int64_t c_extent, int64_t v, int64_t positions, cudaStream_t stream)
 {
@@ -1294,80 +1269,35 @@ cudaError_t encoder_launch(
 }
 
 cudaError_t position_gradient_launch(
-    const float* grad_out, float* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent, dim3 grid,
-    dim3 block, cudaStream_t stream)
+    const float* grad_out, float* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b, dim3 grid, dim3 block,
+    cudaStream_t stream)
 {
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, grid, block, stream);
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b, grid, block, stream);
 }
 
 cudaError_t position_gradient_launch(
-    const double* grad_out, double* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent, dim3 grid,
-    dim3 block, cudaStream_t stream)
-{
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, grid, block, stream);
-}
-
-cudaError_t position_gradient_launch(
-    const __half* grad_out, __half* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent, dim3 grid,
-    dim3 block, cudaStream_t stream)
-{
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, grid, block, stream);
-}
-
-cudaError_t position_gradient_launch(
-    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent,
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b,
     dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, grid, block, stream);
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b, grid, block, stream);
 }
 
 cudaError_t position_gradient_launch(
-    const float* grad_out, float* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent,
-    cudaStream_t stream)
+    const float* grad_out, float* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b, cudaStream_t stream)
 {
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, stream);
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b, stream);
 }
 
 cudaError_t position_gradient_launch(
-    const double* grad_out, double* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent,
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b,
     cudaStream_t stream)
 {
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, stream);
-}
-
-cudaError_t position_gradient_launch(
-    const __half* grad_out, __half* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent,
-    cudaStream_t stream)
-{
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, stream);
-}
-
-cudaError_t position_gradient_launch(
-    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent,
-    cudaStream_t stream)
-{
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, stream);
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b, stream);
 }
 
 template <>
 cudaError_t token_gradient_launch<24>(
     const int64_t* tokens, const int32_t* order, const int32_t* ends, const float* grad_out, float* grad_wte,
-    int64_t n, int64_t v, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, grid, block, stream);
-}
-
-template <>
-cudaError_t token_gradient_launch<24>(
-    const int64_t* tokens, const int32_t* order, const int32_t* ends, const double* grad_out, double* grad_wte,
-    int64_t n, int64_t v, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, grid, block, stream);
-}
-
-template <>
-cudaError_t token_gradient_launch<24>(
-    const int64_t* tokens, const int32_t* order, const int32_t* ends, const __half* grad_out, __half* grad_wte,
     int64_t n, int64_t v, dim3 grid, dim3 block, cudaStream_t stream)
 {
     return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, grid, block, stream);
@@ -1391,22 +1321,6 @@ cudaError_t token_gradient_launch<24>(
 
 template <>
 cudaError_t token_gradient_launch<24>(
-    const int64_t* tokens, const int32_t* order, const int32_t* ends, const double* grad_out, double* grad_wte,
-    int64_t n, int64_t v, cudaStream_t stream)
-{
-    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, stream);
-}
-
-template <>
-cudaError_t token_gradient_launch<24>(
-    const int64_t* tokens, const int32_t* order, const int32_t* ends, const __half* grad_out, __half* grad_wte,
-    int64_t n, int64_t v, cudaStream_t stream)
-{
-    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, stream);
-}
-
-template <>
-cudaError_t token_gradient_launch<24>(
     const int64_t* tokens, const int32_t* order, const int32_t* ends, const __nv_bfloat16* grad_out,
     __nv_bfloat16* grad_wte, int64_t n, int64_t v, cudaStream_t stream)
 {
@@ -1423,22 +1337,6 @@ cudaError_t layer_norm_launch<24>(
 
 template <>
 cudaError_t layer_norm_launch<24>(
-    const double* x, const double* weight, const double* bias, double* out, float* mean, float* rstd, double eps,
-    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, grid, block, stream);
-}
-
-template <>
-cudaError_t layer_norm_launch<24>(
-    const __half* x, const __half* weight, const __half* bias, __half* out, float* mean, float* rstd, double eps,
-    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, grid, block, stream);
-}
-
-template <>
-cudaError_t layer_norm_launch<24>(
     const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias, __nv_bfloat16* out, float* mean,
     float* rstd, double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
 {
@@ -1448,22 +1346,6 @@ cudaError_t layer_norm_launch<24>(
 template <>
 cudaError_t layer_norm_launch<24>(
     const float* x, const float* weight, const float* bias, float* out, float* mean, float* rstd, double eps,
-    int64_t rows, cudaStream_t stream)
-{
-    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, stream);
-}
-
-template <>
-cudaError_t layer_norm_launch<24>(
-    const double* x, const double* weight, const double* bias, double* out, float* mean, float* rstd, double eps,
-    int64_t rows, cudaStream_t stream)
-{
-    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, stream);
-}
-
-template <>
-cudaError_t layer_norm_launch<24>(
-    const __half* x, const __half* weight, const __half* bias, __half* out, float* mean, float* rstd, double eps,
     int64_t rows, cudaStream_t stream)
 {
     return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, stream);
@@ -1481,24 +1363,6 @@ template <>
 cudaError_t residual_layer_norm_launch<24>(
     const float* x, const float* y, const float* weight, const float* bias, float* total, float* out, float* mean,
     float* rstd, double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_residual_layer_norm<24>(
-        x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
-}
-
-template <>
-cudaError_t residual_layer_norm_launch<24>(
-    const double* x, const double* y, const double* weight, const double* bias, double* total, double* out,
-    float* mean, float* rstd, double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_residual_layer_norm<24>(
-        x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
-}
-
-template <>
-cudaError_t residual_layer_norm_launch<24>(
-    const __half* x, const __half* y, const __half* weight, const __half* bias, __half* total, __half* out,
-    float* mean, float* rstd, double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
 {
     return launch_residual_layer_norm<24>(
         x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
@@ -1524,22 +1388,6 @@ cudaError_t residual_layer_norm_launch<24>(
 
 template <>
 cudaError_t residual_layer_norm_launch<24>(
-    const double* x, const double* y, const double* weight, const double* bias, double* total, double* out,
-    float* mean, float* rstd, double eps, int64_t rows, cudaStream_t stream)
-{
-    return launch_residual_layer_norm<24>(x, y, weight, bias, total, out, mean, rstd, eps, rows, stream);
-}
-
-template <>
-cudaError_t residual_layer_norm_launch<24>(
-    const __half* x, const __half* y, const __half* weight, const __half* bias, __half* total, __half* out,
-    float* mean, float* rstd, double eps, int64_t rows, cudaStream_t stream)
-{
-    return launch_residual_layer_norm<24>(x, y, weight, bias, total, out, mean, rstd, eps, rows, stream);
-}
-
-template <>
-cudaError_t residual_layer_norm_launch<24>(
     const __nv_bfloat16* x, const __nv_bfloat16* y, const __nv_bfloat16* weight, const __nv_bfloat16* bias,
     __nv_bfloat16* total, __nv_bfloat16* out, float* mean, float* rstd, double eps, int64_t rows,
     cudaStream_t stream)
@@ -1552,28 +1400,6 @@ cudaError_t layer_norm_backward_launch<24>(
     const float* x, const float* weight, const float* mean, const float* rstd, const float* grad_out, float* grad_x,
     float* grad_weight, float* grad_bias, float* partial, int32_t* ticket, const float* grad_total, int64_t rows,
     int64_t blocks_, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        grid, block, stream);
-}
-
-template <>
-cudaError_t layer_norm_backward_launch<24>(
-    const double* x, const double* weight, const float* mean, const float* rstd, const double* grad_out,
-    double* grad_x, double* grad_weight, double* grad_bias, float* partial, int32_t* ticket,
-    const double* grad_total, int64_t rows, int64_t blocks_, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        grid, block, stream);
-}
-
-template <>
-cudaError_t layer_norm_backward_launch<24>(
-    const __half* x, const __half* weight, const float* mean, const float* rstd, const __half* grad_out,
-    __half* grad_x, __half* grad_weight, __half* grad_bias, float* partial, int32_t* ticket,
-    const __half* grad_total, int64_t rows, int64_t blocks_, dim3 grid, dim3 block, cudaStream_t stream)
 {
     return launch_layer_norm_backward<24>(
         x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
@@ -1605,28 +1431,6 @@ cudaError_t layer_norm_backward_launch<24>(
 
 template <>
 cudaError_t layer_norm_backward_launch<24>(
-    const double* x, const double* weight, const float* mean, const float* rstd, const double* grad_out,
-    double* grad_x, double* grad_weight, double* grad_bias, float* partial, int32_t* ticket,
-    const double* grad_total, int64_t rows, int64_t blocks_, cudaStream_t stream)
-{
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        stream);
-}
-
-template <>
-cudaError_t layer_norm_backward_launch<24>(
-    const __half* x, const __half* weight, const float* mean, const float* rstd, const __half* grad_out,
-    __half* grad_x, __half* grad_weight, __half* grad_bias, float* partial, int32_t* ticket,
-    const __half* grad_total, int64_t rows, int64_t blocks_, cudaStream_t stream)
-{
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        stream);
-}
-
-template <>
-cudaError_t layer_norm_backward_launch<24>(
     const __nv_bfloat16* x, const __nv_bfloat16* weight, const float* mean, const float* rstd,
     const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias,
     float* partial, int32_t* ticket, const __nv_bfloat16* grad_total, int64_t rows, int64_t blocks_,
@@ -1639,18 +1443,6 @@ cudaError_t layer_norm_backward_launch<24>(
 
 cudaError_t causal_softmax_launch(
     const float* x, float* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
-}
-
-cudaError_t causal_softmax_launch(
-    const double* x, double* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
-}
-
-cudaError_t causal_softmax_launch(
-    const __half* x, __half* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
 {
     return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
 }
@@ -1669,18 +1461,6 @@ cudaError_t causal_softmax_launch(
 }
 
 cudaError_t causal_softmax_launch(
-    const double* x, double* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
-{
-    return launch_causal_softmax(x, out, t, heads, scale, stream);
-}
-
-cudaError_t causal_softmax_launch(
-    const __half* x, __half* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
-{
-    return launch_causal_softmax(x, out, t, heads, scale, stream);
-}
-
-cudaError_t causal_softmax_launch(
     const __nv_bfloat16* x, __nv_bfloat16* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
 {
     return launch_causal_softmax(x, out, t, heads, scale, stream);
@@ -1688,20 +1468,6 @@ cudaError_t causal_softmax_launch(
 
 cudaError_t causal_softmax_backward_launch(
     const float* out, const float* grad_out, float* grad_x, int64_t t, int64_t heads, double scale, dim3 grid,
-    dim3 block, cudaStream_t stream)
-{
-    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
-}
-
-cudaError_t causal_softmax_backward_launch(
-    const double* out, const double* grad_out, double* grad_x, int64_t t, int64_t heads, double scale, dim3 grid,
-    dim3 block, cudaStream_t stream)
-{
-    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
-}
-
-cudaError_t causal_softmax_backward_launch(
-    const __half* out, const __half* grad_out, __half* grad_x, int64_t t, int64_t heads, double scale, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
     return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
@@ -1722,20 +1488,6 @@ cudaError_t causal_softmax_backward_launch(
 }
 
 cudaError_t causal_softmax_backward_launch(
-    const double* out, const double* grad_out, double* grad_x, int64_t t, int64_t heads, double scale,
-    cudaStream_t stream)
-{
-    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, stream);
-}
-
-cudaError_t causal_softmax_backward_launch(
-    const __half* out, const __half* grad_out, __half* grad_x, int64_t t, int64_t heads, double scale,
-    cudaStream_t stream)
-{
-    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, stream);
-}
-
-cudaError_t causal_softmax_backward_launch(
     const __nv_bfloat16* out, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t t, int64_t heads,
     double scale, cudaStream_t stream)
 {
@@ -1743,16 +1495,6 @@ cudaError_t causal_softmax_backward_launch(
 }
 
 cudaError_t gelu_launch(const float* x, float* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_gelu(x, out, elements, grid, block, stream);
-}
-
-cudaError_t gelu_launch(const double* x, double* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_gelu(x, out, elements, grid, block, stream);
-}
-
-cudaError_t gelu_launch(const __half* x, __half* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
 {
     return launch_gelu(x, out, elements, grid, block, stream);
 }
@@ -1768,16 +1510,6 @@ cudaError_t gelu_launch(const float* x, float* out, int64_t elements, cudaStream
     return launch_gelu(x, out, elements, stream);
 }
 
-cudaError_t gelu_launch(const double* x, double* out, int64_t elements, cudaStream_t stream)
-{
-    return launch_gelu(x, out, elements, stream);
-}
-
-cudaError_t gelu_launch(const __half* x, __half* out, int64_t elements, cudaStream_t stream)
-{
-    return launch_gelu(x, out, elements, stream);
-}
-
 cudaError_t gelu_launch(const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream)
 {
     return launch_gelu(x, out, elements, stream);
@@ -1785,20 +1517,6 @@ cudaError_t gelu_launch(const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elem
 
 cudaError_t gelu_backward_launch(
     const float* x, const float* grad_out, float* grad_x, int64_t elements, dim3 grid, dim3 block,
-    cudaStream_t stream)
-{
-    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
-}
-
-cudaError_t gelu_backward_launch(
-    const double* x, const double* grad_out, double* grad_x, int64_t elements, dim3 grid, dim3 block,
-    cudaStream_t stream)
-{
-    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
-}
-
-cudaError_t gelu_backward_launch(
-    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
     return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
@@ -1818,18 +1536,6 @@ cudaError_t gelu_backward_launch(
 }
 
 cudaError_t gelu_backward_launch(
-    const double* x, const double* grad_out, double* grad_x, int64_t elements, cudaStream_t stream)
-{
-    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
-}
-
-cudaError_t gelu_backward_launch(
-    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, cudaStream_t stream)
-{
-    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
-}
-
-cudaError_t gelu_backward_launch(
     const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements,
     cudaStream_t stream)
 {
@@ -1838,20 +1544,6 @@ cudaError_t gelu_backward_launch(
 
 cudaError_t bias_gradient_launch(
     const float* grad_out, float* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, grid, block, stream);
-}
-
-cudaError_t bias_gradient_launch(
-    const double* grad_out, double* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, grid, block, stream);
-}
-
-cudaError_t bias_gradient_launch(
-    const __half* grad_out, __half* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
     int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
 {
     return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, grid, block, stream);
@@ -1872,20 +1564,6 @@ cudaError_t bias_gradient_launch(
 }
 
 cudaError_t bias_gradient_launch(
-    const double* grad_out, double* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t chunks, cudaStream_t stream)
-{
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, stream);
-}
-
-cudaError_t bias_gradient_launch(
-    const __half* grad_out, __half* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t chunks, cudaStream_t stream)
-{
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, stream);
-}
-
-cudaError_t bias_gradient_launch(
     const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, float* partial, int32_t* tickets, int64_t rows,
     int64_t c_extent, int64_t chunks, cudaStream_t stream)
 {
@@ -1894,58 +1572,30 @@ cudaError_t bias_gradient_launch(
 
 cudaError_t classifier_launch(
     float* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, dim3 grid, dim3 block, cudaStream_t stream)
+    int64_t c_extent, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, grid, block, stream);
-}
-
-cudaError_t classifier_launch(
-    double* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, grid, block, stream);
-}
-
-cudaError_t classifier_launch(
-    __half* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, grid, block, stream);
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, c_extent, grid, block, stream);
 }
 
 cudaError_t classifier_launch(
     __nv_bfloat16* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary,
-    int64_t rows, int64_t padded, dim3 grid, dim3 block, cudaStream_t stream)
+    int64_t rows, int64_t c_extent, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, grid, block, stream);
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, c_extent, grid, block, stream);
 }
 
 cudaError_t classifier_launch(
     float* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, cudaStream_t stream)
+    int64_t c_extent, cudaStream_t stream)
 {
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, stream);
-}
-
-cudaError_t classifier_launch(
-    double* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, cudaStream_t stream)
-{
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, stream);
-}
-
-cudaError_t classifier_launch(
-    __half* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, cudaStream_t stream)
-{
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, stream);
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, c_extent, stream);
 }
 
 cudaError_t classifier_launch(
     __nv_bfloat16* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary,
-    int64_t rows, int64_t padded, cudaStream_t stream)
+    int64_t rows, int64_t c_extent, cudaStream_t stream)
 {
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, stream);
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, c_extent, stream);
 }
 
 cudaError_t adamw_launch(
@@ -2038,13 +1688,6 @@ cudaError_t sum_of_squares_launch(
 }
 
 cudaError_t sum_of_squares_launch(
-    const __half* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, dim3 grid, dim3 block,
-    cudaStream_t stream)
-{
-    return launch_sum_of_squares(x, out, partial, ticket, n, blocks_, grid, block, stream);
-}
-
-cudaError_t sum_of_squares_launch(
     const __nv_bfloat16* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
@@ -2053,12 +1696,6 @@ cudaError_t sum_of_squares_launch(
 
 cudaError_t sum_of_squares_launch(
     const float* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, cudaStream_t stream)
-{
-    return launch_sum_of_squares(x, out, partial, ticket, n, blocks_, stream);
-}
-
-cudaError_t sum_of_squares_launch(
-    const __half* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, cudaStream_t stream)
 {
     return launch_sum_of_squares(x, out, partial, ticket, n, blocks_, stream);
 }
