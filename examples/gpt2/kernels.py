@@ -34,6 +34,7 @@ from py2cu import (
     syncthreads,
     threadfence,
     threadIdx,
+    unroll,
 )
 
 # The arrays that a kernel has in both dtypes
@@ -158,24 +159,40 @@ def token_gradient(
 # --- layer norm ---
 
 ROWS = 4  # of a block of the forward
+NORM_WARPS = 8  # of a block of the backward
+GROUP = 16  # blocks of the backward, whose parts are added up before those of others
 
 
 @kernel(size="32 * rows", block=32 * ROWS)
 def layer_norm(
-    x: Rows, weight: Row, bias: Row,
-    out: Rows, mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"],
+    x: Rows, weight: Row, bias: Row, out: Rows, mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"],
     per_lane: Constexpr[int] = 24, eps: float = 1e-5,
 ):  # fmt: skip
     """Rows of mean 0 and variance 1, times the weights, plus the bias; the backward takes `mean` and `rstd`."""
     r, lane = blockIdx.x * ROWS + threadIdx.x // 32, threadIdx.x % 32
     if r >= len(x):
         return
-    row = [opmath(x[r, lane + 32 * k]) for k in range(per_lane)]
+    W = 16 // x.itemsize
+    xs, outs = x.view(x.shape[0], -1, W), out.view(out.shape[0], -1, W)
+    weights, biases = weight.view(-1, W), bias.view(-1, W)
+    row = [np.float32(0)] * ((per_lane + W - 1) // W * W)  # the packs of a lane, of which a short row fills no more
+    for p in range(len(row) // W):
+        if lane + 32 * p < len(weights):
+            for k, v in enumerate(xs[r, lane + 32 * p]):
+                row[W * p + k] = opmath(v)
     m = warp_sum(sum(row)) / (32 * per_lane)
-    s = 1 / math.sqrt(warp_sum(sum((v - m) ** 2 for v in row)) / (32 * per_lane) + eps)
-    for k in range(per_lane):
-        c = lane + 32 * k
-        out[r, c] = (row[k] - m) * s * opmath(weight[c]) + opmath(bias[c])
+    for p in range(len(row) // W):
+        if lane + 32 * p < len(weights):
+            for k in range(W):
+                row[W * p + k] -= m
+    s = 1 / math.sqrt(warp_sum(sum(v**2 for v in row)) / (32 * per_lane) + eps)
+    for p in range(len(row) // W):
+        j = lane + 32 * p
+        if j < len(weights):
+            outs[r, j] = tuple(
+                row[W * p + k] * s * opmath(w) + opmath(b)
+                for k, (w, b) in enumerate(zip(weights[j], biases[j], strict=True))
+            )
     if lane == 0:
         mean[r] = m
         rstd[r] = s
@@ -183,75 +200,103 @@ def layer_norm(
 
 @kernel(size="32 * rows", block=32 * ROWS)
 def residual_layer_norm(
-    x: Rows, y: Rows,
-    weight: Row, bias: Row,
-    total: Rows, out: Rows,
-    mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"],
-    per_lane: Constexpr[int] = 24, eps: float = 1e-5,
+    x: Rows, y: Rows, weight: Row, bias: Row, total: Rows, out: Rows,
+    mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"], per_lane: Constexpr[int] = 24, eps: float = 1e-5,
 ):  # fmt: skip
     """The sum of `x` and `y`, and its layer norm."""
     r, lane = blockIdx.x * ROWS + threadIdx.x // 32, threadIdx.x % 32
     if r >= len(x):
         return
-    row = [opmath(x[r, lane + 32 * k]) + opmath(y[r, lane + 32 * k]) for k in range(per_lane)]
-    for k in range(per_lane):
-        total[r, lane + 32 * k] = row[k]
+    W = 16 // x.itemsize
+    xs, ys = x.view(x.shape[0], -1, W), y.view(y.shape[0], -1, W)
+    totals, outs = total.view(total.shape[0], -1, W), out.view(out.shape[0], -1, W)
+    weights, biases = weight.view(-1, W), bias.view(-1, W)
+    row = [np.float32(0)] * ((per_lane + W - 1) // W * W)
+    for p in range(len(row) // W):
+        j = lane + 32 * p
+        if j < len(weights):
+            for k, (a, b) in enumerate(zip(xs[r, j], ys[r, j], strict=True)):
+                row[W * p + k] = opmath(a) + opmath(b)
+            totals[r, j] = tuple(row[W * p + k] for k in range(W))
     m = warp_sum(sum(row)) / (32 * per_lane)
-    s = 1 / math.sqrt(warp_sum(sum((v - m) ** 2 for v in row)) / (32 * per_lane) + eps)
-    for k in range(per_lane):
-        c = lane + 32 * k
-        out[r, c] = (row[k] - m) * s * opmath(weight[c]) + opmath(bias[c])
+    for p in range(len(row) // W):
+        if lane + 32 * p < len(weights):
+            for k in range(W):
+                row[W * p + k] -= m
+    s = 1 / math.sqrt(warp_sum(sum(v**2 for v in row)) / (32 * per_lane) + eps)
+    for p in range(len(row) // W):
+        j = lane + 32 * p
+        if j < len(weights):
+            outs[r, j] = tuple(
+                row[W * p + k] * s * opmath(w) + opmath(b)
+                for k, (w, b) in enumerate(zip(weights[j], biases[j], strict=True))
+            )
     if lane == 0:
         mean[r] = m
         rstd[r] = s
 
 
-@kernel(size="blocks * THREADS", block=THREADS, launch_bounds=THREADS)
+@kernel(size="blocks * 32 * NORM_WARPS", block=32 * NORM_WARPS, launch_bounds=(32 * NORM_WARPS, 2))
 def layer_norm_backward(
-    x: Rows, weight: Row,
-    mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"], grad_out: Rows,
-    grad_x: Rows,
-    grad_weight: Row, grad_bias: Row,
-    partial: Float32[Tensor, "blocks 2 32*per_lane"], ticket: Int32[Tensor, "1"],
-    per_lane: Constexpr[int] = 24, grad_total: Rows | None = None,
+    x: Rows, weight: Row, mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"], grad_out: Rows,
+    grad_x: Rows, grad_weight: Row, grad_bias: Row,
+    partial: Float32[Tensor, "blocks 2 32*per_lane"], tickets: Int32[Tensor, "1+(blocks+15)//16"],
+    grad_total: Rows, per_lane: Constexpr[int] = 24, with_total: Constexpr[bool] = True,
 ):  # fmt: skip
-    """All three gradients; `grad_total`, what comes to `x` past the norm, is added to the first.
+    """All three gradients; `grad_total`, what comes to `x` past the norm, is added to the first, or is not read.
 
-    A warp goes down its rows, and keeps the sums of its columns for weights and bias in registers.
+    A warp goes down its rows, and keeps the sums of its columns for weights and bias in registers. The last block of
+    each group adds up those of the group, and the last of these all.
     """
-    part = shared((BLOCK_WARPS, 32 * per_lane), np.float32)
+    W = 16 // x.itemsize
+    xs, grad_xs = x.view(x.shape[0], -1, W), grad_x.view(grad_x.shape[0], -1, W)
+    grad_outs, weights = grad_out.view(grad_out.shape[0], -1, W), weight.view(-1, W)
+    grad_totals = grad_total.view(grad_total.shape[0], -1, W)
+    part = shared((NORM_WARPS, (per_lane + W - 1) // W * W, 32), np.float32)
     is_last = shared(1, np.int32)
     lane, warp = threadIdx.x % 32, threadIdx.x // 32
-    of_weight = [np.float32(0)] * per_lane
-    of_bias = [np.float32(0)] * per_lane
-    for r in range(blockIdx.x * BLOCK_WARPS + warp, len(x), gridDim.x * BLOCK_WARPS):
-        normed = [(opmath(x[r, lane + 32 * k]) - mean[r]) * rstd[r] for k in range(per_lane)]
-        up = [opmath(grad_out[r, lane + 32 * k]) for k in range(per_lane)]
-        scaled = [up[k] * opmath(weight[lane + 32 * k]) for k in range(per_lane)]
+    of_weight = [np.float32(0)] * ((per_lane + W - 1) // W * W)
+    of_bias = [np.float32(0)] * ((per_lane + W - 1) // W * W)
+    for r in range(blockIdx.x * NORM_WARPS + warp, len(x), gridDim.x * NORM_WARPS):
+        normed = [np.float32(0)] * ((per_lane + W - 1) // W * W)
+        scaled = [np.float32(0)] * ((per_lane + W - 1) // W * W)
+        for p in range(len(scaled) // W):
+            j = lane + 32 * p
+            if j < len(weights):
+                for k, (v, up, w) in enumerate(zip(xs[r, j], grad_outs[r, j], weights[j], strict=True)):
+                    normed[W * p + k] = (opmath(v) - mean[r]) * rstd[r]
+                    scaled[W * p + k] = opmath(up) * opmath(w)
+                    of_weight[W * p + k] += opmath(up) * normed[W * p + k]
+                    of_bias[W * p + k] += opmath(up)
         average = warp_sum(sum(scaled)) / (32 * per_lane)
         dot = warp_sum(sum(a * b for a, b in zip(scaled, normed, strict=True))) / (32 * per_lane)
-        for k in range(per_lane):
-            grad = rstd[r] * (scaled[k] - average - normed[k] * dot)
-            if grad_total is not None:
-                grad += opmath(grad_total[r, lane + 32 * k])
-            grad_x[r, lane + 32 * k] = grad
-            of_weight[k] += up[k] * normed[k]
-            of_bias[k] += up[k]
-    for k in range(per_lane):
-        part[warp, lane + 32 * k] = of_weight[k]
-    syncthreads()
-    for c in range(threadIdx.x, 32 * per_lane, THREADS):
-        partial[blockIdx.x, 0, c] = sum(part[w, c] for w in range(BLOCK_WARPS))
-    syncthreads()
-    for k in range(per_lane):
-        part[warp, lane + 32 * k] = of_bias[k]
-    syncthreads()
-    for c in range(threadIdx.x, 32 * per_lane, THREADS):
-        partial[blockIdx.x, 1, c] = sum(part[w, c] for w in range(BLOCK_WARPS))
-    if is_last_block(ticket, 0, gridDim.x, is_last):
-        for c in range(threadIdx.x, 32 * per_lane, THREADS):
-            grad_weight[c] = sum(partial[b, 0, c] for b in range(len(partial)))
-            grad_bias[c] = sum(partial[b, 1, c] for b in range(len(partial)))
+        for p in range(len(scaled) // W):
+            j = lane + 32 * p
+            if j < len(weights):
+                grad = [rstd[r] * (scaled[W * p + k] - average - normed[W * p + k] * dot) for k in range(W)]
+                if with_total:
+                    for k, v in enumerate(grad_totals[r, j]):
+                        grad[k] += opmath(v)
+                grad_xs[r, j] = tuple(grad)
+    for which in unroll(range(2)):
+        for k in range(len(of_bias)):
+            part[warp, k, lane] = of_weight[k] if which == 0 else of_bias[k]
+        syncthreads()
+        for k in range(warp, len(of_bias), NORM_WARPS):
+            c = W * (lane + 32 * (k // W)) + k % W
+            if c < 32 * per_lane:
+                partial[blockIdx.x, which, c] = sum(part[w, k, lane] for w in range(NORM_WARPS))
+        syncthreads()
+    first = blockIdx.x // GROUP * GROUP
+    end = min(first + GROUP, gridDim.x)
+    if is_last_block(tickets, 1 + blockIdx.x // GROUP, end - first, is_last):
+        for c in range(threadIdx.x, 32 * per_lane, 32 * NORM_WARPS):
+            for which in range(2):
+                partial[first, which, c] = sum(partial[b, which, c] for b in range(first, end))
+        if is_last_block(tickets, 0, len(tickets) - 1, is_last):
+            for c in range(threadIdx.x, 32 * per_lane, 32 * NORM_WARPS):
+                grad_weight[c] = sum(partial[b, 0, c] for b in range(0, gridDim.x, GROUP))
+                grad_bias[c] = sum(partial[b, 1, c] for b in range(0, gridDim.x, GROUP))
 
 
 # --- causal softmax of the scores of attention ---
@@ -499,7 +544,7 @@ def main() -> None:
         tokens = torch.tensor([[4, 1, 4, 8, 1], [4, 4, 0, 7, 4]], device=device)
         order = tokens.flatten().argsort(stable=True).int()
         ends = torch.tensor([1, 3, 0, 8, 0, 0, 0, 0, 9, 10], dtype=torch.int32, device=device)
-        zeros, ticket = torch.zeros(2, 64, device=device), torch.zeros(1, dtype=torch.int32, device=device)
+        zeros, tickets = torch.zeros(2, 64, device=device), torch.zeros(2, dtype=torch.int32, device=device)
         print(encoder.check(tokens, wte, wpe))
         print(position_gradient.check(x.view(2, 5, 64)))
         print(token_gradient.check(tokens.flatten(), order, ends, x, wte))
@@ -509,17 +554,16 @@ def main() -> None:
         print(residual_layer_norm.check(x, y, weight, bias))
         partial = zeros.new_empty(2, 2, 64)
         of_norm = {"x": x, "weight": weight, "mean": mean, "rstd": rstd, "grad_out": y, "partial": partial}
-        print(layer_norm_backward.check(**of_norm, ticket=ticket, grad_total=y))
+        print(layer_norm_backward.check(**of_norm, tickets=tickets, grad_total=y))
         scores, grad = torch.randn(2, 2, 40, 40, device=device).to(dtype)
         print(causal_softmax.check(scores, scale=0.5))
         print(causal_softmax_backward.check(causal_softmax(scores, scale=0.5), grad, scale=0.5))
         print(gelu.check(x))
         print(gelu_backward.check(x, y))
-        tickets = torch.zeros(2, dtype=torch.int32, device=device)
         print(bias_gradient.check(x, partial=zeros, tickets=tickets))
         logits = torch.randn(2, 640, device=device).to(dtype)
         print(classifier.check(logits, tokens[0, :2], grad_loss=0.5, vocabulary=600))
-        print(sum_of_squares.check(x.flatten(), partial=zeros[:, 0].clone(), ticket=ticket))
+        print(sum_of_squares.check(x.flatten(), partial=zeros[:, 0].clone(), ticket=tickets[:1]))
         p, m, squares = x.float().flatten(), y.float().flatten(), torch.ones(1, device=device)
         numbers = {"m": m, "v": m.abs(), "squares": squares, "step": 3, "decayed": 100, "lr": 1e-3}
         if dtype == torch.float32:

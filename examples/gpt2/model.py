@@ -237,11 +237,15 @@ def blocks_for(count: int, of_block: int, most: int) -> int:
 
 
 def layer_norm_gradients(
-    x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor, grad_out: Tensor, **more: Tensor
+    x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor, grad_out: Tensor, grad_total: Tensor | None = None
 ) -> Any:
-    partial = mean.new_empty(blocks_for(len(x), kernels.BLOCK_WARPS, 128), 2, x.shape[1])
-    ticket = torch.zeros(1, dtype=torch.int32, device=x.device)
-    return kernels.layer_norm_backward(x, weight, mean, rstd, grad_out, partial=partial, ticket=ticket, **more)
+    blocks = blocks_for(len(x), kernels.NORM_WARPS, 256)
+    partial = mean.new_empty(blocks, 2, x.shape[1])
+    tickets = torch.zeros(1 + -(-blocks // kernels.GROUP), dtype=torch.int32, device=x.device)
+    return kernels.layer_norm_backward(
+        x, weight, mean, rstd, grad_out, grad_total=grad_out if grad_total is None else grad_total,
+        with_total=grad_total is not None, partial=partial, tickets=tickets,
+    )  # fmt: skip
 
 
 class Linear(torch.autograd.Function):

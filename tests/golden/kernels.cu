@@ -8,7 +8,6 @@
 #include <cuda_bf16.h>
 #include <initializer_list>
 #include <type_traits>
-#include <variant>
 #include <cuda_runtime.h>
 
 namespace gpt2 {
@@ -42,13 +41,6 @@ __device__ inline auto to_compute_type(T value)
     return static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(value);
 }
 
-// Python's `value ** 2`, a product as in torch.
-template <typename T>
-__device__ inline T square(T value)
-{
-    return value * value;
-}
-
 // Python's `max(a, b)`: `a` unless `b` is greater, also for NaN.
 template <typename T>
 __device__ inline T python_max(T a, T b)
@@ -72,12 +64,21 @@ struct alignas(4 * sizeof(T)) Vector4 {
     T x0, x1, x2, x3;
 };
 
+// Python's `value ** 2`, a product as in torch.
+template <typename T>
+__device__ inline T square(T value)
+{
+    return value * value;
+}
+
 constexpr uint32_t FULL = 0xFFFFFFFF;
 constexpr int THREADS = 512;
 constexpr int BLOCK_WARPS = THREADS / 32;
 constexpr int BUCKET_WARPS = 8;
 constexpr int SHORT = 16;
 constexpr int ROWS = 4;
+constexpr int NORM_WARPS = 8;
+constexpr int GROUP = 16;
 constexpr int SCORE_ROWS = 8;
 constexpr double SCALE = 0.7978845608028654;
 constexpr int COLUMN_WARPS = 8;
@@ -112,7 +113,7 @@ __device__ float warp_sum(float value)
 
 // Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
 template <typename index_t>
-__device__ bool is_last_block(int32_t* tickets, int at_, index_t blocks_, int32_t* is_last)
+__device__ bool is_last_block(int32_t* tickets, index_t at_, index_t blocks_, int32_t* is_last)
 {
     __threadfence();
     __syncthreads();
@@ -148,20 +149,6 @@ __device__ T gelu_backward(T x, T grad_out)
                   0.5f * v * (1 - tanh_ * tanh_) * static_cast<float>(SCALE) *
                   (1 + static_cast<float>(3 * 0.044715) * v * v);
     return static_cast<T>(slope * to_compute_type(grad_out));
-}
-
-// Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
-template <typename index_t>
-__device__ bool is_last_block_(int32_t* tickets, index_t at_, index_t blocks_, int32_t* is_last)
-{
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0 && threadIdx.y == 0) {
-        int32_t old = atomicAdd(&tickets[at_], 1);
-        is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
-    }
-    __syncthreads();
-    return is_last[0] > 0;
 }
 
 // The gradient scaled such that the norm of all, the root of `squares`, is at most `greatest_norm`.
@@ -246,19 +233,18 @@ __device__ float block_sum(float* part, float value)
     return total;
 }
 
-// Whether a pointer is null, as a type: for each combination, std::visit calls the template with these arguments.
-std::variant<std::false_type, std::true_type> presence_of(const void* array)
+// Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
+template <typename index_t>
+__device__ bool is_last_block_(int32_t* tickets, int at_, index_t blocks_, int32_t* is_last)
 {
-    if (array == nullptr) return std::false_type();
-    return std::true_type();
-}
-
-// Allows a kernel more dynamic shared memory than the default 48 KB.
-template <typename Kernel>
-cudaError_t allow_shared(Kernel* kernel, size_t bytes)
-{
-    const int most = static_cast<int>(std::min(bytes, size_t(INT32_MAX)));
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0 && threadIdx.y == 0) {
+        int32_t old = atomicAdd(&tickets[at_], 1);
+        is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
+    }
+    __syncthreads();
+    return is_last[0] > 0;
 }
 
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
@@ -475,21 +461,47 @@ __global__ void layer_norm_kernel(
     index_t r = index_t(blockIdx.x) * ROWS + threadIdx.x / 32;
     int lane = threadIdx.x % 32;
     if (r >= rows) return;
-    float row[per_lane];
-    for (int k2 = 0; k2 < per_lane; ++k2)
-        row[k2] = to_compute_type(x[r * (32 * per_lane) + (lane + 32 * k2)]);
+    constexpr int W = 16 / sizeof(T);
+    float row[(per_lane + W - 1) / W * W];  // the packs of a lane, of which a short row fills no more
+    float value = 0;
+    for (int k2 = 0; k2 < (per_lane + W - 1) / W * W; ++k2)
+        row[k2] = value;
+    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+        if (lane + 32 * p < 32 * per_lane / W) {
+            const auto xs_row = load_vector<W>(&x[r * (32 * per_lane) + (lane + 32 * p) * W]);
+            #pragma unroll
+            for (int k = 0; k < W; ++k) {
+                T v = xs_row[k];
+                row[W * p + k] = to_compute_type(v);
+            }
+        }
+    }
     float total = 0.0f;
-    for (int k3 = 0; k3 < per_lane; ++k3)
+    for (int k3 = 0; k3 < (per_lane + W - 1) / W * W; ++k3)
         total += row[k3];
     float m = warp_sum(total) / (32 * per_lane);
+    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+        if (lane + 32 * p < 32 * per_lane / W) {
+            for (int k = 0; k < W; ++k)
+                row[W * p + k] -= m;
+        }
+    }
     float total2 = 0.0f;
-    for (int k4 = 0; k4 < per_lane; ++k4)
-        total2 += square(row[k4] - m);
+    for (int k4 = 0; k4 < (per_lane + W - 1) / W * W; ++k4)
+        total2 += row[k4] * row[k4];
     float s = 1 / sqrt(warp_sum(total2) / (32 * per_lane) + eps);
-    for (int k = 0; k < per_lane; ++k) {
-        int c = lane + 32 * k;
-        out[r * (32 * per_lane) + c] = static_cast<T>((row[k] - m) * s * to_compute_type(weight[c]) +
-                                                      to_compute_type(bias[c]));
+    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+        int j = lane + 32 * p;
+        if (j < 32 * per_lane / W) {
+            aligned_vector<T, W> row2;
+            const auto weights_row = load_vector<W>(&weight[j * W]);
+            const auto biases_row = load_vector<W>(&bias[j * W]);
+            #pragma unroll
+            for (int k5 = 0; k5 < W; ++k5)
+                row2[k5] = static_cast<T>(row[W * p + k5] * s * to_compute_type(weights_row[k5]) +
+                                          to_compute_type(biases_row[k5]));
+            store_vector(&out[r * (32 * per_lane) + j * W], row2);
+        }
     }
     if (lane == 0) {
         mean[r] = m;
@@ -534,24 +546,56 @@ __global__ void residual_layer_norm_kernel(
     index_t r = index_t(blockIdx.x) * ROWS + threadIdx.x / 32;
     int lane = threadIdx.x % 32;
     if (r >= rows) return;
-    float row[per_lane];
-    for (int k2 = 0; k2 < per_lane; ++k2)
-        row[k2] = to_compute_type(x[r * (32 * per_lane) + (lane + 32 * k2)]) +
-                  to_compute_type(y[r * (32 * per_lane) + (lane + 32 * k2)]);
-    for (int k = 0; k < per_lane; ++k)
-        total[r * (32 * per_lane) + (lane + 32 * k)] = static_cast<T>(row[k]);
+    constexpr int W = 16 / sizeof(T);
+    float row[(per_lane + W - 1) / W * W];
+    float value = 0;
+    for (int k2 = 0; k2 < (per_lane + W - 1) / W * W; ++k2)
+        row[k2] = value;
+    int j;
+    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+        j = lane + 32 * p;
+        if (j < 32 * per_lane / W) {
+            const auto xs_row = load_vector<W>(&x[r * (32 * per_lane) + j * W]);
+            const auto ys_row = load_vector<W>(&y[r * (32 * per_lane) + j * W]);
+            #pragma unroll
+            for (int k = 0; k < W; ++k) {
+                T a = xs_row[k];
+                T b = ys_row[k];
+                row[W * p + k] = to_compute_type(a) + to_compute_type(b);
+            }
+            aligned_vector<T, W> row2;
+            #pragma unroll
+            for (int k3 = 0; k3 < W; ++k3)
+                row2[k3] = static_cast<T>(row[W * p + k3]);
+            store_vector(&total[r * (32 * per_lane) + j * W], row2);
+        }
+    }
     float total2 = 0.0f;
-    for (int k3 = 0; k3 < per_lane; ++k3)
-        total2 += row[k3];
+    for (int k5 = 0; k5 < (per_lane + W - 1) / W * W; ++k5)
+        total2 += row[k5];
     float m = warp_sum(total2) / (32 * per_lane);
+    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+        if (lane + 32 * p < 32 * per_lane / W) {
+            for (int k = 0; k < W; ++k)
+                row[W * p + k] -= m;
+        }
+    }
     float total3 = 0.0f;
-    for (int k4 = 0; k4 < per_lane; ++k4)
-        total3 += square(row[k4] - m);
+    for (int k6 = 0; k6 < (per_lane + W - 1) / W * W; ++k6)
+        total3 += row[k6] * row[k6];
     float s = 1 / sqrt(warp_sum(total3) / (32 * per_lane) + eps);
-    for (int k = 0; k < per_lane; ++k) {
-        int c = lane + 32 * k;
-        out[r * (32 * per_lane) + c] = static_cast<T>((row[k] - m) * s * to_compute_type(weight[c]) +
-                                                      to_compute_type(bias[c]));
+    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+        j = lane + 32 * p;
+        if (j < 32 * per_lane / W) {
+            aligned_vector<T, W> row3;
+            const auto weights_row = load_vector<W>(&weight[j * W]);
+            const auto biases_row = load_vector<W>(&bias[j * W]);
+            #pragma unroll
+            for (int k7 = 0; k7 < W; ++k7)
+                row3[k7] = static_cast<T>(row[W * p + k7] * s * to_compute_type(weights_row[k7]) +
+                                          to_compute_type(biases_row[k7]));
+            store_vector(&out[r * (32 * per_lane) + j * W], row3);
+        }
     }
     if (lane == 0) {
         mean[r] = m;
@@ -585,139 +629,165 @@ cudaError_t launch_residual_layer_norm(
     return launch_residual_layer_norm<per_lane>(x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
 }
 
-// All three gradients; `grad_total`, what comes to `x` past the norm, is added to the first.
+// All three gradients; `grad_total`, what comes to `x` past the norm, is added to the first, or is not read.
 //
-// A warp goes down its rows, and keeps the sums of its columns for weights and bias in registers.
+// A warp goes down its rows, and keeps the sums of its columns for weights and bias in registers. The last block of
+// each group adds up those of the group, and the last of these all.
 // per_lane is 24.
+// with_total is false or true.
 // T is float or __nv_bfloat16.
-// grad_total may be null: the kernel has 8 instances.
-template <int per_lane, typename T, bool has_grad_total, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void __launch_bounds__(512) layer_norm_backward_kernel(
+template <int per_lane, bool with_total, typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
     const T* __restrict__ x, const T* __restrict__ weight, const float* __restrict__ mean,
     const float* __restrict__ rstd, const T* __restrict__ grad_out, T* __restrict__ grad_x,
-    T* __restrict__ grad_weight, T* __restrict__ grad_bias, float* partial, int32_t* ticket,
+    T* __restrict__ grad_weight, T* __restrict__ grad_bias, float* partial, int32_t* tickets,
     const T* __restrict__ grad_total, index_t rows, index_t blocks_)
 {
-    __shared__ float part[BLOCK_WARPS][32 * per_lane];
-    extern __shared__ int32_t is_last[];
+    constexpr int W = 16 / sizeof(T);
+    __shared__ float part[NORM_WARPS][(per_lane + W - 1) / W * W][32];
+    __shared__ int32_t is_last[1];
     int lane = threadIdx.x % 32;
     int warp = threadIdx.x / 32;
-    float of_weight[per_lane];
+    float of_weight[(per_lane + W - 1) / W * W];
     float value = 0;
-    for (int k2 = 0; k2 < per_lane; ++k2)
+    for (int k2 = 0; k2 < (per_lane + W - 1) / W * W; ++k2)
         of_weight[k2] = value;
-    float of_bias[per_lane];
+    float of_bias[(per_lane + W - 1) / W * W];
     float value2 = 0;
-    for (int k3 = 0; k3 < per_lane; ++k3)
+    for (int k3 = 0; k3 < (per_lane + W - 1) / W * W; ++k3)
         of_bias[k3] = value2;
-    for (index_t r = index_t(blockIdx.x) * BLOCK_WARPS + warp; r < rows; r += index_t(gridDim.x) * BLOCK_WARPS) {
-        float normed[per_lane];
-        for (int k4 = 0; k4 < per_lane; ++k4)
-            normed[k4] = (to_compute_type(x[r * (32 * per_lane) + (lane + 32 * k4)]) - mean[r]) * rstd[r];
-        float up[per_lane];
-        for (int k5 = 0; k5 < per_lane; ++k5)
-            up[k5] = to_compute_type(grad_out[r * (32 * per_lane) + (lane + 32 * k5)]);
-        float scaled[per_lane];
-        for (int k6 = 0; k6 < per_lane; ++k6)
-            scaled[k6] = up[k6] * to_compute_type(weight[lane + 32 * k6]);
+    for (index_t r = index_t(blockIdx.x) * NORM_WARPS + warp; r < rows; r += index_t(gridDim.x) * NORM_WARPS) {
+        float normed[(per_lane + W - 1) / W * W];
+        float value3 = 0;
+        for (int k4 = 0; k4 < (per_lane + W - 1) / W * W; ++k4)
+            normed[k4] = value3;
+        float scaled[(per_lane + W - 1) / W * W];
+        float value4 = 0;
+        for (int k5 = 0; k5 < (per_lane + W - 1) / W * W; ++k5)
+            scaled[k5] = value4;
+        int j;
+        T v;
+        for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+            j = lane + 32 * p;
+            if (j < 32 * per_lane / W) {
+                const auto xs_row = load_vector<W>(&x[r * (32 * per_lane) + j * W]);
+                const auto grad_outs_row = load_vector<W>(&grad_out[r * (32 * per_lane) + j * W]);
+                const auto weights_row = load_vector<W>(&weight[j * W]);
+                #pragma unroll
+                for (int k = 0; k < W; ++k) {
+                    v = xs_row[k];
+                    T up = grad_outs_row[k];
+                    T w = weights_row[k];
+                    normed[W * p + k] = (to_compute_type(v) - mean[r]) * rstd[r];
+                    scaled[W * p + k] = to_compute_type(up) * to_compute_type(w);
+                    of_weight[W * p + k] += to_compute_type(up) * normed[W * p + k];
+                    of_bias[W * p + k] += to_compute_type(up);
+                }
+            }
+        }
         float total = 0.0f;
-        for (int k7 = 0; k7 < per_lane; ++k7)
-            total += scaled[k7];
+        for (int k6 = 0; k6 < (per_lane + W - 1) / W * W; ++k6)
+            total += scaled[k6];
         float average = warp_sum(total) / (32 * per_lane);
         float total2 = 0.0f;
-        for (int k8 = 0; k8 < per_lane; ++k8)
-            total2 += scaled[k8] * normed[k8];
+        for (int k7 = 0; k7 < (per_lane + W - 1) / W * W; ++k7)
+            total2 += scaled[k7] * normed[k7];
         float dot = warp_sum(total2) / (32 * per_lane);
-        for (int k = 0; k < per_lane; ++k) {
-            float grad = rstd[r] * (scaled[k] - average - normed[k] * dot);
-            if constexpr (has_grad_total)
-                grad += to_compute_type(grad_total[r * (32 * per_lane) + (lane + 32 * k)]);
-            grad_x[r * (32 * per_lane) + (lane + 32 * k)] = static_cast<T>(grad);
-            of_weight[k] += up[k] * normed[k];
-            of_bias[k] += up[k];
+        for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+            j = lane + 32 * p;
+            if (j < 32 * per_lane / W) {
+                float grad[W];
+                for (int k8 = 0; k8 < W; ++k8)
+                    grad[k8] = rstd[r] * (scaled[W * p + k8] - average - normed[W * p + k8] * dot);
+                if constexpr (with_total) {
+                    const auto grad_totals_row = load_vector<W>(&grad_total[r * (32 * per_lane) + j * W]);
+                    #pragma unroll
+                    for (int k = 0; k < W; ++k) {
+                        v = grad_totals_row[k];
+                        grad[k] += to_compute_type(v);
+                    }
+                }
+                aligned_vector<T, W> row;
+                #pragma unroll
+                for (int k9 = 0; k9 < W; ++k9)
+                    row[k9] = static_cast<T>(grad[k9]);
+                store_vector(&grad_x[r * (32 * per_lane) + j * W], row);
+            }
         }
     }
-    for (int k = 0; k < per_lane; ++k)
-        part[warp][lane + 32 * k] = of_weight[k];
-    __syncthreads();
-    for (int c = threadIdx.x; c < 32 * per_lane; c += THREADS) {
-        float total3 = 0.0f;
-        for (int w = 0; w < BLOCK_WARPS; ++w)
-            total3 += part[w][c];
-        partial[index_t(blockIdx.x) * 2 * (32 * per_lane) + c] = total3;
+    int c;
+    #pragma unroll
+    for (int which = 0; which < 2; ++which) {
+        for (int k = 0; k < (per_lane + W - 1) / W * W; ++k)
+            part[warp][k][lane] = which == 0 ? of_weight[k] : of_bias[k];
+        __syncthreads();
+        for (int k = warp; k < (per_lane + W - 1) / W * W; k += NORM_WARPS) {
+            c = W * (lane + 32 * (k / W)) + k % W;
+            if (c < 32 * per_lane) {
+                float total3 = 0.0f;
+                for (int w2 = 0; w2 < NORM_WARPS; ++w2)
+                    total3 += part[w2][k][lane];
+                partial[(index_t(blockIdx.x) * 2 + which) * (32 * per_lane) + c] = total3;
+            }
+        }
+        __syncthreads();
     }
-    __syncthreads();
-    for (int k = 0; k < per_lane; ++k)
-        part[warp][lane + 32 * k] = of_bias[k];
-    __syncthreads();
-    for (int c = threadIdx.x; c < 32 * per_lane; c += THREADS) {
-        float total4 = 0.0f;
-        for (int w2 = 0; w2 < BLOCK_WARPS; ++w2)
-            total4 += part[w2][c];
-        partial[(index_t(blockIdx.x) * 2 + 1) * (32 * per_lane) + c] = total4;
-    }
-    if (is_last_block<index_t>(ticket, 0, index_t(gridDim.x), is_last)) {
-        for (int c = threadIdx.x; c < 32 * per_lane; c += THREADS) {
-            float total5 = 0.0f;
-            for (index_t b = 0; b < blocks_; ++b)
-                total5 += partial[b * 2 * (32 * per_lane) + c];
-            grad_weight[c] = static_cast<T>(total5);
-            float total6 = 0.0f;
-            for (index_t b2 = 0; b2 < blocks_; ++b2)
-                total6 += partial[(b2 * 2 + 1) * (32 * per_lane) + c];
-            grad_bias[c] = static_cast<T>(total6);
+    index_t first = index_t(blockIdx.x) / GROUP * GROUP;
+    index_t end = min(first + GROUP, index_t(gridDim.x));
+    if (is_last_block<index_t>(tickets, 1 + index_t(blockIdx.x) / GROUP, end - first, is_last)) {
+        for (int c_count = threadIdx.x; c_count < 32 * per_lane; c_count += 32 * NORM_WARPS) {
+            c = c_count;
+            for (int which = 0; which < 2; ++which) {
+                float total4 = 0.0f;
+                for (index_t b = first; b < end; ++b)
+                    total4 += partial[(b * 2 + which) * (32 * per_lane) + c];
+                partial[(first * 2 + which) * (32 * per_lane) + c] = total4;
+            }
+        }
+        if (is_last_block<index_t>(tickets, index_t(0), 1 + (blocks_ + 15) / 16 - 1, is_last)) {
+            for (int c_count_ = threadIdx.x; c_count_ < 32 * per_lane; c_count_ += 32 * NORM_WARPS) {
+                c = c_count_;
+                float total5 = 0.0f;
+                for (index_t b2 = 0; b2 < gridDim.x; b2 += 16)
+                    total5 += partial[b2 * 2 * (32 * per_lane) + c];
+                grad_weight[c] = static_cast<T>(total5);
+                float total6 = 0.0f;
+                for (index_t b3 = 0; b3 < gridDim.x; b3 += 16)
+                    total6 += partial[(b3 * 2 + 1) * (32 * per_lane) + c];
+                grad_bias[c] = static_cast<T>(total6);
+            }
         }
     }
 }
 
-template <int per_lane, typename T, bool has_grad_total>
-cudaError_t launch_layer_norm_backward_given(
+template <int per_lane, bool with_total, typename T>
+cudaError_t launch_layer_norm_backward(
     const T* x, const T* weight, const float* mean, const float* rstd, const T* grad_out, T* grad_x, T* grad_weight,
-    T* grad_bias, float* partial, int32_t* ticket, const T* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
+    T* grad_bias, float* partial, int32_t* tickets, const T* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
-    const size_t shared_bytes = 1 * sizeof(int32_t);
-    if (allow_shared(layer_norm_backward_kernel<per_lane, T, has_grad_total, int>, shared_bytes) != cudaSuccess)
-        return cudaGetLastError();
-    if (allow_shared(layer_norm_backward_kernel<per_lane, T, has_grad_total, int64_t>, shared_bytes) != cudaSuccess)
-        return cudaGetLastError();
-    if (std::max({int64_t(block.x) + 16 * int64_t(grid.x), 16 * int64_t(grid.x) + rows, blocks_, 32 * per_lane * rows,
-                  32 * int64_t(per_lane), 64 * blocks_ * per_lane}) <= INT32_MAX)
-        layer_norm_backward_kernel<per_lane, T, has_grad_total, int><<<grid, block, shared_bytes, stream>>>(
-            x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows,
+    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), 8 * int64_t(grid.x) + rows, 32 * per_lane * rows,
+                  32 * int64_t(per_lane), 64 * blocks_ * per_lane, blocks_ + 16 * int64_t(grid.x) + 17}) <= INT32_MAX)
+        layer_norm_backward_kernel<per_lane, with_total, T, int><<<grid, block, 0, stream>>>(
+            x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
             blocks_);
     else
-        layer_norm_backward_kernel<per_lane, T, has_grad_total, int64_t><<<grid, block, shared_bytes, stream>>>(
-            x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows,
+        layer_norm_backward_kernel<per_lane, with_total, T, int64_t><<<grid, block, 0, stream>>>(
+            x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
             blocks_);
     return cudaGetLastError();
 }
 
-template <int per_lane, typename T>
+template <int per_lane, bool with_total, typename T>
 cudaError_t launch_layer_norm_backward(
     const T* x, const T* weight, const float* mean, const float* rstd, const T* grad_out, T* grad_x, T* grad_weight,
-    T* grad_bias, float* partial, int32_t* ticket, const T* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
-    dim3 block, cudaStream_t stream)
-{
-    return std::visit(
-        [&](auto has_grad_total) {
-            return launch_layer_norm_backward_given<per_lane, T, has_grad_total>(
-                x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-                grid, block, stream);
-        },
-        presence_of(grad_total));
-}
-
-template <int per_lane, typename T>
-cudaError_t launch_layer_norm_backward(
-    const T* x, const T* weight, const float* mean, const float* rstd, const T* grad_out, T* grad_x, T* grad_weight,
-    T* grad_bias, float* partial, int32_t* ticket, const T* grad_total, int64_t rows, int64_t blocks_,
+    T* grad_bias, float* partial, int32_t* tickets, const T* grad_total, int64_t rows, int64_t blocks_,
     cudaStream_t stream)
 {
-    if (blocks_ * THREADS == 0) return cudaSuccess;
-    const dim3 block(THREADS);
-    const dim3 grid(covering_blocks(blocks_ * THREADS, block.x));
-    return launch_layer_norm_backward<per_lane>(x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_, grid, block, stream);
+    if (blocks_ * 32 * NORM_WARPS == 0) return cudaSuccess;
+    const dim3 block(32 * NORM_WARPS);
+    const dim3 grid(covering_blocks(blocks_ * 32 * NORM_WARPS, block.x));
+    return launch_layer_norm_backward<per_lane, with_total>(x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows, blocks_, grid, block, stream);
 }
 
 // The softmax of `scale * x` up to the diagonal. Behind it nothing is read or written: `out` keeps its zeros.
@@ -956,7 +1026,7 @@ __global__ void bias_gradient_kernel(
             total2 += part[w][lane];
         partial[blockIdx.y * c_extent + c] = total2;
     }
-    if (is_last_block_<index_t>(tickets, index_t(blockIdx.x), index_t(gridDim.y), is_last) && warp == 0 &&
+    if (is_last_block<index_t>(tickets, index_t(blockIdx.x), index_t(gridDim.y), is_last) && warp == 0 &&
         c < c_extent) {
         float total3 = 0.0f;
         for (index_t k = 0; k < chunks; ++k)
@@ -1205,7 +1275,7 @@ __global__ void sum_of_squares_kernel(
     total = block_sum(part, total);
     if (threadIdx.x == 0)
         partial[blockIdx.x] = total;
-    if (is_last_block<index_t>(ticket, 0, index_t(gridDim.x), is_last)) {
+    if (is_last_block_<index_t>(ticket, 0, index_t(gridDim.x), is_last)) {
         total = 0;
         for (index_t k = threadIdx.x; k < blocks_; k += THREADS)
             total += partial[k];
@@ -1396,49 +1466,95 @@ cudaError_t residual_layer_norm_launch<24>(
 }
 
 template <>
-cudaError_t layer_norm_backward_launch<24>(
+cudaError_t layer_norm_backward_launch<24, false>(
     const float* x, const float* weight, const float* mean, const float* rstd, const float* grad_out, float* grad_x,
-    float* grad_weight, float* grad_bias, float* partial, int32_t* ticket, const float* grad_total, int64_t rows,
+    float* grad_weight, float* grad_bias, float* partial, int32_t* tickets, const float* grad_total, int64_t rows,
     int64_t blocks_, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        grid, block, stream);
+    return launch_layer_norm_backward<24, false>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, grid, block, stream);
 }
 
 template <>
-cudaError_t layer_norm_backward_launch<24>(
+cudaError_t layer_norm_backward_launch<24, true>(
+    const float* x, const float* weight, const float* mean, const float* rstd, const float* grad_out, float* grad_x,
+    float* grad_weight, float* grad_bias, float* partial, int32_t* tickets, const float* grad_total, int64_t rows,
+    int64_t blocks_, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24, true>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, grid, block, stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24, false>(
     const __nv_bfloat16* x, const __nv_bfloat16* weight, const float* mean, const float* rstd,
     const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias,
-    float* partial, int32_t* ticket, const __nv_bfloat16* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
+    float* partial, int32_t* tickets, const __nv_bfloat16* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        grid, block, stream);
+    return launch_layer_norm_backward<24, false>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, grid, block, stream);
 }
 
 template <>
-cudaError_t layer_norm_backward_launch<24>(
-    const float* x, const float* weight, const float* mean, const float* rstd, const float* grad_out, float* grad_x,
-    float* grad_weight, float* grad_bias, float* partial, int32_t* ticket, const float* grad_total, int64_t rows,
-    int64_t blocks_, cudaStream_t stream)
-{
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        stream);
-}
-
-template <>
-cudaError_t layer_norm_backward_launch<24>(
+cudaError_t layer_norm_backward_launch<24, true>(
     const __nv_bfloat16* x, const __nv_bfloat16* weight, const float* mean, const float* rstd,
     const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias,
-    float* partial, int32_t* ticket, const __nv_bfloat16* grad_total, int64_t rows, int64_t blocks_,
+    float* partial, int32_t* tickets, const __nv_bfloat16* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24, true>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, grid, block, stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24, false>(
+    const float* x, const float* weight, const float* mean, const float* rstd, const float* grad_out, float* grad_x,
+    float* grad_weight, float* grad_bias, float* partial, int32_t* tickets, const float* grad_total, int64_t rows,
+    int64_t blocks_, cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24, false>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24, true>(
+    const float* x, const float* weight, const float* mean, const float* rstd, const float* grad_out, float* grad_x,
+    float* grad_weight, float* grad_bias, float* partial, int32_t* tickets, const float* grad_total, int64_t rows,
+    int64_t blocks_, cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24, true>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24, false>(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const float* mean, const float* rstd,
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias,
+    float* partial, int32_t* tickets, const __nv_bfloat16* grad_total, int64_t rows, int64_t blocks_,
     cudaStream_t stream)
 {
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        stream);
+    return launch_layer_norm_backward<24, false>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24, true>(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const float* mean, const float* rstd,
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias,
+    float* partial, int32_t* tickets, const __nv_bfloat16* grad_total, int64_t rows, int64_t blocks_,
+    cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24, true>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, stream);
 }
 
 cudaError_t causal_softmax_launch(
