@@ -26,6 +26,7 @@ from py2cu import (
     Index,
     atomic,
     blockIdx,
+    fast,
     gridDim,
     kernel,
     opmath,
@@ -39,7 +40,7 @@ from py2cu import (
 
 # The arrays that a kernel has in both dtypes
 Elements = Float32[Tensor, "..."] | BFloat16[Tensor, "..."]
-Flat = Float32[Tensor, "4*n"] | BFloat16[Tensor, "4*n"]
+Numbers = Float32[Tensor, "n"] | BFloat16[Tensor, "n"]
 Matrix = Float32[Tensor, "rows c"] | BFloat16[Tensor, "rows c"]
 Vector = Float32[Tensor, "c"] | BFloat16[Tensor, "c"]
 Rows = Float32[Tensor, "rows 32*per_lane"] | BFloat16[Tensor, "rows 32*per_lane"]  # of which a warp has one
@@ -104,7 +105,7 @@ BUCKET_WARPS = 8
 SHORT = 16  # tokens of a bucket that one warp adds up by itself
 
 
-@kernel(block=(64, 4, 1))
+@kernel(block=(32, 8, 1))
 def encoder(
     b: Index["b"], t: Index["t"], c: Index["c"],
     tokens: Int64[Tensor, "b t"], wte: Table, wpe: Positions,
@@ -113,9 +114,18 @@ def encoder(
     out[b, t, c] = wte[tokens[b, t], c] + wpe[t, c]
 
 
-@kernel
-def position_gradient(t: Index["t"], c: Index["c"], grad_out: Sequences, grad_wpe: PositionGradients):
-    grad_wpe[t, c] = sum(opmath(grad_out[b, t, c]) for b in range(grad_out.shape[0]))
+@kernel(block=(32, 8))
+def position_gradient(t: Index["t"], j: Index["c // 4"], grad_out: Sequences, grad_wpe: PositionGradients):
+    """The sums over the batch; `j` counts packs of float32, of which bfloat16 has half as many."""
+    W = 16 // grad_out.itemsize
+    grad_outs = grad_out.view(grad_out.shape[0], grad_out.shape[1], -1, W)
+    grad_wpes = grad_wpe.view(grad_wpe.shape[0], -1, W)
+    if j < grad_wpes.shape[1]:
+        total = [np.float32(0)] * W
+        for b in range(len(grad_outs)):
+            for k, v in enumerate(grad_outs[b, t, j]):
+                total[k] += opmath(v)
+        grad_wpes[t, j] = tuple(total)
 
 
 @kernel(size="32 * n", block=32 * BUCKET_WARPS)
@@ -128,31 +138,40 @@ def token_gradient(
     `order` sorts the tokens. A bucket of one token goes from p to `ends[p]`, which is 0 where no bucket starts. A warp
     adds up a short bucket, and all warps of the block a long one.
     """
-    part = shared((BUCKET_WARPS, 32 * per_lane), np.float32)
+    W = 16 // grad_out.itemsize
+    grad_outs, grad_wtes = grad_out.view(grad_out.shape[0], -1, W), grad_wte.view(grad_wte.shape[0], -1, W)
+    packs = 32 * per_lane // W
+    part = shared((BUCKET_WARPS, (per_lane + W - 1) // W * W, 32), np.float32)
     lane, warp = threadIdx.x % 32, threadIdx.x // 32
     first = blockIdx.x * BUCKET_WARPS
-    p = first + warp
-    if p < len(ends) and p < ends[p] <= p + SHORT:
-        total = [np.float32(0)] * per_lane
-        for q in range(p, ends[p]):
-            for k in range(per_lane):
-                total[k] += opmath(grad_out[order[q], lane + 32 * k])
-        token = tokens[order[p]]
-        for k in range(per_lane):
-            grad_wte[token, lane + 32 * k] = opmath(grad_wte[token, lane + 32 * k]) + total[k]
+    at = first + warp
+    if at < len(ends) and at < ends[at] <= at + SHORT:
+        total = [np.float32(0)] * ((per_lane + W - 1) // W * W)
+        for q in range(at, ends[at]):
+            for p in range(len(total) // W):
+                if lane + 32 * p < packs:
+                    for k, v in enumerate(grad_outs[order[q], lane + 32 * p]):
+                        total[W * p + k] += opmath(v)
+        token = tokens[order[at]]
+        for p in range(len(total) // W):
+            j = lane + 32 * p
+            if j < packs:
+                grad_wtes[token, j] = tuple(opmath(v) + total[W * p + k] for k, v in enumerate(grad_wtes[token, j]))
     for start in range(first, min(first + BUCKET_WARPS, len(ends))):
         if ends[start] > start + SHORT:
-            total = [np.float32(0)] * per_lane
+            total = [np.float32(0)] * ((per_lane + W - 1) // W * W)
             for q in range(start + warp, ends[start], BUCKET_WARPS):
-                for k in range(per_lane):
-                    total[k] += opmath(grad_out[order[q], lane + 32 * k])
-            for k in range(per_lane):
-                part[warp, lane + 32 * k] = total[k]
+                for p in range(len(total) // W):
+                    if lane + 32 * p < packs:
+                        for k, v in enumerate(grad_outs[order[q], lane + 32 * p]):
+                            total[W * p + k] += opmath(v)
+            for k in range(len(total)):
+                part[warp, k, lane] = total[k]
             syncthreads()
             token = tokens[order[start]]
-            for c in range(threadIdx.x, 32 * per_lane, 32 * BUCKET_WARPS):
-                added = sum(part[w, c] for w in range(BUCKET_WARPS))
-                grad_wte[token, c] = opmath(grad_wte[token, c]) + added
+            for j in range(threadIdx.x, packs, 32 * BUCKET_WARPS):
+                added = [sum(part[w, W * (j // 32) + k, j % 32] for w in range(BUCKET_WARPS)) for k in range(W)]
+                grad_wtes[token, j] = tuple(opmath(v) + a for v, a in zip(grad_wtes[token, j], added, strict=True))
             syncthreads()  # before `part` is used again
 
 
@@ -306,7 +325,7 @@ SCORE_ROWS = 8  # of a block
 
 @kernel(size="32 * heads * t", block=32 * SCORE_ROWS, init={"out": 0})
 def causal_softmax(x: Scores, out: Scores, t: int, heads: int, scale: float):
-    """The softmax of `scale * x` up to the diagonal. Behind it nothing is read or written: `out` keeps its zeros.
+    """The softmax of `scale * x` up to the diagonal. Packs behind it are not read or written: `out` keeps its zeros.
 
     Online: a lane keeps its maximum so far, and the sum of exp(scale * (score - maximum)), which is scaled down where a
     greater score comes.
@@ -315,20 +334,27 @@ def causal_softmax(x: Scores, out: Scores, t: int, heads: int, scale: float):
     if at >= heads * t:
         return
     h, r = at // t, at % t
+    W = 16 // x.itemsize
+    xs, outs = x.view(x.shape[0], x.shape[1], -1, W), out.view(out.shape[0], out.shape[1], -1, W)
     top = np.float32(-math.inf)
     total = np.float32(0)
-    for c in range(lane, r + 1, 32):
-        v = opmath(x[h, r, c])
-        if v > top:
-            total *= math.exp(scale * (top - v))
-            top = v
-        total += math.exp(scale * (v - top))
+    for j in range(lane, r // W + 1, 32):
+        row = [opmath(v) for v in xs[h, r, j]]
+        for k in range(W):
+            if W * j + k > r:
+                row[k] = -math.inf
+        greatest = max(row)
+        if greatest > top:
+            total *= fast.exp(scale * (top - greatest))
+            top = greatest
+        total += sum(fast.exp(scale * (v - top)) for v in row)
     greatest = warp_max(top)
     if top < greatest:  # also of a lane behind the diagonal, whose maximum is -inf
-        total *= math.exp(scale * (top - greatest))
+        total *= fast.exp(scale * (top - greatest))
     norm = 1 / warp_sum(total)
-    for c in range(lane, r + 1, 32):
-        out[h, r, c] = math.exp(scale * (opmath(x[h, r, c]) - greatest)) * norm
+    for j in range(lane, r // W + 1, 32):
+        row = [fast.exp(scale * (opmath(v) - greatest)) * norm for v in xs[h, r, j]]
+        outs[h, r, j] = tuple(v if W * j + k <= r else 0.0 for k, v in enumerate(row))
 
 
 @causal_softmax.backward(size="32 * heads * t", block=32 * SCORE_ROWS)
@@ -340,12 +366,22 @@ def causal_softmax_backward(
     if at >= heads * t:
         return
     h, r = at // t, at % t
+    W = 16 // out.itemsize
+    outs, grad_outs = out.view(out.shape[0], out.shape[1], -1, W), grad_out.view(out.shape[0], out.shape[1], -1, W)
+    grad_xs = grad_x.view(grad_x.shape[0], grad_x.shape[1], -1, W)
     dot = np.float32(0)
-    for c in range(lane, r + 1, 32):
-        dot += opmath(out[h, r, c]) * opmath(grad_out[h, r, c])
+    for j in range(lane, r // W + 1, 32):
+        row = [opmath(v) * opmath(g) for v, g in zip(outs[h, r, j], grad_outs[h, r, j], strict=True)]
+        dot += sum(row[k] if W * j + k <= r else 0.0 for k in range(W))
     dot = warp_sum(dot)
-    for c in range(lane, t, 32):
-        grad_x[h, r, c] = scale * opmath(out[h, r, c]) * (opmath(grad_out[h, r, c]) - dot) if c <= r else 0.0
+    for j in range(lane, t // W, 32):
+        if W * j <= r:
+            row = [
+                scale * opmath(v) * (opmath(g) - dot) for v, g in zip(outs[h, r, j], grad_outs[h, r, j], strict=True)
+            ]
+            grad_xs[h, r, j] = tuple(v if W * j + k <= r else 0.0 for k, v in enumerate(row))
+        else:
+            grad_xs[h, r, j] = tuple(0.0 for _ in range(W))
 
 
 # --- GELU, by tanh ---
@@ -372,75 +408,80 @@ def gelu_backward(i: Index["..."], x: Elements, grad_out: Elements, grad_x: Elem
 COLUMN_WARPS = 8
 
 
-@kernel(size=("c", "COLUMN_WARPS * chunks"), block=(32, COLUMN_WARPS))
+@kernel(size=("c // 4", "COLUMN_WARPS * chunks"), block=(32, COLUMN_WARPS))
 def bias_gradient(
-    grad_out: Matrix, grad_bias: Vector, partial: Float32[Tensor, "chunks c"],
-    tickets: Int32[Tensor, "(c+31)//32"],
+    grad_out: Matrix, grad_bias: Vector, partial: Float32[Tensor, "chunks c"], tickets: Int32[Tensor, "(c+127)//128"]
 ):  # fmt: skip
-    """The sums of all columns. A block takes 32 of them, and every `chunks`-th group of rows, a warp a row."""
-    part = shared((COLUMN_WARPS, 32), np.float32)
+    """The sums of all columns. A block takes 32 packs of them, and every `chunks`-th group of rows, a warp a row."""
+    W = 16 // grad_out.itemsize
+    grad_outs = grad_out.view(grad_out.shape[0], -1, W)
+    part = shared((COLUMN_WARPS, W, 32), np.float32)
     is_last = shared(1, np.int32)
     lane, warp = threadIdx.x, threadIdx.y
-    c = blockIdx.x * 32 + lane
-    total = np.float32(0)
-    if c < len(grad_bias):
+    j = blockIdx.x * 32 + lane
+    total = [np.float32(0)] * W
+    if j < grad_outs.shape[1]:
         for r in range(blockIdx.y * COLUMN_WARPS + warp, len(grad_out), COLUMN_WARPS * gridDim.y):
-            total += opmath(grad_out[r, c])
-    part[warp, lane] = total
+            for k, v in enumerate(grad_outs[r, j]):
+                total[k] += opmath(v)
+    for k in range(W):
+        part[warp, k, lane] = total[k]
     syncthreads()
-    if warp == 0 and c < len(grad_bias):
-        partial[blockIdx.y, c] = sum(part[w, lane] for w in range(COLUMN_WARPS))
-    if is_last_block(tickets, blockIdx.x, gridDim.y, is_last) and warp == 0 and c < len(grad_bias):
-        grad_bias[c] = sum(partial[k, c] for k in range(len(partial)))
+    if warp < W and j < grad_outs.shape[1]:
+        partial[blockIdx.y, W * j + warp] = sum(part[w, warp, lane] for w in range(COLUMN_WARPS))
+    if is_last_block(tickets, blockIdx.x, gridDim.y, is_last) and warp < W and j < grad_outs.shape[1]:
+        grad_bias[W * j + warp] = sum(partial[k, W * j + warp] for k in range(len(partial)))
 
 
 # --- the classifier: softmax, cross entropy and its gradient ---
 
 
-@kernel(size="THREADS * rows", block=THREADS)
+@kernel(size="1024 * rows", block=1024)
 def classifier(
-    logits: Matrix, targets: Int64[Tensor, "rows"], losses: Float32[Tensor, "rows"],
-    grad_loss: float, vocabulary: int,
+    logits: Matrix, targets: Int64[Tensor, "rows"], losses: Float32[Tensor, "rows"], grad_loss: float, vocabulary: int
 ):  # fmt: skip
     """The losses of all rows; the gradients of the logits, times `grad_loss`, take the place of the logits.
 
     Columns from `vocabulary` on are padding: they take no part, and their gradient is 0. The softmax is online.
     """
-    tops = shared(BLOCK_WARPS, np.float32)
-    totals = shared(BLOCK_WARPS, np.float32)
+    W = 16 // logits.itemsize
+    packs = logits.view(logits.shape[0], -1, W)
+    tops = shared(32, np.float32)
+    totals = shared(32, np.float32)
     r, t = blockIdx.x, threadIdx.x
     top = np.float32(-math.inf)
     total = np.float32(0)
-    for c in range(t, vocabulary, THREADS):
-        v = opmath(logits[r, c])
-        if v > top:
-            total *= math.exp(top - v)
-            top = v
-        total += math.exp(v - top)
+    for j in range(t, (vocabulary + W - 1) // W, 1024):
+        row = [opmath(v) for v in packs[r, j]]
+        for k in range(W):
+            if W * j + k >= vocabulary:
+                row[k] = -math.inf
+        greatest = max(row)
+        if greatest > top:
+            total *= fast.exp(top - greatest)
+            top = greatest
+        total += sum(fast.exp(v - top) for v in row)
     greatest = warp_max(top)
     if top < greatest:
-        total *= math.exp(top - greatest)
+        total *= fast.exp(top - greatest)
     total = warp_sum(total)
     if t % 32 == 0:
         tops[t // 32] = greatest
         totals[t // 32] = total
     syncthreads()
-    top = max(tops[w] for w in range(BLOCK_WARPS))
-    total = np.float32(0)
-    for w in range(BLOCK_WARPS):
-        if tops[w] > -math.inf:
-            total += totals[w] * math.exp(tops[w] - top)
+    greatest = warp_max(tops[t % 32])
+    total = warp_sum(totals[t % 32] * fast.exp(tops[t % 32] - greatest))
+    shift = greatest + math.log(total)
     target = targets[r]
     if t == 0:
-        losses[r] = math.log(total) + top - opmath(logits[r, target])
-    norm = 1 / total
+        losses[r] = shift - opmath(logits[r, target])
     syncthreads()  # the loss has been read before its logit is replaced
-    for c in range(t, logits.shape[1], THREADS):
-        if c < vocabulary:
-            probability = math.exp(opmath(logits[r, c]) - top) * norm
-            logits[r, c] = (probability - (1.0 if c == target else 0.0)) * grad_loss
-        else:
-            logits[r, c] = 0.0
+    for j in range(t, packs.shape[1], 1024):
+        row = [fast.exp(opmath(v) - shift) for v in packs[r, j]]
+        for k in range(W):
+            if W * j + k == target:
+                row[k] -= 1
+        packs[r, j] = tuple(grad_loss * v if W * j + k < vocabulary else 0.0 for k, v in enumerate(row))
 
 
 # --- the optimiser ---
@@ -513,17 +554,17 @@ def adamw_of_halves(
 
 @kernel(size="blocks * THREADS", block=THREADS)
 def sum_of_squares(
-    x: Flat, out: Float32[Tensor, "1"], partial: Float32[Tensor, "blocks"],
+    x: Numbers, out: Float32[Tensor, "1"], partial: Float32[Tensor, "blocks"],
     ticket: Int32[Tensor, "1"],
 ):  # fmt: skip
-    """The square of the norm of one buffer, four elements in one access."""
+    """The square of the norm of one buffer."""
     part = shared(BLOCK_WARPS, np.float32)
     is_last = shared(1, np.int32)
-    x4 = x.view(-1, 4)
+    W = 16 // x.itemsize
+    packs = x.view(-1, W)
     total = np.float32(0)
-    for i in range(blockIdx.x * THREADS + threadIdx.x, len(x4), gridDim.x * THREADS):
-        a, b, c, d = x4[i]
-        total += opmath(a) ** 2 + opmath(b) ** 2 + opmath(c) ** 2 + opmath(d) ** 2
+    for i in range(blockIdx.x * THREADS + threadIdx.x, len(packs), gridDim.x * THREADS):
+        total += sum(opmath(v) ** 2 for v in packs[i])
     total = block_sum(part, total)
     if threadIdx.x == 0:
         partial[blockIdx.x] = total
@@ -560,7 +601,7 @@ def main() -> None:
         print(causal_softmax_backward.check(causal_softmax(scores, scale=0.5), grad, scale=0.5))
         print(gelu.check(x))
         print(gelu_backward.check(x, y))
-        print(bias_gradient.check(x, partial=zeros, tickets=tickets))
+        print(bias_gradient.check(x, partial=zeros, tickets=tickets[:1]))
         logits = torch.randn(2, 640, device=device).to(dtype)
         print(classifier.check(logits, tokens[0, :2], grad_loss=0.5, vocabulary=600))
         print(sum_of_squares.check(x.flatten(), partial=zeros[:, 0].clone(), ticket=tickets[:1]))

@@ -180,7 +180,10 @@ class Kernels:
 
     @staticmethod
     def causal_softmax(scores: Tensor, scale: float) -> Tensor:
-        return kernels.causal_softmax(scores, scale=scale)
+        length, missing = scores.shape[2], -scores.shape[2] % 8
+        if missing:  # the rows of the kernel are packs of 16 bytes
+            scores = functional.pad(scores, (0, missing, 0, missing))
+        return kernels.causal_softmax(scores, scale=scale)[:, :length, :length]
 
     @staticmethod
     def loss(x: Tensor, table: Tensor, targets: Tensor) -> Tensor:
@@ -265,7 +268,7 @@ def bias_gradient(grad_out: Tensor) -> Tensor:
     rows, columns = grad_out.shape
     chunks = blocks_for(rows, 4 * kernels.COLUMN_WARPS, 32)
     partial = grad_out.new_empty(chunks, columns, dtype=torch.float32)
-    tickets = torch.zeros(-(-columns // 32), dtype=torch.int32, device=grad_out.device)
+    tickets = torch.zeros(-(-columns // 128), dtype=torch.int32, device=grad_out.device)
     return kernels.bias_gradient(grad_out, partial=partial, tickets=tickets)
 
 

@@ -54,7 +54,7 @@ class BlockEmitter(Emitter):
         return "Dim3{0, 0, 0}" if name == "threadIdx" and self.thread == FIRST_THREAD else name  # rule: block-thread
 
     def body(self) -> Iterator[Line]:
-        """The lengths of rows, the declarations of the per-thread arrays, which may name them, then the kernel's body."""
+        """The lengths of rows, the per-thread arrays, whose extents may name them, then the kernel's body."""
         names = {name for name, _ in self.kernel.row_lengths}
         lengths = tuple(stmt for stmt in self.kernel.body if isinstance(stmt, ir.Assign) and stmt.name in names)
         yield from self.block(lengths)
