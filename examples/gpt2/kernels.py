@@ -2,9 +2,11 @@
 
     python examples/gpt2/kernels.py
 
-A warp has a row in the layer norms and in the causal softmax, a block a row of the classifier. The lanes of a warp take
-neighbouring elements, so that a warp reads whole lines of memory. Rows of layer norm stay in registers: their length is
-32 times the template argument `per_lane`, 24 for GPT-2's 768. What is added up is float32, whatever the arrays hold.
+A warp has a row in the layer norms and in the causal softmax, a block a row of the classifier. Memory is accessed in
+packs of 16 bytes: `W` elements, 4 of float32 and 8 of bfloat16. The lanes of a warp take neighbouring packs, so that a
+warp reads whole lines. Rows of layer norm stay in registers: their length is 32 times the template argument
+`per_lane`, 24 for GPT-2's 768; where a row is shorter than 32 packs, some lanes have none. What is added up is float32,
+whatever the arrays hold.
 
 Sums over rows (gradients of weights and biases, the global norm) are taken in one launch. Each block writes its part to
 `partial` and takes a ticket; the block that takes the last one adds up all parts. They come in the same order in every
@@ -259,7 +261,7 @@ def residual_layer_norm(
 def layer_norm_backward(
     x: Rows, weight: Row, mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"], grad_out: Rows,
     grad_x: Rows, grad_weight: Row, grad_bias: Row,
-    partial: Float32[Tensor, "blocks 2 32*per_lane"], tickets: Int32[Tensor, "1+(blocks+15)//16"],
+    partial: Float32[Tensor, "blocks 64*per_lane"], tickets: Int32[Tensor, "1+(blocks+15)//16"],
     grad_total: Rows, per_lane: Constexpr[int] = 24, with_total: Constexpr[bool] = True,
 ):  # fmt: skip
     """All three gradients; `grad_total`, what comes to `x` past the norm, is added to the first, or is not read.
@@ -270,7 +272,7 @@ def layer_norm_backward(
     W = 16 // x.itemsize
     xs, grad_xs = x.view(x.shape[0], -1, W), grad_x.view(grad_x.shape[0], -1, W)
     grad_outs, weights = grad_out.view(grad_out.shape[0], -1, W), weight.view(-1, W)
-    grad_totals = grad_total.view(grad_total.shape[0], -1, W)
+    grad_totals, partials = grad_total.view(grad_total.shape[0], -1, W), partial.view(partial.shape[0], -1, 4)
     part = shared((NORM_WARPS, (per_lane + W - 1) // W * W, 32), np.float32)
     is_last = shared(1, np.int32)
     lane, warp = threadIdx.x % 32, threadIdx.x // 32
@@ -304,18 +306,28 @@ def layer_norm_backward(
         for k in range(warp, len(of_bias), NORM_WARPS):
             c = W * (lane + 32 * (k // W)) + k % W
             if c < 32 * per_lane:
-                partial[blockIdx.x, which, c] = sum(part[w, k, lane] for w in range(NORM_WARPS))
+                partial[blockIdx.x, 32 * per_lane * which + c] = sum(part[w, k, lane] for w in range(NORM_WARPS))
         syncthreads()
     first = blockIdx.x // GROUP * GROUP
     end = min(first + GROUP, gridDim.x)
     if is_last_block(tickets, 1 + blockIdx.x // GROUP, end - first, is_last):
-        for c in range(threadIdx.x, 32 * per_lane, 32 * NORM_WARPS):
-            for which in range(2):
-                partial[first, which, c] = sum(partial[b, which, c] for b in range(first, end))
+        for j in range(threadIdx.x, partials.shape[1], 32 * NORM_WARPS):
+            total = [np.float32(0)] * 4
+            for block in range(first, end):
+                for k, v in enumerate(partials[block, j]):
+                    total[k] += v
+            partials[first, j] = tuple(total)
         if is_last_block(tickets, 0, len(tickets) - 1, is_last):
-            for c in range(threadIdx.x, 32 * per_lane, 32 * NORM_WARPS):
-                grad_weight[c] = sum(partial[b, 0, c] for b in range(0, gridDim.x, GROUP))
-                grad_bias[c] = sum(partial[b, 1, c] for b in range(0, gridDim.x, GROUP))
+            for j in range(threadIdx.x, partials.shape[1], 32 * NORM_WARPS):
+                total = [np.float32(0)] * 4
+                for block in range(0, gridDim.x, GROUP):
+                    for k, v in enumerate(partials[block, j]):
+                        total[k] += v
+                for k in range(4):
+                    if j < 8 * per_lane:
+                        grad_weight[4 * j + k] = total[k]
+                    else:
+                        grad_bias[4 * j + k - 32 * per_lane] = total[k]
 
 
 # --- causal softmax of the scores of attention ---
@@ -593,7 +605,7 @@ def main() -> None:
         _, mean, rstd = layer_norm(x, weight, bias)
         print(layer_norm.check(x, weight, bias))
         print(residual_layer_norm.check(x, y, weight, bias))
-        partial = zeros.new_empty(2, 2, 64)
+        partial = zeros.new_empty(2, 128)
         of_norm = {"x": x, "weight": weight, "mean": mean, "rstd": rstd, "grad_out": y, "partial": partial}
         print(layer_norm_backward.check(**of_norm, tickets=tickets, grad_total=y))
         scores, grad = torch.randn(2, 2, 40, 40, device=device).to(dtype)

@@ -243,7 +243,7 @@ def layer_norm_gradients(
     x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor, grad_out: Tensor, grad_total: Tensor | None = None
 ) -> Any:
     blocks = blocks_for(len(x), kernels.NORM_WARPS, 256)
-    partial = mean.new_empty(blocks, 2, x.shape[1])
+    partial = mean.new_empty(blocks, 2 * x.shape[1])
     tickets = torch.zeros(1 + -(-blocks // kernels.GROUP), dtype=torch.int32, device=x.device)
     return kernels.layer_norm_backward(
         x, weight, mean, rstd, grad_out, grad_total=grad_out if grad_total is None else grad_total,

@@ -43,6 +43,12 @@ __device__ inline auto to_compute_type(T value)
     return static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(value);
 }
 
+// 4 adjacent elements, loaded or stored by one instruction.
+template <typename T>
+struct alignas(4 * sizeof(T)) Vector4 {
+    T x0, x1, x2, x3;
+};
+
 // Python's `max(a, b)`: `a` unless `b` is greater, also for NaN.
 template <typename T>
 __device__ inline T python_max(T a, T b)
@@ -769,6 +775,7 @@ __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
     const T* __restrict__ grad_total, index_t rows, index_t blocks_)
 {
     constexpr int W = 16 / sizeof(T);
+    auto* partials = reinterpret_cast<Vector4<float>*>(partial);
     __shared__ float part[NORM_WARPS][(per_lane + W - 1) / W * W][32];
     __shared__ int32_t is_last[1];
     int lane = threadIdx.x % 32;
@@ -781,6 +788,8 @@ __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
     float value2 = 0;
     for (int k3 = 0; k3 < (per_lane + W - 1) / W * W; ++k3)
         of_bias[k3] = value2;
+    int j;
+    float v;
     for (index_t r = index_t(blockIdx.x) * NORM_WARPS + warp; r < rows; r += index_t(gridDim.x) * NORM_WARPS) {
         float normed[(per_lane + W - 1) / W * W];
         float value3 = 0;
@@ -790,8 +799,6 @@ __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
         float value4 = 0;
         for (int k5 = 0; k5 < (per_lane + W - 1) / W * W; ++k5)
             scaled[k5] = value4;
-        int j;
-        T v;
         for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
             j = lane + 32 * p;
             if (j < 32 * per_lane / W) {
@@ -800,24 +807,24 @@ __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
                 const auto weights_row = load_vector<W>(&weight[j * W]);
                 #pragma unroll
                 for (int k = 0; k < W; ++k) {
-                    v = xs_row[k];
+                    v = static_cast<float>(xs_row[k]);
                     T up = grad_outs_row[k];
                     T w = weights_row[k];
-                    normed[W * p + k] = (to_compute_type(v) - mean[r]) * rstd[r];
+                    normed[W * p + k] = (v - mean[r]) * rstd[r];
                     scaled[W * p + k] = to_compute_type(up) * to_compute_type(w);
                     of_weight[W * p + k] += to_compute_type(up) * normed[W * p + k];
                     of_bias[W * p + k] += to_compute_type(up);
                 }
             }
         }
-        float total = 0.0f;
-        for (int k6 = 0; k6 < (per_lane + W - 1) / W * W; ++k6)
-            total += scaled[k6];
-        float average = warp_sum(total) / (32 * per_lane);
         float total2 = 0.0f;
+        for (int k6 = 0; k6 < (per_lane + W - 1) / W * W; ++k6)
+            total2 += scaled[k6];
+        float average = warp_sum(total2) / (32 * per_lane);
+        float total3 = 0.0f;
         for (int k7 = 0; k7 < (per_lane + W - 1) / W * W; ++k7)
-            total2 += scaled[k7] * normed[k7];
-        float dot = warp_sum(total2) / (32 * per_lane);
+            total3 += scaled[k7] * normed[k7];
+        float dot = warp_sum(total3) / (32 * per_lane);
         for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
             j = lane + 32 * p;
             if (j < 32 * per_lane / W) {
@@ -828,8 +835,8 @@ __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
                     const auto grad_totals_row = load_vector<W>(&grad_total[r * (32 * per_lane) + j * W]);
                     #pragma unroll
                     for (int k = 0; k < W; ++k) {
-                        v = grad_totals_row[k];
-                        grad[k] += to_compute_type(v);
+                        v = static_cast<float>(grad_totals_row[k]);
+                        grad[k] += v;
                     }
                 }
                 aligned_vector<T, W> row;
@@ -840,19 +847,18 @@ __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
             }
         }
     }
-    int c;
     #pragma unroll
     for (int which = 0; which < 2; ++which) {
         for (int k = 0; k < (per_lane + W - 1) / W * W; ++k)
             part[warp][k][lane] = which == 0 ? of_weight[k] : of_bias[k];
         __syncthreads();
         for (int k = warp; k < (per_lane + W - 1) / W * W; k += NORM_WARPS) {
-            c = W * (lane + 32 * (k / W)) + k % W;
+            int c = W * (lane + 32 * (k / W)) + k % W;
             if (c < 32 * per_lane) {
-                float total3 = 0.0f;
+                float total4 = 0.0f;
                 for (int w2 = 0; w2 < NORM_WARPS; ++w2)
-                    total3 += part[w2][k][lane];
-                partial[(index_t(blockIdx.x) * 2 + which) * (32 * per_lane) + c] = total3;
+                    total4 += part[w2][k][lane];
+                partial[index_t(blockIdx.x) * (64 * per_lane) + (32 * per_lane * which + c)] = total4;
             }
         }
         __syncthreads();
@@ -860,26 +866,43 @@ __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
     index_t first = index_t(blockIdx.x) / GROUP * GROUP;
     index_t end = min(first + GROUP, index_t(gridDim.x));
     if (is_last_block<index_t>(tickets, 1 + index_t(blockIdx.x) / GROUP, end - first, is_last)) {
-        for (int c_count = threadIdx.x; c_count < 32 * per_lane; c_count += 32 * NORM_WARPS) {
-            c = c_count;
-            for (int which = 0; which < 2; ++which) {
-                float total4 = 0.0f;
-                for (index_t b = first; b < end; ++b)
-                    total4 += partial[(b * 2 + which) * (32 * per_lane) + c];
-                partial[(first * 2 + which) * (32 * per_lane) + c] = total4;
+        for (int j_count = threadIdx.x; j_count < 64 * per_lane / 4; j_count += 32 * NORM_WARPS) {
+            j = j_count;
+            float total[4];
+            float value5 = 0;
+            for (int k11 = 0; k11 < 4; ++k11)
+                total[k11] = value5;
+            for (index_t block_ = first; block_ < end; ++block_) {
+                const auto partials_row = load_vector<4>(&partial[block_ * (64 * per_lane) + j * 4]);
+                #pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                    v = partials_row[k];
+                    total[k] += v;
+                }
             }
+            partials[first * (64 * per_lane / 4) + j] = {total[0], total[1], total[2], total[3]};
         }
         if (is_last_block<index_t>(tickets, index_t(0), 1 + (blocks_ + 15) / 16 - 1, is_last)) {
-            for (int c_count_ = threadIdx.x; c_count_ < 32 * per_lane; c_count_ += 32 * NORM_WARPS) {
-                c = c_count_;
-                float total5 = 0.0f;
-                for (index_t b2 = 0; b2 < gridDim.x; b2 += 16)
-                    total5 += partial[b2 * 2 * (32 * per_lane) + c];
-                grad_weight[c] = static_cast<T>(total5);
-                float total6 = 0.0f;
-                for (index_t b3 = 0; b3 < gridDim.x; b3 += 16)
-                    total6 += partial[(b3 * 2 + 1) * (32 * per_lane) + c];
-                grad_bias[c] = static_cast<T>(total6);
+            for (int j_count_ = threadIdx.x; j_count_ < 64 * per_lane / 4; j_count_ += 32 * NORM_WARPS) {
+                j = j_count_;
+                float total5[4];
+                float value6 = 0;
+                for (int k12 = 0; k12 < 4; ++k12)
+                    total5[k12] = value6;
+                for (index_t block_ = 0; block_ < gridDim.x; block_ += GROUP) {
+                    const auto partials_row2 = load_vector<4>(&partial[block_ * (64 * per_lane) + j * 4]);
+                    #pragma unroll
+                    for (int k = 0; k < 4; ++k) {
+                        v = partials_row2[k];
+                        total5[k] += v;
+                    }
+                }
+                for (int k = 0; k < 4; ++k) {
+                    if (j < 8 * per_lane)
+                        grad_weight[4 * j + k] = static_cast<T>(total5[k]);
+                    else
+                        grad_bias[4 * j + k - 32 * per_lane] = static_cast<T>(total5[k]);
+                }
             }
         }
     }
