@@ -59,7 +59,7 @@ def test_every_operation_of_gpt2_passes_its_check(dtype: str) -> None:
     pytest.importorskip("torch")
     from benchmarks import gpt2
 
-    sizes = gpt2.Sizes(batch=2, length=33, width=64, heads=2, vocabulary=100, padded=128, parameters=1000)
+    sizes = gpt2.Sizes(batch=2, length=72, width=64, heads=2, vocabulary=100, padded=128, parameters=1000)
     names = []
     for operation in gpt2.operations(sizes, gpt2.DTYPES[dtype], "cpu"):
         gpt2.check(operation, gpt2.DTYPES[dtype])

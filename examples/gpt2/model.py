@@ -180,7 +180,10 @@ class Kernels:
 
     @staticmethod
     def causal_softmax(scores: Tensor, scale: float) -> Tensor:
-        return kernels.causal_softmax(scores, scale=scale)
+        length, missing = scores.shape[2], -scores.shape[2] % 8
+        if missing:  # the rows of the kernel are packs of 16 bytes
+            scores = functional.pad(scores, (0, missing, 0, missing))
+        return kernels.causal_softmax(scores, scale=scale)[:, :length, :length]
 
     @staticmethod
     def loss(x: Tensor, table: Tensor, targets: Tensor) -> Tensor:
@@ -237,11 +240,15 @@ def blocks_for(count: int, of_block: int, most: int) -> int:
 
 
 def layer_norm_gradients(
-    x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor, grad_out: Tensor, **more: Tensor
+    x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor, grad_out: Tensor, grad_total: Tensor | None = None
 ) -> Any:
-    partial = mean.new_empty(blocks_for(len(x), kernels.BLOCK_WARPS, 128), 2, x.shape[1])
-    ticket = torch.zeros(1, dtype=torch.int32, device=x.device)
-    return kernels.layer_norm_backward(x, weight, mean, rstd, grad_out, partial=partial, ticket=ticket, **more)
+    blocks = blocks_for(len(x), kernels.NORM_WARPS, 256)
+    partial = mean.new_empty(blocks, 2 * x.shape[1])
+    tickets = torch.zeros(1 + -(-blocks // kernels.GROUP), dtype=torch.int32, device=x.device)
+    return kernels.layer_norm_backward(
+        x, weight, mean, rstd, grad_out, grad_total=grad_out if grad_total is None else grad_total,
+        with_total=grad_total is not None, partial=partial, tickets=tickets,
+    )  # fmt: skip
 
 
 class Linear(torch.autograd.Function):
@@ -261,7 +268,7 @@ def bias_gradient(grad_out: Tensor) -> Tensor:
     rows, columns = grad_out.shape
     chunks = blocks_for(rows, 4 * kernels.COLUMN_WARPS, 32)
     partial = grad_out.new_empty(chunks, columns, dtype=torch.float32)
-    tickets = torch.zeros(-(-columns // 32), dtype=torch.int32, device=grad_out.device)
+    tickets = torch.zeros(-(-columns // 128), dtype=torch.int32, device=grad_out.device)
     return kernels.bias_gradient(grad_out, partial=partial, tickets=tickets)
 
 

@@ -68,7 +68,7 @@ class Fast:
     def __reduce__(self) -> str:
         return self.__name__
 
-    @_fast("(2 + abs(1.173 * a)) * abs(value)", range=(0.0, math.inf))
+    @_fast("(2 + abs(1.173 * a)) * abs(value) if abs(a) < math.inf else 0.0", range=(0.0, math.inf))
     def exp(self, value: Any) -> float:
         """`math.exp(value)`, within 2 + 1.173 * |value| ulps."""
         return math.exp(value)

@@ -98,7 +98,7 @@ def reference(tokens, wte, wpe, grad_out, grad_wte):
 
 def cases():
     torch.manual_seed(0)
-    for dtype in (torch.float32,):
+    for dtype in (torch.float32, torch.bfloat16):
         tokens = torch.randint(0, 20, (3, 21))
         tokens[1:, :15] = 7
         table, grad_table = torch.randn(2, 20, 64).to(dtype)

@@ -1,15 +1,15 @@
 // kernels: CUDA kernels and their launchers, translated from kernels.py by py2cu.
 #include "kernels.h"
 
+#undef NDEBUG  // kernels keep their asserts
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <initializer_list>
 #include <type_traits>
-#include <variant>
 #include <cuda_runtime.h>
 
 namespace gpt2 {
@@ -36,18 +36,45 @@ __device__ inline void store_vector(T* to, const aligned_vector<T, N>& vector)
     *reinterpret_cast<aligned_vector<T, N>*>(to) = vector;
 }
 
-// Python's `value ** 2`, a product as in torch.
+// Converts half types to float before a math function; other types are unchanged.
 template <typename T>
-__device__ inline T square(T value)
+__device__ inline auto to_compute_type(T value)
 {
-    return value * value;
+    return static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(value);
 }
+
+// 4 adjacent elements, loaded or stored by one instruction.
+template <typename T>
+struct alignas(4 * sizeof(T)) Vector4 {
+    T x0, x1, x2, x3;
+};
 
 // Python's `max(a, b)`: `a` unless `b` is greater, also for NaN.
 template <typename T>
 __device__ inline T python_max(T a, T b)
 {
     return b > a ? b : a;
+}
+
+// Python's `a // b`: rounds down; C++ rounds toward zero.
+template <typename T>
+__device__ inline T floor_div(T a, T b)
+{
+    if constexpr (std::is_floating_point_v<T>) {
+        if (b == 0) return a / b;
+        const T rest = fmod(a, b);
+        T quotient = (a - rest) / b;
+        if (rest != 0 && (b < 0) != (rest < 0)) quotient -= 1;
+        if (quotient == 0) return copysign(T(0), a / b);
+        const T whole = floor(quotient);
+        return quotient - whole > T(0.5) ? whole + 1 : whole;
+    } else {
+        using Unsigned = std::make_unsigned_t<T>;
+        constexpr Unsigned sign = Unsigned(1) << (8 * sizeof(T) - 1);  // ptxas (13.0) drops a minus
+        if (std::is_signed_v<T> && b == T(-1)) return static_cast<T>((sign - (a & (sign - 1))) ^ (~a & sign));
+        const T quotient = a / b;
+        return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+    }
 }
 
 // The bits of a number as a number of another type.
@@ -60,11 +87,12 @@ __device__ inline To bits_as(From value)
     return result;
 }
 
-// 4 adjacent elements, loaded or stored by one instruction.
+// Python's `value ** 2`, a product as in torch.
 template <typename T>
-struct alignas(4 * sizeof(T)) Vector4 {
-    T x0, x1, x2, x3;
-};
+__device__ inline T square(T value)
+{
+    return value * value;
+}
 
 constexpr uint32_t FULL = 0xFFFFFFFF;
 constexpr int THREADS = 512;
@@ -72,6 +100,8 @@ constexpr int BLOCK_WARPS = THREADS / 32;
 constexpr int BUCKET_WARPS = 8;
 constexpr int SHORT = 16;
 constexpr int ROWS = 4;
+constexpr int NORM_WARPS = 8;
+constexpr int GROUP = 16;
 constexpr int SCORE_ROWS = 8;
 constexpr double SCALE = 0.7978845608028654;
 constexpr int COLUMN_WARPS = 8;
@@ -106,7 +136,7 @@ __device__ float warp_sum(float value)
 
 // Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
 template <typename index_t>
-__device__ bool is_last_block(int32_t* tickets, int at_, index_t blocks_, int32_t* is_last)
+__device__ bool is_last_block(int32_t* tickets, index_t at_, index_t blocks_, int32_t* is_last)
 {
     __threadfence();
     __syncthreads();
@@ -129,33 +159,19 @@ __device__ float warp_max(float value)
 template <typename T>
 __device__ T gelu(T x)
 {
-    float v = static_cast<float>(x);
+    float v = to_compute_type(x);
     return static_cast<T>(0.5f * v * (1 + tanh(static_cast<float>(SCALE) * (v + 0.044715f * v * v * v))));
 }
 
 template <typename T>
 __device__ T gelu_backward(T x, T grad_out)
 {
-    float v = static_cast<float>(x);
+    float v = to_compute_type(x);
     float tanh_ = tanh(static_cast<float>(SCALE) * (v + 0.044715f * v * v * v));
     float slope = 0.5f * (1 + tanh_) +
                   0.5f * v * (1 - tanh_ * tanh_) * static_cast<float>(SCALE) *
                   (1 + static_cast<float>(3 * 0.044715) * v * v);
-    return static_cast<T>(slope * static_cast<float>(grad_out));
-}
-
-// Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
-template <typename index_t>
-__device__ bool is_last_block_(int32_t* tickets, index_t at_, index_t blocks_, int32_t* is_last)
-{
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0 && threadIdx.y == 0) {
-        int32_t old = atomicAdd(&tickets[at_], 1);
-        is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
-    }
-    __syncthreads();
-    return is_last[0] > 0;
+    return static_cast<T>(slope * to_compute_type(grad_out));
 }
 
 // The gradient scaled such that the norm of all, the root of `squares`, is at most `greatest_norm`.
@@ -240,19 +256,18 @@ __device__ float block_sum(float* part, float value)
     return total;
 }
 
-// Whether a pointer is null, as a type: for each combination, std::visit calls the template with these arguments.
-std::variant<std::false_type, std::true_type> presence_of(const void* array)
+// Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
+template <typename index_t>
+__device__ bool is_last_block_(int32_t* tickets, int at_, index_t blocks_, int32_t* is_last)
 {
-    if (array == nullptr) return std::false_type();
-    return std::true_type();
-}
-
-// Allows a kernel more dynamic shared memory than the default 48 KB.
-template <typename Kernel>
-cudaError_t allow_shared(Kernel* kernel, size_t bytes)
-{
-    const int most = static_cast<int>(std::min(bytes, size_t(INT32_MAX)));
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0 && threadIdx.y == 0) {
+        int32_t old = atomicAdd(&tickets[at_], 1);
+        is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
+    }
+    __syncthreads();
+    return is_last[0] > 0;
 }
 
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
@@ -271,7 +286,7 @@ bool are_aligned(std::initializer_list<const void*> arrays)
 }
 
 // A thread computes PACKS packs of N neighbours, a block apart.
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void encoder_kernel(
     const int64_t* __restrict__ tokens, const T* __restrict__ wte, const T* __restrict__ wpe, T* __restrict__ out,
@@ -317,10 +332,10 @@ cudaError_t launch_encoder(
     int64_t v, int64_t positions, cudaStream_t stream)
 {
     if (b_extent == 0 || t_extent == 0 || c_extent == 0) return cudaSuccess;
-    const dim3 block(64, 4, 1);
+    const dim3 block(32, 8, 1);
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements) {
-        const dim3 grid((c_extent + block.x * elements - 1) / (block.x * elements), covering_blocks(t_extent, block.y), covering_blocks(b_extent, block.z));
+        const dim3 grid(covering_blocks(c_extent, block.x * elements), covering_blocks(t_extent, block.y), covering_blocks(b_extent, block.z));
         kernel<<<grid, block, 0, stream>>>(tokens, wte, wpe, out, b_extent, t_extent, c_extent);
         return cudaGetLastError();
     };
@@ -330,43 +345,114 @@ cudaError_t launch_encoder(
     return launch(encoder_kernel<1, 4, T>, 4);
 }
 
-// T is float, double, __half or __nv_bfloat16.
+// The sums over the batch; `j` counts packs of float32, of which bfloat16 has half as many.
+// T is float.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void position_gradient_kernel(
-    const T* __restrict__ grad_out, T* __restrict__ grad_wpe, index_t t_extent, index_t c_extent, index_t b_extent)
+    const T* __restrict__ grad_out, T* __restrict__ grad_wpe, index_t t_extent, index_t c, index_t b_extent)
 {
     index_t t = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
-    index_t c = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (t >= t_extent || c >= c_extent) return;
-    float total = 0;
-    for (index_t b = 0; b < b_extent; ++b)
-        total += static_cast<float>(grad_out[(b * t_extent + t) * c_extent + c]);
-    grad_wpe[t * c_extent + c] = static_cast<T>(total);
+    index_t j = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
+    if (t >= t_extent) return;
+    constexpr int W = 16 / sizeof(T);
+    if (j < c / W) {
+        float total[W];
+        float value = 0;
+        for (int k2 = 0; k2 < W; ++k2)
+            total[k2] = value;
+        for (index_t b = 0; b < b_extent; ++b) {
+            const auto grad_outs_row = load_vector<W>(&grad_out[(b * t_extent + t) * c + j * W]);
+            #pragma unroll
+            for (int k = 0; k < W; ++k) {
+                T v = grad_outs_row[k];
+                total[k] += to_compute_type(v);
+            }
+        }
+        aligned_vector<T, W> row;
+        #pragma unroll
+        for (int k3 = 0; k3 < W; ++k3)
+            row[k3] = static_cast<T>(total[k3]);
+        store_vector(&grad_wpe[t * c + j * W], row);
+    }
 }
 
 template <typename T>
 cudaError_t launch_position_gradient(
-    const T* grad_out, T* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent, dim3 grid, dim3 block,
+    const T* grad_out, T* grad_wpe, int64_t t_extent, int64_t c, int64_t b_extent, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
-    if (std::max({int64_t(grid.y) * block.y, int64_t(grid.x) * block.x, b_extent * c_extent * t_extent,
-                  c_extent * t_extent}) <= INT32_MAX)
-        position_gradient_kernel<T, int><<<grid, block, 0, stream>>>(
-            grad_out, grad_wpe, t_extent, c_extent, b_extent);
+    if (std::max({b_extent, int64_t(grid.y) * block.y, int64_t(grid.x) * block.x, b_extent * c * t_extent,
+                  c * t_extent}) <= INT32_MAX)
+        position_gradient_kernel<T, int><<<grid, block, 0, stream>>>(grad_out, grad_wpe, t_extent, c, b_extent);
     else
-        position_gradient_kernel<T, int64_t><<<grid, block, 0, stream>>>(
-            grad_out, grad_wpe, t_extent, c_extent, b_extent);
+        position_gradient_kernel<T, int64_t><<<grid, block, 0, stream>>>(grad_out, grad_wpe, t_extent, c, b_extent);
     return cudaGetLastError();
 }
 
 template <typename T>
 cudaError_t launch_position_gradient(
-    const T* grad_out, T* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent, cudaStream_t stream)
+    const T* grad_out, T* grad_wpe, int64_t t_extent, int64_t c, int64_t b_extent, cudaStream_t stream)
 {
-    if (t_extent == 0 || c_extent == 0) return cudaSuccess;
-    const dim3 block(16, 16);
-    const dim3 grid(covering_blocks(c_extent, block.x), covering_blocks(t_extent, block.y));
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, grid, block, stream);
+    if (t_extent == 0 || c / 4 == 0) return cudaSuccess;
+    const dim3 block(32, 8);
+    const dim3 grid((c / 4 + block.x - 1) / block.x, covering_blocks(t_extent, block.y));
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c, b_extent, grid, block, stream);
+}
+
+// The sums over the batch; `j` counts packs of float32, of which bfloat16 has half as many.
+// T is __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void position_gradient_bfloat16_kernel(
+    const T* __restrict__ grad_out, T* __restrict__ grad_wpe, index_t t_extent, index_t c, index_t b_extent)
+{
+    index_t t = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
+    index_t j = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
+    if (t >= t_extent || j >= c / 4) return;
+    constexpr int W = 16 / sizeof(T);
+    if (j < c / W) {
+        float total[W];
+        float value = 0;
+        for (int k2 = 0; k2 < W; ++k2)
+            total[k2] = value;
+        for (index_t b = 0; b < b_extent; ++b) {
+            const auto grad_outs_row = load_vector<W>(&grad_out[(b * t_extent + t) * c + j * W]);
+            #pragma unroll
+            for (int k = 0; k < W; ++k) {
+                T v = grad_outs_row[k];
+                total[k] += to_compute_type(v);
+            }
+        }
+        aligned_vector<T, W> row;
+        #pragma unroll
+        for (int k3 = 0; k3 < W; ++k3)
+            row[k3] = static_cast<T>(total[k3]);
+        store_vector(&grad_wpe[t * c + j * W], row);
+    }
+}
+
+template <typename T>
+cudaError_t launch_position_gradient_bfloat16(
+    const T* grad_out, T* grad_wpe, int64_t t_extent, int64_t c, int64_t b_extent, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    if (std::max({b_extent, int64_t(grid.y) * block.y, int64_t(grid.x) * block.x, b_extent * c * t_extent,
+                  c * t_extent}) <= INT32_MAX)
+        position_gradient_bfloat16_kernel<T, int><<<grid, block, 0, stream>>>(
+            grad_out, grad_wpe, t_extent, c, b_extent);
+    else
+        position_gradient_bfloat16_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            grad_out, grad_wpe, t_extent, c, b_extent);
+    return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_position_gradient_bfloat16(
+    const T* grad_out, T* grad_wpe, int64_t t_extent, int64_t c, int64_t b_extent, cudaStream_t stream)
+{
+    if (t_extent == 0 || c / 4 == 0) return cudaSuccess;
+    const dim3 block(32, 8);
+    const dim3 grid((c / 4 + block.x - 1) / block.x, covering_blocks(t_extent, block.y));
+    return launch_position_gradient_bfloat16(grad_out, grad_wpe, t_extent, c, b_extent, grid, block, stream);
 }
 
 // Adds the rows of `grad_out` to the rows of `grad_wte` of their tokens, without atomics.
@@ -374,61 +460,95 @@ cudaError_t launch_position_gradient(
 // `order` sorts the tokens. A bucket of one token goes from p to `ends[p]`, which is 0 where no bucket starts. A warp
 // adds up a short bucket, and all warps of the block a long one.
 // per_lane is 24.
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <int per_lane, typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void token_gradient_kernel(
     const int64_t* __restrict__ tokens, const int32_t* __restrict__ order, const int32_t* __restrict__ ends,
     const T* __restrict__ grad_out, T* grad_wte, index_t n)
 {
-    __shared__ float part[BUCKET_WARPS][32 * per_lane];
+    constexpr int W = 16 / sizeof(T);
+    int packs = 32 * per_lane / W;
+    __shared__ float part[BUCKET_WARPS][(per_lane + W - 1) / W * W][32];
     int lane = threadIdx.x % 32;
     int warp = threadIdx.x / 32;
     index_t first = index_t(blockIdx.x) * BUCKET_WARPS;
-    index_t p = first + warp;
+    index_t at_ = first + warp;
+    T v;
     int64_t token;
-    if (p < n && static_cast<int32_t>(p) < ends[p] && ends[p] <= static_cast<int32_t>(p + SHORT)) {
-        float total[per_lane];
+    int j;
+    if (at_ < n && static_cast<int32_t>(at_) < ends[at_] && ends[at_] <= static_cast<int32_t>(at_ + SHORT)) {
+        float total[(per_lane + W - 1) / W * W];
         float value = 0;
-        for (int k2 = 0; k2 < per_lane; ++k2)
+        for (int k2 = 0; k2 < (per_lane + W - 1) / W * W; ++k2)
             total[k2] = value;
-        int64_t q_stop = ends[p];
-        for (int64_t q = p; q < q_stop; ++q) {
-            for (int k = 0; k < per_lane; ++k)
-                total[k] += static_cast<float>(grad_out[int64_t(order[q]) * (32 * per_lane) + (lane + 32 * k)]);
+        int64_t q_stop = ends[at_];
+        for (int64_t q = at_; q < q_stop; ++q) {
+            for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+                if (lane + 32 * p < packs) {
+                    int32_t value2 = order[q];
+                    const auto grad_outs_row = load_vector<W>(&grad_out[int64_t(value2) * (32 * per_lane) +
+                                                                        (lane + 32 * p) * W]);
+                    #pragma unroll
+                    for (int k = 0; k < W; ++k) {
+                        v = grad_outs_row[k];
+                        total[W * p + k] += to_compute_type(v);
+                    }
+                }
+            }
         }
-        token = tokens[order[p]];
-        for (int k = 0; k < per_lane; ++k)
-            grad_wte[token * (32 * per_lane) + (lane + 32 * k)] = static_cast<T>(static_cast<float>(grad_wte[token *
-                                                                                                             (32 *
-                                                                                                              per_lane) +
-                                                                                                             (lane +
-                                                                                                              32 *
-                                                                                                              k)]) +
-                                                                                 total[k]);
+        token = tokens[order[at_]];
+        for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+            j = lane + 32 * p;
+            if (j < packs) {
+                aligned_vector<T, W> row;
+                const auto grad_wtes_row = load_vector<W>(&grad_wte[token * (32 * per_lane) + j * W]);
+                #pragma unroll
+                for (int k3 = 0; k3 < W; ++k3)
+                    row[k3] = static_cast<T>(to_compute_type(grad_wtes_row[k3]) + total[W * p + k3]);
+                store_vector(&grad_wte[token * (32 * per_lane) + j * W], row);
+            }
+        }
     }
     for (index_t start = first; start < min(first + BUCKET_WARPS, n); ++start) {
         if (ends[start] > static_cast<int32_t>(start + SHORT)) {
-            float total2[per_lane];
-            float value2 = 0;
-            for (int k3 = 0; k3 < per_lane; ++k3)
-                total2[k3] = value2;
+            float total2[(per_lane + W - 1) / W * W];
+            float value3 = 0;
+            for (int k5 = 0; k5 < (per_lane + W - 1) / W * W; ++k5)
+                total2[k5] = value3;
             int64_t q_stop_ = ends[start];
             for (int64_t q = start + warp; q < q_stop_; q += BUCKET_WARPS) {
-                for (int k = 0; k < per_lane; ++k)
-                    total2[k] += static_cast<float>(grad_out[int64_t(order[q]) * (32 * per_lane) + (lane + 32 * k)]);
+                for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+                    if (lane + 32 * p < packs) {
+                        int32_t value4 = order[q];
+                        const auto grad_outs_row2 = load_vector<W>(&grad_out[int64_t(value4) * (32 * per_lane) +
+                                                                             (lane + 32 * p) * W]);
+                        #pragma unroll
+                        for (int k = 0; k < W; ++k) {
+                            v = grad_outs_row2[k];
+                            total2[W * p + k] += to_compute_type(v);
+                        }
+                    }
+                }
             }
-            for (int k = 0; k < per_lane; ++k)
-                part[warp][lane + 32 * k] = total2[k];
+            for (int k = 0; k < (per_lane + W - 1) / W * W; ++k)
+                part[warp][k][lane] = total2[k];
             __syncthreads();
             token = tokens[order[start]];
-            for (int c = threadIdx.x; c < 32 * per_lane; c += 32 * BUCKET_WARPS) {
-                float total3 = 0.0f;
-                for (int w = 0; w < BUCKET_WARPS; ++w)
-                    total3 += part[w][c];
-                float added = total3;
-                grad_wte[token * (32 * per_lane) + c] = static_cast<T>(static_cast<float>(grad_wte[token *
-                                                                                                   (32 * per_lane) +
-                                                                                                   c]) + added);
+            for (int j_count = threadIdx.x; j_count < packs; j_count += 32 * BUCKET_WARPS) {
+                j = j_count;
+                float added[W];
+                for (int k6 = 0; k6 < W; ++k6) {
+                    float total3 = 0.0f;
+                    for (int w = 0; w < BUCKET_WARPS; ++w)
+                        total3 += part[w][W * (j / 32) + k6][j % 32];
+                    added[k6] = total3;
+                }
+                aligned_vector<T, W> row2;
+                const auto grad_wtes_row2 = load_vector<W>(&grad_wte[token * (32 * per_lane) + j * W]);
+                #pragma unroll
+                for (int k7 = 0; k7 < W; ++k7)
+                    row2[k7] = static_cast<T>(to_compute_type(grad_wtes_row2[k7]) + added[k7]);
+                store_vector(&grad_wte[token * (32 * per_lane) + j * W], row2);
             }
             __syncthreads();  // before `part` is used again
         }
@@ -438,10 +558,10 @@ __global__ void token_gradient_kernel(
 template <int per_lane, typename T>
 cudaError_t launch_token_gradient(
     const int64_t* tokens, const int32_t* order, const int32_t* ends, const T* grad_out, T* grad_wte, int64_t n,
-    int64_t v, dim3 grid, dim3 block, cudaStream_t stream)
+    int64_t v_extent, dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(block.x) + 8 * int64_t(grid.x) + 7, n + 16, int64_t(block.x) + n, 32 * n * per_lane,
-                  32 * per_lane * v}) <= INT32_MAX)
+                  32 * per_lane * v_extent}) <= INT32_MAX)
         token_gradient_kernel<per_lane, T, int><<<grid, block, 0, stream>>>(
             tokens, order, ends, grad_out, grad_wte, n);
     else
@@ -453,17 +573,17 @@ cudaError_t launch_token_gradient(
 template <int per_lane, typename T>
 cudaError_t launch_token_gradient(
     const int64_t* tokens, const int32_t* order, const int32_t* ends, const T* grad_out, T* grad_wte, int64_t n,
-    int64_t v, cudaStream_t stream)
+    int64_t v_extent, cudaStream_t stream)
 {
     if (32 * n == 0) return cudaSuccess;
     const dim3 block(32 * BUCKET_WARPS);
     const dim3 grid((32 * n + block.x - 1) / block.x);
-    return launch_token_gradient<per_lane>(tokens, order, ends, grad_out, grad_wte, n, v, grid, block, stream);
+    return launch_token_gradient<per_lane>(tokens, order, ends, grad_out, grad_wte, n, v_extent, grid, block, stream);
 }
 
 // Rows of mean 0 and variance 1, times the weights, plus the bias; the backward takes `mean` and `rstd`.
 // per_lane is 24.
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <int per_lane, typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void layer_norm_kernel(
     const T* __restrict__ x, const T* __restrict__ weight, const T* __restrict__ bias, T* __restrict__ out,
@@ -472,21 +592,47 @@ __global__ void layer_norm_kernel(
     index_t r = index_t(blockIdx.x) * ROWS + threadIdx.x / 32;
     int lane = threadIdx.x % 32;
     if (r >= rows) return;
-    float row[per_lane];
-    for (int k2 = 0; k2 < per_lane; ++k2)
-        row[k2] = static_cast<float>(x[r * (32 * per_lane) + (lane + 32 * k2)]);
+    constexpr int W = 16 / sizeof(T);
+    float row[(per_lane + W - 1) / W * W];  // the packs of a lane, of which a short row fills no more
+    float value = 0;
+    for (int k2 = 0; k2 < (per_lane + W - 1) / W * W; ++k2)
+        row[k2] = value;
+    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+        if (lane + 32 * p < 32 * per_lane / W) {
+            const auto xs_row = load_vector<W>(&x[r * (32 * per_lane) + (lane + 32 * p) * W]);
+            #pragma unroll
+            for (int k = 0; k < W; ++k) {
+                T v = xs_row[k];
+                row[W * p + k] = to_compute_type(v);
+            }
+        }
+    }
     float total = 0.0f;
-    for (int k3 = 0; k3 < per_lane; ++k3)
+    for (int k3 = 0; k3 < (per_lane + W - 1) / W * W; ++k3)
         total += row[k3];
     float m = warp_sum(total) / (32 * per_lane);
+    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+        if (lane + 32 * p < 32 * per_lane / W) {
+            for (int k = 0; k < W; ++k)
+                row[W * p + k] -= m;
+        }
+    }
     float total2 = 0.0f;
-    for (int k4 = 0; k4 < per_lane; ++k4)
-        total2 += square(row[k4] - m);
+    for (int k4 = 0; k4 < (per_lane + W - 1) / W * W; ++k4)
+        total2 += row[k4] * row[k4];
     float s = 1 / sqrt(warp_sum(total2) / (32 * per_lane) + eps);
-    for (int k = 0; k < per_lane; ++k) {
-        int c = lane + 32 * k;
-        out[r * (32 * per_lane) + c] = static_cast<T>((row[k] - m) * s * static_cast<float>(weight[c]) +
-                                                      static_cast<float>(bias[c]));
+    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+        int j = lane + 32 * p;
+        if (j < 32 * per_lane / W) {
+            aligned_vector<T, W> row2;
+            const auto weights_row = load_vector<W>(&weight[j * W]);
+            const auto biases_row = load_vector<W>(&bias[j * W]);
+            #pragma unroll
+            for (int k5 = 0; k5 < W; ++k5)
+                row2[k5] = static_cast<T>(row[W * p + k5] * s * to_compute_type(weights_row[k5]) +
+                                          to_compute_type(biases_row[k5]));
+            store_vector(&out[r * (32 * per_lane) + j * W], row2);
+        }
     }
     if (lane == 0) {
         mean[r] = m;
@@ -521,7 +667,7 @@ cudaError_t launch_layer_norm(
 
 // The sum of `x` and `y`, and its layer norm.
 // per_lane is 24.
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <int per_lane, typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void residual_layer_norm_kernel(
     const T* __restrict__ x, const T* __restrict__ y, const T* __restrict__ weight, const T* __restrict__ bias,
@@ -531,24 +677,56 @@ __global__ void residual_layer_norm_kernel(
     index_t r = index_t(blockIdx.x) * ROWS + threadIdx.x / 32;
     int lane = threadIdx.x % 32;
     if (r >= rows) return;
-    float row[per_lane];
-    for (int k2 = 0; k2 < per_lane; ++k2)
-        row[k2] = static_cast<float>(x[r * (32 * per_lane) + (lane + 32 * k2)]) +
-                  static_cast<float>(y[r * (32 * per_lane) + (lane + 32 * k2)]);
-    for (int k = 0; k < per_lane; ++k)
-        total[r * (32 * per_lane) + (lane + 32 * k)] = static_cast<T>(row[k]);
+    constexpr int W = 16 / sizeof(T);
+    float row[(per_lane + W - 1) / W * W];
+    float value = 0;
+    for (int k2 = 0; k2 < (per_lane + W - 1) / W * W; ++k2)
+        row[k2] = value;
+    int j;
+    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+        j = lane + 32 * p;
+        if (j < 32 * per_lane / W) {
+            const auto xs_row = load_vector<W>(&x[r * (32 * per_lane) + j * W]);
+            const auto ys_row = load_vector<W>(&y[r * (32 * per_lane) + j * W]);
+            #pragma unroll
+            for (int k = 0; k < W; ++k) {
+                T a = xs_row[k];
+                T b = ys_row[k];
+                row[W * p + k] = to_compute_type(a) + to_compute_type(b);
+            }
+            aligned_vector<T, W> row2;
+            #pragma unroll
+            for (int k3 = 0; k3 < W; ++k3)
+                row2[k3] = static_cast<T>(row[W * p + k3]);
+            store_vector(&total[r * (32 * per_lane) + j * W], row2);
+        }
+    }
     float total2 = 0.0f;
-    for (int k3 = 0; k3 < per_lane; ++k3)
-        total2 += row[k3];
+    for (int k5 = 0; k5 < (per_lane + W - 1) / W * W; ++k5)
+        total2 += row[k5];
     float m = warp_sum(total2) / (32 * per_lane);
+    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+        if (lane + 32 * p < 32 * per_lane / W) {
+            for (int k = 0; k < W; ++k)
+                row[W * p + k] -= m;
+        }
+    }
     float total3 = 0.0f;
-    for (int k4 = 0; k4 < per_lane; ++k4)
-        total3 += square(row[k4] - m);
+    for (int k6 = 0; k6 < (per_lane + W - 1) / W * W; ++k6)
+        total3 += row[k6] * row[k6];
     float s = 1 / sqrt(warp_sum(total3) / (32 * per_lane) + eps);
-    for (int k = 0; k < per_lane; ++k) {
-        int c = lane + 32 * k;
-        out[r * (32 * per_lane) + c] = static_cast<T>((row[k] - m) * s * static_cast<float>(weight[c]) +
-                                                      static_cast<float>(bias[c]));
+    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+        j = lane + 32 * p;
+        if (j < 32 * per_lane / W) {
+            aligned_vector<T, W> row3;
+            const auto weights_row = load_vector<W>(&weight[j * W]);
+            const auto biases_row = load_vector<W>(&bias[j * W]);
+            #pragma unroll
+            for (int k7 = 0; k7 < W; ++k7)
+                row3[k7] = static_cast<T>(row[W * p + k7] * s * to_compute_type(weights_row[k7]) +
+                                          to_compute_type(biases_row[k7]));
+            store_vector(&out[r * (32 * per_lane) + j * W], row3);
+        }
     }
     if (lane == 0) {
         mean[r] = m;
@@ -582,146 +760,189 @@ cudaError_t launch_residual_layer_norm(
     return launch_residual_layer_norm<per_lane>(x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
 }
 
-// All three gradients; `grad_total`, what comes to `x` past the norm, is added to the first.
+// All three gradients; `grad_total`, what comes to `x` past the norm, is added to the first, or is not read.
 //
-// A warp goes down its rows, and keeps the sums of its columns for weights and bias in registers.
+// A warp goes down its rows, and keeps the sums of its columns for weights and bias in registers. The last block of
+// each group adds up those of the group, and the last of these all.
 // per_lane is 24.
-// T is float, double, __half or __nv_bfloat16.
-// grad_total may be null: the kernel has 16 instances.
-template <int per_lane, typename T, bool has_grad_total, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void __launch_bounds__(512) layer_norm_backward_kernel(
+// with_total is false or true.
+// T is float or __nv_bfloat16.
+template <int per_lane, bool with_total, typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
     const T* __restrict__ x, const T* __restrict__ weight, const float* __restrict__ mean,
     const float* __restrict__ rstd, const T* __restrict__ grad_out, T* __restrict__ grad_x,
-    T* __restrict__ grad_weight, T* __restrict__ grad_bias, float* partial, int32_t* ticket,
+    T* __restrict__ grad_weight, T* __restrict__ grad_bias, float* partial, int32_t* tickets,
     const T* __restrict__ grad_total, index_t rows, index_t blocks_)
 {
-    __shared__ float part[BLOCK_WARPS][32 * per_lane];
-    extern __shared__ int32_t is_last[];
+    constexpr int W = 16 / sizeof(T);
+    auto* partials = reinterpret_cast<Vector4<float>*>(partial);
+    __shared__ float part[NORM_WARPS][(per_lane + W - 1) / W * W][32];
+    __shared__ int32_t is_last[1];
     int lane = threadIdx.x % 32;
     int warp = threadIdx.x / 32;
-    float of_weight[per_lane];
+    float of_weight[(per_lane + W - 1) / W * W];
     float value = 0;
-    for (int k2 = 0; k2 < per_lane; ++k2)
+    for (int k2 = 0; k2 < (per_lane + W - 1) / W * W; ++k2)
         of_weight[k2] = value;
-    float of_bias[per_lane];
+    float of_bias[(per_lane + W - 1) / W * W];
     float value2 = 0;
-    for (int k3 = 0; k3 < per_lane; ++k3)
+    for (int k3 = 0; k3 < (per_lane + W - 1) / W * W; ++k3)
         of_bias[k3] = value2;
-    for (index_t r = index_t(blockIdx.x) * BLOCK_WARPS + warp; r < rows; r += index_t(gridDim.x) * BLOCK_WARPS) {
-        float normed[per_lane];
-        for (int k4 = 0; k4 < per_lane; ++k4)
-            normed[k4] = (static_cast<float>(x[r * (32 * per_lane) + (lane + 32 * k4)]) - mean[r]) * rstd[r];
-        float up[per_lane];
-        for (int k5 = 0; k5 < per_lane; ++k5)
-            up[k5] = static_cast<float>(grad_out[r * (32 * per_lane) + (lane + 32 * k5)]);
-        float scaled[per_lane];
-        for (int k6 = 0; k6 < per_lane; ++k6)
-            scaled[k6] = up[k6] * static_cast<float>(weight[lane + 32 * k6]);
-        float total = 0.0f;
-        for (int k7 = 0; k7 < per_lane; ++k7)
-            total += scaled[k7];
-        float average = warp_sum(total) / (32 * per_lane);
+    int j;
+    float v;
+    for (index_t r = index_t(blockIdx.x) * NORM_WARPS + warp; r < rows; r += index_t(gridDim.x) * NORM_WARPS) {
+        float normed[(per_lane + W - 1) / W * W];
+        float value3 = 0;
+        for (int k4 = 0; k4 < (per_lane + W - 1) / W * W; ++k4)
+            normed[k4] = value3;
+        float scaled[(per_lane + W - 1) / W * W];
+        float value4 = 0;
+        for (int k5 = 0; k5 < (per_lane + W - 1) / W * W; ++k5)
+            scaled[k5] = value4;
+        for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+            j = lane + 32 * p;
+            if (j < 32 * per_lane / W) {
+                const auto xs_row = load_vector<W>(&x[r * (32 * per_lane) + j * W]);
+                const auto grad_outs_row = load_vector<W>(&grad_out[r * (32 * per_lane) + j * W]);
+                const auto weights_row = load_vector<W>(&weight[j * W]);
+                #pragma unroll
+                for (int k = 0; k < W; ++k) {
+                    v = static_cast<float>(xs_row[k]);
+                    T up = grad_outs_row[k];
+                    T w = weights_row[k];
+                    normed[W * p + k] = (v - mean[r]) * rstd[r];
+                    scaled[W * p + k] = to_compute_type(up) * to_compute_type(w);
+                    of_weight[W * p + k] += to_compute_type(up) * normed[W * p + k];
+                    of_bias[W * p + k] += to_compute_type(up);
+                }
+            }
+        }
         float total2 = 0.0f;
-        for (int k8 = 0; k8 < per_lane; ++k8)
-            total2 += scaled[k8] * normed[k8];
-        float dot = warp_sum(total2) / (32 * per_lane);
-        for (int k = 0; k < per_lane; ++k) {
-            float grad = rstd[r] * (scaled[k] - average - normed[k] * dot);
-            if constexpr (has_grad_total)
-                grad += static_cast<float>(grad_total[r * (32 * per_lane) + (lane + 32 * k)]);
-            grad_x[r * (32 * per_lane) + (lane + 32 * k)] = static_cast<T>(grad);
-            of_weight[k] += up[k] * normed[k];
-            of_bias[k] += up[k];
+        for (int k6 = 0; k6 < (per_lane + W - 1) / W * W; ++k6)
+            total2 += scaled[k6];
+        float average = warp_sum(total2) / (32 * per_lane);
+        float total3 = 0.0f;
+        for (int k7 = 0; k7 < (per_lane + W - 1) / W * W; ++k7)
+            total3 += scaled[k7] * normed[k7];
+        float dot = warp_sum(total3) / (32 * per_lane);
+        for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+            j = lane + 32 * p;
+            if (j < 32 * per_lane / W) {
+                float grad[W];
+                for (int k8 = 0; k8 < W; ++k8)
+                    grad[k8] = rstd[r] * (scaled[W * p + k8] - average - normed[W * p + k8] * dot);
+                if constexpr (with_total) {
+                    const auto grad_totals_row = load_vector<W>(&grad_total[r * (32 * per_lane) + j * W]);
+                    #pragma unroll
+                    for (int k = 0; k < W; ++k) {
+                        v = static_cast<float>(grad_totals_row[k]);
+                        grad[k] += v;
+                    }
+                }
+                aligned_vector<T, W> row;
+                #pragma unroll
+                for (int k9 = 0; k9 < W; ++k9)
+                    row[k9] = static_cast<T>(grad[k9]);
+                store_vector(&grad_x[r * (32 * per_lane) + j * W], row);
+            }
         }
     }
-    for (int k = 0; k < per_lane; ++k)
-        part[warp][lane + 32 * k] = of_weight[k];
-    __syncthreads();
-    for (int c = threadIdx.x; c < 32 * per_lane; c += THREADS) {
-        float total3 = 0.0f;
-        for (int w = 0; w < BLOCK_WARPS; ++w)
-            total3 += part[w][c];
-        partial[index_t(blockIdx.x) * 2 * (32 * per_lane) + c] = total3;
+    #pragma unroll
+    for (int which = 0; which < 2; ++which) {
+        for (int k = 0; k < (per_lane + W - 1) / W * W; ++k)
+            part[warp][k][lane] = which == 0 ? of_weight[k] : of_bias[k];
+        __syncthreads();
+        for (int k = warp; k < (per_lane + W - 1) / W * W; k += NORM_WARPS) {
+            int c = W * (lane + 32 * (k / W)) + k % W;
+            if (c < 32 * per_lane) {
+                float total4 = 0.0f;
+                for (int w2 = 0; w2 < NORM_WARPS; ++w2)
+                    total4 += part[w2][k][lane];
+                partial[index_t(blockIdx.x) * (64 * per_lane) + (32 * per_lane * which + c)] = total4;
+            }
+        }
+        __syncthreads();
     }
-    __syncthreads();
-    for (int k = 0; k < per_lane; ++k)
-        part[warp][lane + 32 * k] = of_bias[k];
-    __syncthreads();
-    for (int c = threadIdx.x; c < 32 * per_lane; c += THREADS) {
-        float total4 = 0.0f;
-        for (int w2 = 0; w2 < BLOCK_WARPS; ++w2)
-            total4 += part[w2][c];
-        partial[(index_t(blockIdx.x) * 2 + 1) * (32 * per_lane) + c] = total4;
-    }
-    if (is_last_block<index_t>(ticket, 0, index_t(gridDim.x), is_last)) {
-        for (int c = threadIdx.x; c < 32 * per_lane; c += THREADS) {
-            float total5 = 0.0f;
-            for (index_t b = 0; b < blocks_; ++b)
-                total5 += partial[b * 2 * (32 * per_lane) + c];
-            grad_weight[c] = static_cast<T>(total5);
-            float total6 = 0.0f;
-            for (index_t b2 = 0; b2 < blocks_; ++b2)
-                total6 += partial[(b2 * 2 + 1) * (32 * per_lane) + c];
-            grad_bias[c] = static_cast<T>(total6);
+    index_t first = index_t(blockIdx.x) / GROUP * GROUP;
+    index_t end = min(first + GROUP, index_t(gridDim.x));
+    if (is_last_block<index_t>(tickets, 1 + index_t(blockIdx.x) / GROUP, end - first, is_last)) {
+        for (int j_count = threadIdx.x; j_count < 64 * per_lane / 4; j_count += 32 * NORM_WARPS) {
+            j = j_count;
+            float total[4];
+            float value5 = 0;
+            for (int k11 = 0; k11 < 4; ++k11)
+                total[k11] = value5;
+            for (index_t block_ = first; block_ < end; ++block_) {
+                const auto partials_row = load_vector<4>(&partial[block_ * (64 * per_lane) + j * 4]);
+                #pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                    v = partials_row[k];
+                    total[k] += v;
+                }
+            }
+            partials[first * (64 * per_lane / 4) + j] = {total[0], total[1], total[2], total[3]};
+        }
+        if (is_last_block<index_t>(tickets, index_t(0), 1 + (blocks_ + 15) / 16 - 1, is_last)) {
+            for (int j_count_ = threadIdx.x; j_count_ < 64 * per_lane / 4; j_count_ += 32 * NORM_WARPS) {
+                j = j_count_;
+                float total5[4];
+                float value6 = 0;
+                for (int k12 = 0; k12 < 4; ++k12)
+                    total5[k12] = value6;
+                for (index_t block_ = 0; block_ < gridDim.x; block_ += GROUP) {
+                    const auto partials_row2 = load_vector<4>(&partial[block_ * (64 * per_lane) + j * 4]);
+                    #pragma unroll
+                    for (int k = 0; k < 4; ++k) {
+                        v = partials_row2[k];
+                        total5[k] += v;
+                    }
+                }
+                for (int k = 0; k < 4; ++k) {
+                    if (j < 8 * per_lane)
+                        grad_weight[4 * j + k] = static_cast<T>(total5[k]);
+                    else
+                        grad_bias[4 * j + k - 32 * per_lane] = static_cast<T>(total5[k]);
+                }
+            }
         }
     }
 }
 
-template <int per_lane, typename T, bool has_grad_total>
-cudaError_t launch_layer_norm_backward_given(
+template <int per_lane, bool with_total, typename T>
+cudaError_t launch_layer_norm_backward(
     const T* x, const T* weight, const float* mean, const float* rstd, const T* grad_out, T* grad_x, T* grad_weight,
-    T* grad_bias, float* partial, int32_t* ticket, const T* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
+    T* grad_bias, float* partial, int32_t* tickets, const T* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
-    const size_t shared_bytes = 1 * sizeof(int32_t);
-    if (allow_shared(layer_norm_backward_kernel<per_lane, T, has_grad_total, int>, shared_bytes) != cudaSuccess)
-        return cudaGetLastError();
-    if (allow_shared(layer_norm_backward_kernel<per_lane, T, has_grad_total, int64_t>, shared_bytes) != cudaSuccess)
-        return cudaGetLastError();
-    if (std::max({int64_t(block.x) + 16 * int64_t(grid.x), 16 * int64_t(grid.x) + rows, blocks_, 32 * per_lane * rows,
-                  32 * int64_t(per_lane), 64 * blocks_ * per_lane}) <= INT32_MAX)
-        layer_norm_backward_kernel<per_lane, T, has_grad_total, int><<<grid, block, shared_bytes, stream>>>(
-            x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows,
+    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), 8 * int64_t(grid.x) + rows, 32 * per_lane * rows,
+                  32 * int64_t(per_lane), 64 * blocks_ * per_lane, blocks_ + 16 * int64_t(grid.x) + 17}) <= INT32_MAX)
+        layer_norm_backward_kernel<per_lane, with_total, T, int><<<grid, block, 0, stream>>>(
+            x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
             blocks_);
     else
-        layer_norm_backward_kernel<per_lane, T, has_grad_total, int64_t><<<grid, block, shared_bytes, stream>>>(
-            x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows,
+        layer_norm_backward_kernel<per_lane, with_total, T, int64_t><<<grid, block, 0, stream>>>(
+            x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
             blocks_);
     return cudaGetLastError();
 }
 
-template <int per_lane, typename T>
+template <int per_lane, bool with_total, typename T>
 cudaError_t launch_layer_norm_backward(
     const T* x, const T* weight, const float* mean, const float* rstd, const T* grad_out, T* grad_x, T* grad_weight,
-    T* grad_bias, float* partial, int32_t* ticket, const T* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
-    dim3 block, cudaStream_t stream)
-{
-    return std::visit(
-        [&](auto has_grad_total) {
-            return launch_layer_norm_backward_given<per_lane, T, has_grad_total>(
-                x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-                grid, block, stream);
-        },
-        presence_of(grad_total));
-}
-
-template <int per_lane, typename T>
-cudaError_t launch_layer_norm_backward(
-    const T* x, const T* weight, const float* mean, const float* rstd, const T* grad_out, T* grad_x, T* grad_weight,
-    T* grad_bias, float* partial, int32_t* ticket, const T* grad_total, int64_t rows, int64_t blocks_,
+    T* grad_bias, float* partial, int32_t* tickets, const T* grad_total, int64_t rows, int64_t blocks_,
     cudaStream_t stream)
 {
-    if (blocks_ * THREADS == 0) return cudaSuccess;
-    const dim3 block(THREADS);
-    const dim3 grid(covering_blocks(blocks_ * THREADS, block.x));
-    return launch_layer_norm_backward<per_lane>(x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_, grid, block, stream);
+    if (blocks_ * 32 * NORM_WARPS == 0) return cudaSuccess;
+    const dim3 block(32 * NORM_WARPS);
+    const dim3 grid(covering_blocks(blocks_ * 32 * NORM_WARPS, block.x));
+    return launch_layer_norm_backward<per_lane, with_total>(x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows, blocks_, grid, block, stream);
 }
 
-// The softmax of `scale * x` up to the diagonal. Behind it nothing is read or written: `out` keeps its zeros.
+// The softmax of `scale * x` up to the diagonal. Packs behind it are not read or written: `out` keeps its zeros.
 //
 // Online: a lane keeps its maximum so far, and the sum of exp(scale * (score - maximum)), which is scaled down where a
 // greater score comes.
-// T is float, double, __half or __nv_bfloat16.
+// T is float.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void causal_softmax_kernel(
     const T* __restrict__ x, T* __restrict__ out, index_t t, index_t heads, float scale)
@@ -731,30 +952,57 @@ __global__ void causal_softmax_kernel(
     if (at_ >= heads * t) return;
     index_t h = at_ / t;
     index_t r = at_ % t;
+    constexpr int W = 16 / sizeof(T);
     float top = -INFINITY;
     float total = 0;
-    for (index_t c = lane; c < r + 1; c += 32) {
-        float v = static_cast<float>(x[(h * t + r) * t + c]);
-        if (v > top) {
-            total *= exp(scale * (top - v));
-            top = v;
+    float greatest;
+    for (index_t j = lane; j < r / W + 1; j += 32) {
+        float row[W];
+        const auto xs_row = load_vector<W>(&x[(h * t + r) * t + j * W]);
+        #pragma unroll
+        for (int k2 = 0; k2 < W; ++k2)
+            row[k2] = to_compute_type(xs_row[k2]);
+        for (int k = 0; k < W; ++k) {
+            if (W * j + k > r)
+                row[k] = -INFINITY;
         }
-        total += exp(scale * (v - top));
+        assert(W > 0 && "the array is not empty");
+        float highest = row[0];
+        for (int k3 = 1; k3 < W; ++k3)
+            highest = python_max(highest, row[k3]);
+        greatest = highest;
+        if (greatest > top) {
+            total *= __expf(scale * (top - greatest));
+            top = greatest;
+        }
+        float total2 = 0.0f;
+        for (int k4 = 0; k4 < W; ++k4)
+            total2 += __expf(scale * (row[k4] - top));
+        total += total2;
     }
-    float greatest = warp_max(top);
+    greatest = warp_max(top);
     if (top < greatest)  // also of a lane behind the diagonal, whose maximum is -inf
-        total *= exp(scale * (top - greatest));
+        total *= __expf(scale * (top - greatest));
     float norm = 1 / warp_sum(total);
-    for (index_t c = lane; c < r + 1; c += 32)
-        out[(h * t + r) * t + c] = static_cast<T>(exp(scale * (static_cast<float>(x[(h * t + r) * t + c]) - greatest)) *
-                                                  norm);
+    for (index_t j = lane; j < r / W + 1; j += 32) {
+        float row2[W];
+        const auto xs_row2 = load_vector<W>(&x[(h * t + r) * t + j * W]);
+        #pragma unroll
+        for (int k5 = 0; k5 < W; ++k5)
+            row2[k5] = __expf(scale * (to_compute_type(xs_row2[k5]) - greatest)) * norm;
+        aligned_vector<T, W> row3;
+        #pragma unroll
+        for (int k6 = 0; k6 < W; ++k6)
+            row3[k6] = static_cast<T>(W * j + k6 <= r ? row2[k6] : 0.0f);
+        store_vector(&out[(h * t + r) * t + j * W], row3);
+    }
 }
 
 template <typename T>
 cudaError_t launch_causal_softmax(
     const T* x, T* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, t + 33, heads, heads * t * t}) <= INT32_MAX)
+    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, 4 * t + 136, heads, heads * t * t}) <= INT32_MAX)
         causal_softmax_kernel<T, int><<<grid, block, 0, stream>>>(x, out, t, heads, scale);
     else
         causal_softmax_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, t, heads, scale);
@@ -770,7 +1018,88 @@ cudaError_t launch_causal_softmax(const T* x, T* out, int64_t t, int64_t heads, 
     return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
 }
 
-// T is float, double, __half or __nv_bfloat16.
+// The softmax of `scale * x` up to the diagonal. Packs behind it are not read or written: `out` keeps its zeros.
+//
+// Online: a lane keeps its maximum so far, and the sum of exp(scale * (score - maximum)), which is scaled down where a
+// greater score comes.
+// T is __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void causal_softmax_bfloat16_kernel(
+    const T* __restrict__ x, T* __restrict__ out, index_t t, index_t heads, float scale)
+{
+    index_t at_ = index_t(blockIdx.x) * SCORE_ROWS + threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    if (at_ >= heads * t) return;
+    index_t h = at_ / t;
+    index_t r = at_ % t;
+    constexpr int W = 16 / sizeof(T);
+    float top = -INFINITY;
+    float total = 0;
+    float greatest;
+    for (index_t j = lane; j < r / W + 1; j += 32) {
+        float row[W];
+        const auto xs_row = load_vector<W>(&x[(h * t + r) * t + j * W]);
+        #pragma unroll
+        for (int k2 = 0; k2 < W; ++k2)
+            row[k2] = to_compute_type(xs_row[k2]);
+        for (int k = 0; k < W; ++k) {
+            if (W * j + k > r)
+                row[k] = -INFINITY;
+        }
+        assert(W > 0 && "the array is not empty");
+        float highest = row[0];
+        for (int k3 = 1; k3 < W; ++k3)
+            highest = python_max(highest, row[k3]);
+        greatest = highest;
+        if (greatest > top) {
+            total *= __expf(scale * (top - greatest));
+            top = greatest;
+        }
+        float total2 = 0.0f;
+        for (int k4 = 0; k4 < W; ++k4)
+            total2 += __expf(scale * (row[k4] - top));
+        total += total2;
+    }
+    greatest = warp_max(top);
+    if (top < greatest)  // also of a lane behind the diagonal, whose maximum is -inf
+        total *= __expf(scale * (top - greatest));
+    float norm = 1 / warp_sum(total);
+    for (index_t j = lane; j < r / W + 1; j += 32) {
+        float row2[W];
+        const auto xs_row2 = load_vector<W>(&x[(h * t + r) * t + j * W]);
+        #pragma unroll
+        for (int k5 = 0; k5 < W; ++k5)
+            row2[k5] = __expf(scale * (to_compute_type(xs_row2[k5]) - greatest)) * norm;
+        aligned_vector<T, W> row3;
+        #pragma unroll
+        for (int k6 = 0; k6 < W; ++k6)
+            row3[k6] = static_cast<T>(W * j + k6 <= r ? row2[k6] : 0.0f);
+        store_vector(&out[(h * t + r) * t + j * W], row3);
+    }
+}
+
+template <typename T>
+cudaError_t launch_causal_softmax_bfloat16(
+    const T* x, T* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, 8 * t + 272, heads, heads * t * t}) <= INT32_MAX)
+        causal_softmax_bfloat16_kernel<T, int><<<grid, block, 0, stream>>>(x, out, t, heads, scale);
+    else
+        causal_softmax_bfloat16_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, t, heads, scale);
+    return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_causal_softmax_bfloat16(
+    const T* x, T* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
+{
+    if (32 * heads * t == 0) return cudaSuccess;
+    const dim3 block(32 * SCORE_ROWS);
+    const dim3 grid(covering_blocks(32 * heads * t, block.x));
+    return launch_causal_softmax_bfloat16(x, out, t, heads, scale, grid, block, stream);
+}
+
+// T is float.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void causal_softmax_backward_kernel(
     const T* __restrict__ out, const T* __restrict__ grad_out, T* __restrict__ grad_x, index_t t, index_t heads,
@@ -781,14 +1110,42 @@ __global__ void causal_softmax_backward_kernel(
     if (at_ >= heads * t) return;
     index_t h = at_ / t;
     index_t r = at_ % t;
+    constexpr int W = 16 / sizeof(T);
     float dot = 0;
-    for (index_t c = lane; c < r + 1; c += 32)
-        dot += static_cast<float>(out[(h * t + r) * t + c]) * static_cast<float>(grad_out[(h * t + r) * t + c]);
+    for (index_t j = lane; j < r / W + 1; j += 32) {
+        float row[W];
+        const auto outs_row = load_vector<W>(&out[(h * t + r) * t + j * W]);
+        const auto grad_outs_row = load_vector<W>(&grad_out[(h * t + r) * t + j * W]);
+        #pragma unroll
+        for (int k = 0; k < W; ++k)
+            row[k] = to_compute_type(outs_row[k]) * to_compute_type(grad_outs_row[k]);
+        float total = 0.0f;
+        for (int k2 = 0; k2 < W; ++k2)
+            total += W * j + k2 <= r ? row[k2] : 0.0f;
+        dot += total;
+    }
     dot = warp_sum(dot);
-    for (index_t c = lane; c < t; c += 32)
-        grad_x[(h * t + r) * t + c] = static_cast<T>(c <= r
-                                                     ? scale * static_cast<float>(out[(h * t + r) * t + c]) *
-                                                     (static_cast<float>(grad_out[(h * t + r) * t + c]) - dot) : 0.0f);
+    for (index_t j = lane; j < t / W; j += 32) {
+        if (W * j <= r) {
+            float row2[W];
+            const auto outs_row2 = load_vector<W>(&out[(h * t + r) * t + j * W]);
+            const auto grad_outs_row2 = load_vector<W>(&grad_out[(h * t + r) * t + j * W]);
+            #pragma unroll
+            for (int k3 = 0; k3 < W; ++k3)
+                row2[k3] = scale * to_compute_type(outs_row2[k3]) * (to_compute_type(grad_outs_row2[k3]) - dot);
+            aligned_vector<T, W> row3;
+            #pragma unroll
+            for (int k4 = 0; k4 < W; ++k4)
+                row3[k4] = static_cast<T>(W * j + k4 <= r ? row2[k4] : 0.0f);
+            store_vector(&grad_x[(h * t + r) * t + j * W], row3);
+        } else {
+            aligned_vector<T, W> row4;
+            #pragma unroll
+            for (int _ = 0; _ < W; ++_)
+                row4[_] = T(0);
+            store_vector(&grad_x[(h * t + r) * t + j * W], row4);
+        }
+    }
 }
 
 template <typename T>
@@ -796,7 +1153,7 @@ cudaError_t launch_causal_softmax_backward(
     const T* out, const T* grad_out, T* grad_x, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
-    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, t + 33, heads, heads * t * t}) <= INT32_MAX)
+    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, 4 * t + 136, heads, heads * t * t}) <= INT32_MAX)
         causal_softmax_backward_kernel<T, int><<<grid, block, 0, stream>>>(out, grad_out, grad_x, t, heads, scale);
     else
         causal_softmax_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(
@@ -814,8 +1171,81 @@ cudaError_t launch_causal_softmax_backward(
     return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
 }
 
+// T is __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void causal_softmax_backward_bfloat16_kernel(
+    const T* __restrict__ out, const T* __restrict__ grad_out, T* __restrict__ grad_x, index_t t, index_t heads,
+    float scale)
+{
+    index_t at_ = index_t(blockIdx.x) * SCORE_ROWS + threadIdx.x / 32;
+    int lane = threadIdx.x % 32;
+    if (at_ >= heads * t) return;
+    index_t h = at_ / t;
+    index_t r = at_ % t;
+    constexpr int W = 16 / sizeof(T);
+    float dot = 0;
+    for (index_t j = lane; j < r / W + 1; j += 32) {
+        float row[W];
+        const auto outs_row = load_vector<W>(&out[(h * t + r) * t + j * W]);
+        const auto grad_outs_row = load_vector<W>(&grad_out[(h * t + r) * t + j * W]);
+        #pragma unroll
+        for (int k = 0; k < W; ++k)
+            row[k] = to_compute_type(outs_row[k]) * to_compute_type(grad_outs_row[k]);
+        float total = 0.0f;
+        for (int k2 = 0; k2 < W; ++k2)
+            total += W * j + k2 <= r ? row[k2] : 0.0f;
+        dot += total;
+    }
+    dot = warp_sum(dot);
+    for (index_t j = lane; j < t / W; j += 32) {
+        if (W * j <= r) {
+            float row2[W];
+            const auto outs_row2 = load_vector<W>(&out[(h * t + r) * t + j * W]);
+            const auto grad_outs_row2 = load_vector<W>(&grad_out[(h * t + r) * t + j * W]);
+            #pragma unroll
+            for (int k3 = 0; k3 < W; ++k3)
+                row2[k3] = scale * to_compute_type(outs_row2[k3]) * (to_compute_type(grad_outs_row2[k3]) - dot);
+            aligned_vector<T, W> row3;
+            #pragma unroll
+            for (int k4 = 0; k4 < W; ++k4)
+                row3[k4] = static_cast<T>(W * j + k4 <= r ? row2[k4] : 0.0f);
+            store_vector(&grad_x[(h * t + r) * t + j * W], row3);
+        } else {
+            aligned_vector<T, W> row4;
+            #pragma unroll
+            for (int _ = 0; _ < W; ++_)
+                row4[_] = T(0);
+            store_vector(&grad_x[(h * t + r) * t + j * W], row4);
+        }
+    }
+}
+
+template <typename T>
+cudaError_t launch_causal_softmax_backward_bfloat16(
+    const T* out, const T* grad_out, T* grad_x, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, 8 * t + 272, heads, heads * t * t}) <= INT32_MAX)
+        causal_softmax_backward_bfloat16_kernel<T, int><<<grid, block, 0, stream>>>(
+            out, grad_out, grad_x, t, heads, scale);
+    else
+        causal_softmax_backward_bfloat16_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            out, grad_out, grad_x, t, heads, scale);
+    return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_causal_softmax_backward_bfloat16(
+    const T* out, const T* grad_out, T* grad_x, int64_t t, int64_t heads, double scale, cudaStream_t stream)
+{
+    if (32 * heads * t == 0) return cudaSuccess;
+    const dim3 block(32 * SCORE_ROWS);
+    const dim3 grid(covering_blocks(32 * heads * t, block.x));
+    return launch_causal_softmax_backward_bfloat16(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
+}
+
 // A thread computes PACKS packs of N neighbours, a block apart.
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void gelu_kernel(const T* x, T* out, int64_t elements)
 {
@@ -870,7 +1300,7 @@ cudaError_t launch_gelu(const T* x, T* out, int64_t elements, cudaStream_t strea
 }
 
 // A thread computes PACKS packs of N neighbours, a block apart.
-// T is float, double, __half or __nv_bfloat16.
+// T is float or __nv_bfloat16.
 template <int N, int PACKS, typename T>
 __global__ void gelu_backward_kernel(const T* x, const T* grad_out, T* grad_x, int64_t elements)
 {
@@ -928,147 +1358,346 @@ cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64
     return launch(gelu_backward_kernel<1, 4, T>, 4);
 }
 
-// The sums of all columns. A block takes 32 of them, and every `chunks`-th group of rows, a warp a row.
-// T is float, double, __half or __nv_bfloat16.
+// The sums of all columns. A block takes 32 packs of them, and every `chunks`-th group of rows, a warp a row.
+// T is float.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void bias_gradient_kernel(
     const T* __restrict__ grad_out, T* __restrict__ grad_bias, float* partial, int32_t* tickets, index_t rows,
-    index_t c_extent, index_t chunks)
+    index_t c, index_t chunks)
 {
-    __shared__ float part[COLUMN_WARPS][32];
+    constexpr int W = 16 / sizeof(T);
+    __shared__ float part[COLUMN_WARPS][W][32];
     __shared__ int32_t is_last[1];
     int lane = threadIdx.x;
     int warp = threadIdx.y;
-    index_t c = index_t(blockIdx.x) * 32 + lane;
-    float total = 0;
-    if (c < c_extent) {
-        for (index_t r = index_t(blockIdx.y) * COLUMN_WARPS + warp; r < rows; r += COLUMN_WARPS * index_t(gridDim.y))
-            total += static_cast<float>(grad_out[r * c_extent + c]);
+    index_t j = index_t(blockIdx.x) * 32 + lane;
+    float total[W];
+    float value = 0;
+    for (int k2 = 0; k2 < W; ++k2)
+        total[k2] = value;
+    if (j < c / W) {
+        for (index_t r = index_t(blockIdx.y) * COLUMN_WARPS + warp; r < rows; r += COLUMN_WARPS * index_t(gridDim.y)) {
+            const auto grad_outs_row = load_vector<W>(&grad_out[r * c + j * W]);
+            #pragma unroll
+            for (int k = 0; k < W; ++k) {
+                T v = grad_outs_row[k];
+                total[k] += to_compute_type(v);
+            }
+        }
     }
-    part[warp][lane] = total;
+    for (int k = 0; k < W; ++k)
+        part[warp][k][lane] = total[k];
     __syncthreads();
-    if (warp == 0 && c < c_extent) {
+    if (warp < W && j < c / W) {
         float total2 = 0.0f;
         for (int w = 0; w < COLUMN_WARPS; ++w)
-            total2 += part[w][lane];
-        partial[blockIdx.y * c_extent + c] = total2;
+            total2 += part[w][warp][lane];
+        partial[blockIdx.y * c + (W * j + warp)] = total2;
     }
-    if (is_last_block_<index_t>(tickets, index_t(blockIdx.x), index_t(gridDim.y), is_last) && warp == 0 &&
-        c < c_extent) {
+    if (is_last_block<index_t>(tickets, index_t(blockIdx.x), index_t(gridDim.y), is_last) && warp < W && j < c / W) {
         float total3 = 0.0f;
-        for (index_t k = 0; k < chunks; ++k)
-            total3 += partial[k * c_extent + c];
-        grad_bias[c] = static_cast<T>(total3);
+        for (index_t k3 = 0; k3 < chunks; ++k3)
+            total3 += partial[k3 * c + (W * j + warp)];
+        grad_bias[W * j + warp] = static_cast<T>(total3);
     }
 }
 
 template <typename T>
 cudaError_t launch_bias_gradient(
-    const T* grad_out, T* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
+    const T* grad_out, T* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c, int64_t chunks,
+    dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(block.x) + 32 * int64_t(grid.x), int64_t(block.y) + 8 * int64_t(grid.y),
-                  8 * int64_t(grid.y) + rows, c_extent * rows, c_extent * chunks, c_extent + 31}) <= INT32_MAX)
+    if (std::max({int64_t(block.y) + 8 * int64_t(grid.y), 8 * int64_t(grid.y) + rows,
+                  4 * int64_t(block.x) + int64_t(block.y) + 128 * int64_t(grid.x), chunks, c * rows, c * chunks,
+                  c + 127}) <= INT32_MAX)
         bias_gradient_kernel<T, int><<<grid, block, 0, stream>>>(
-            grad_out, grad_bias, partial, tickets, rows, c_extent, chunks);
+            grad_out, grad_bias, partial, tickets, rows, c, chunks);
     else
         bias_gradient_kernel<T, int64_t><<<grid, block, 0, stream>>>(
-            grad_out, grad_bias, partial, tickets, rows, c_extent, chunks);
+            grad_out, grad_bias, partial, tickets, rows, c, chunks);
     return cudaGetLastError();
 }
 
 template <typename T>
 cudaError_t launch_bias_gradient(
-    const T* grad_out, T* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t chunks, cudaStream_t stream)
+    const T* grad_out, T* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c, int64_t chunks,
+    cudaStream_t stream)
 {
-    if (COLUMN_WARPS * chunks == 0 || c_extent == 0) return cudaSuccess;
+    if (COLUMN_WARPS * chunks == 0 || c / 4 == 0) return cudaSuccess;
     const dim3 block(32, COLUMN_WARPS);
-    const dim3 grid((c_extent + block.x - 1) / block.x, covering_blocks(COLUMN_WARPS * chunks, block.y));
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, grid, block, stream);
+    const dim3 grid((c / 4 + block.x - 1) / block.x, covering_blocks(COLUMN_WARPS * chunks, block.y));
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c, chunks, grid, block, stream);
+}
+
+// The sums of all columns. A block takes 32 packs of them, and every `chunks`-th group of rows, a warp a row.
+// T is __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void bias_gradient_bfloat16_kernel(
+    const T* __restrict__ grad_out, T* __restrict__ grad_bias, float* partial, int32_t* tickets, index_t rows,
+    index_t c, index_t chunks)
+{
+    constexpr int W = 16 / sizeof(T);
+    __shared__ float part[COLUMN_WARPS][W][32];
+    __shared__ int32_t is_last[1];
+    int lane = threadIdx.x;
+    int warp = threadIdx.y;
+    index_t j = index_t(blockIdx.x) * 32 + lane;
+    float total[W];
+    float value = 0;
+    for (int k2 = 0; k2 < W; ++k2)
+        total[k2] = value;
+    if (j < c / W) {
+        for (index_t r = index_t(blockIdx.y) * COLUMN_WARPS + warp; r < rows; r += COLUMN_WARPS * index_t(gridDim.y)) {
+            const auto grad_outs_row = load_vector<W>(&grad_out[r * c + j * W]);
+            #pragma unroll
+            for (int k = 0; k < W; ++k) {
+                T v = grad_outs_row[k];
+                total[k] += to_compute_type(v);
+            }
+        }
+    }
+    for (int k = 0; k < W; ++k)
+        part[warp][k][lane] = total[k];
+    __syncthreads();
+    if (warp < W && j < c / W) {
+        float total2 = 0.0f;
+        for (int w = 0; w < COLUMN_WARPS; ++w)
+            total2 += part[w][warp][lane];
+        partial[blockIdx.y * c + (W * j + warp)] = total2;
+    }
+    if (is_last_block<index_t>(tickets, index_t(blockIdx.x), index_t(gridDim.y), is_last) && warp < W && j < c / W) {
+        float total3 = 0.0f;
+        for (index_t k3 = 0; k3 < chunks; ++k3)
+            total3 += partial[k3 * c + (W * j + warp)];
+        grad_bias[W * j + warp] = static_cast<T>(total3);
+    }
+}
+
+template <typename T>
+cudaError_t launch_bias_gradient_bfloat16(
+    const T* grad_out, T* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c, int64_t chunks,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({int64_t(block.y) + 8 * int64_t(grid.y), 8 * int64_t(grid.y) + rows,
+                  8 * int64_t(block.x) + int64_t(block.y) + 256 * int64_t(grid.x), chunks, c * rows, c * chunks,
+                  c + 127}) <= INT32_MAX)
+        bias_gradient_bfloat16_kernel<T, int><<<grid, block, 0, stream>>>(
+            grad_out, grad_bias, partial, tickets, rows, c, chunks);
+    else
+        bias_gradient_bfloat16_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            grad_out, grad_bias, partial, tickets, rows, c, chunks);
+    return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_bias_gradient_bfloat16(
+    const T* grad_out, T* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c, int64_t chunks,
+    cudaStream_t stream)
+{
+    if (COLUMN_WARPS * chunks == 0 || c / 4 == 0) return cudaSuccess;
+    const dim3 block(32, COLUMN_WARPS);
+    const dim3 grid((c / 4 + block.x - 1) / block.x, covering_blocks(COLUMN_WARPS * chunks, block.y));
+    return launch_bias_gradient_bfloat16(grad_out, grad_bias, partial, tickets, rows, c, chunks, grid, block, stream);
 }
 
 // The losses of all rows; the gradients of the logits, times `grad_loss`, take the place of the logits.
 //
 // Columns from `vocabulary` on are padding: they take no part, and their gradient is 0. The softmax is online.
-// T is float, double, __half or __nv_bfloat16.
+// T is float.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void classifier_kernel(
     T* logits, const int64_t* __restrict__ targets, float* __restrict__ losses, float grad_loss, index_t vocabulary,
-    index_t padded)
+    index_t c)
 {
-    __shared__ float tops[BLOCK_WARPS];
-    __shared__ float totals[BLOCK_WARPS];
+    constexpr int W = 16 / sizeof(T);
+    __shared__ float tops[32];
+    __shared__ float totals[32];
     index_t r = blockIdx.x;
     int t = threadIdx.x;
     float top = -INFINITY;
     float total = 0;
-    for (index_t c = t; c < vocabulary; c += THREADS) {
-        float v = static_cast<float>(logits[r * padded + c]);
-        if (v > top) {
-            total *= exp(top - v);
-            top = v;
+    float greatest;
+    for (index_t j = t; j < floor_div(vocabulary + W - 1, index_t(W)); j += 1024) {
+        float row[W];
+        const auto packs_row = load_vector<W>(&logits[r * c + j * W]);
+        #pragma unroll
+        for (int k2 = 0; k2 < W; ++k2)
+            row[k2] = to_compute_type(packs_row[k2]);
+        for (int k = 0; k < W; ++k) {
+            if (W * j + k >= vocabulary)
+                row[k] = -INFINITY;
         }
-        total += exp(v - top);
+        assert(W > 0 && "the array is not empty");
+        float highest = row[0];
+        for (int k3 = 1; k3 < W; ++k3)
+            highest = python_max(highest, row[k3]);
+        greatest = highest;
+        if (greatest > top) {
+            total *= __expf(top - greatest);
+            top = greatest;
+        }
+        float total2 = 0.0f;
+        for (int k4 = 0; k4 < W; ++k4)
+            total2 += __expf(row[k4] - top);
+        total += total2;
     }
-    float greatest = warp_max(top);
+    greatest = warp_max(top);
     if (top < greatest)
-        total *= exp(top - greatest);
+        total *= __expf(top - greatest);
     total = warp_sum(total);
     if (t % 32 == 0) {
         tops[t / 32] = greatest;
         totals[t / 32] = total;
     }
     __syncthreads();
-    float highest = tops[0];
-    for (int k = 1; k < 16; ++k)
-        highest = python_max(highest, tops[k]);
-    top = highest;
-    total = 0;
-    for (int w = 0; w < BLOCK_WARPS; ++w) {
-        if (tops[w] > -INFINITY)
-            total += totals[w] * exp(tops[w] - top);
-    }
+    greatest = warp_max(tops[t % 32]);
+    total = warp_sum(totals[t % 32] * __expf(tops[t % 32] - greatest));
+    float shift = greatest + log(total);
     int64_t target = targets[r];
     if (t == 0)
-        losses[r] = log(total) + top - static_cast<float>(logits[r * padded + target]);
-    float norm = 1 / total;
+        losses[r] = shift - to_compute_type(logits[r * c + target]);
     __syncthreads();  // the loss has been read before its logit is replaced
-    for (index_t c = t; c < padded; c += THREADS) {
-        if (c < vocabulary) {
-            float probability = exp(static_cast<float>(logits[r * padded + c]) - top) * norm;
-            logits[r * padded + c] = static_cast<T>((probability - static_cast<float>(c == target ? 1.0 : 0.0)) *
-                                                    grad_loss);
-        } else {
-            logits[r * padded + c] = T(0);
+    for (index_t j = t; j < c / W; j += 1024) {
+        float row2[W];
+        const auto packs_row2 = load_vector<W>(&logits[r * c + j * W]);
+        #pragma unroll
+        for (int k5 = 0; k5 < W; ++k5)
+            row2[k5] = __expf(to_compute_type(packs_row2[k5]) - shift);
+        for (int k = 0; k < W; ++k) {
+            if (W * j + k == target)
+                row2[k] -= 1;
         }
+        aligned_vector<T, W> row3;
+        #pragma unroll
+        for (int k6 = 0; k6 < W; ++k6)
+            row3[k6] = static_cast<T>(W * j + k6 < vocabulary ? grad_loss * row2[k6] : 0.0f);
+        store_vector(&logits[r * c + j * W], row3);
     }
 }
 
 template <typename T>
 cudaError_t launch_classifier(
-    T* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, dim3 grid, dim3 block, cudaStream_t stream)
+    T* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows, int64_t c,
+    dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(grid.x), padded * rows, rows}) <= INT32_MAX &&
-        padded + std::fabs(vocabulary) + 512 <= INT32_MAX)
-        classifier_kernel<T, int><<<grid, block, 0, stream>>>(
-            logits, targets, losses, grad_loss, vocabulary, padded);
+    if (std::max({int64_t(grid.x), c * rows, rows}) <= INT32_MAX &&
+        4 * c + 4 * std::fabs(vocabulary) + 4120 <= INT32_MAX)
+        classifier_kernel<T, int><<<grid, block, 0, stream>>>(logits, targets, losses, grad_loss, vocabulary, c);
     else
-        classifier_kernel<T, int64_t><<<grid, block, 0, stream>>>(
-            logits, targets, losses, grad_loss, vocabulary, padded);
+        classifier_kernel<T, int64_t><<<grid, block, 0, stream>>>(logits, targets, losses, grad_loss, vocabulary, c);
     return cudaGetLastError();
 }
 
 template <typename T>
 cudaError_t launch_classifier(
-    T* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, cudaStream_t stream)
+    T* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows, int64_t c,
+    cudaStream_t stream)
 {
-    if (THREADS * rows == 0) return cudaSuccess;
-    const dim3 block(THREADS);
-    const dim3 grid(covering_blocks(THREADS * rows, block.x));
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, grid, block, stream);
+    if (1024 * rows == 0) return cudaSuccess;
+    const dim3 block(1024);
+    const dim3 grid(covering_blocks(1024 * rows, block.x));
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, c, grid, block, stream);
+}
+
+// The losses of all rows; the gradients of the logits, times `grad_loss`, take the place of the logits.
+//
+// Columns from `vocabulary` on are padding: they take no part, and their gradient is 0. The softmax is online.
+// T is __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void classifier_bfloat16_kernel(
+    T* logits, const int64_t* __restrict__ targets, float* __restrict__ losses, float grad_loss, index_t vocabulary,
+    index_t c)
+{
+    constexpr int W = 16 / sizeof(T);
+    __shared__ float tops[32];
+    __shared__ float totals[32];
+    index_t r = blockIdx.x;
+    int t = threadIdx.x;
+    float top = -INFINITY;
+    float total = 0;
+    float greatest;
+    for (index_t j = t; j < floor_div(vocabulary + W - 1, index_t(W)); j += 1024) {
+        float row[W];
+        const auto packs_row = load_vector<W>(&logits[r * c + j * W]);
+        #pragma unroll
+        for (int k2 = 0; k2 < W; ++k2)
+            row[k2] = to_compute_type(packs_row[k2]);
+        for (int k = 0; k < W; ++k) {
+            if (W * j + k >= vocabulary)
+                row[k] = -INFINITY;
+        }
+        assert(W > 0 && "the array is not empty");
+        float highest = row[0];
+        for (int k3 = 1; k3 < W; ++k3)
+            highest = python_max(highest, row[k3]);
+        greatest = highest;
+        if (greatest > top) {
+            total *= __expf(top - greatest);
+            top = greatest;
+        }
+        float total2 = 0.0f;
+        for (int k4 = 0; k4 < W; ++k4)
+            total2 += __expf(row[k4] - top);
+        total += total2;
+    }
+    greatest = warp_max(top);
+    if (top < greatest)
+        total *= __expf(top - greatest);
+    total = warp_sum(total);
+    if (t % 32 == 0) {
+        tops[t / 32] = greatest;
+        totals[t / 32] = total;
+    }
+    __syncthreads();
+    greatest = warp_max(tops[t % 32]);
+    total = warp_sum(totals[t % 32] * __expf(tops[t % 32] - greatest));
+    float shift = greatest + log(total);
+    int64_t target = targets[r];
+    if (t == 0)
+        losses[r] = shift - to_compute_type(logits[r * c + target]);
+    __syncthreads();  // the loss has been read before its logit is replaced
+    for (index_t j = t; j < c / W; j += 1024) {
+        float row2[W];
+        const auto packs_row2 = load_vector<W>(&logits[r * c + j * W]);
+        #pragma unroll
+        for (int k5 = 0; k5 < W; ++k5)
+            row2[k5] = __expf(to_compute_type(packs_row2[k5]) - shift);
+        for (int k = 0; k < W; ++k) {
+            if (W * j + k == target)
+                row2[k] -= 1;
+        }
+        aligned_vector<T, W> row3;
+        #pragma unroll
+        for (int k6 = 0; k6 < W; ++k6)
+            row3[k6] = static_cast<T>(W * j + k6 < vocabulary ? grad_loss * row2[k6] : 0.0f);
+        store_vector(&logits[r * c + j * W], row3);
+    }
+}
+
+template <typename T>
+cudaError_t launch_classifier_bfloat16(
+    T* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows, int64_t c,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({int64_t(grid.x), c * rows, rows}) <= INT32_MAX &&
+        8 * c + 8 * std::fabs(vocabulary) + 8272 <= INT32_MAX)
+        classifier_bfloat16_kernel<T, int><<<grid, block, 0, stream>>>(
+            logits, targets, losses, grad_loss, vocabulary, c);
+    else
+        classifier_bfloat16_kernel<T, int64_t><<<grid, block, 0, stream>>>(
+            logits, targets, losses, grad_loss, vocabulary, c);
+    return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_classifier_bfloat16(
+    T* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows, int64_t c,
+    cudaStream_t stream)
+{
+    if (1024 * rows == 0) return cudaSuccess;
+    const dim3 block(1024);
+    const dim3 grid(covering_blocks(1024 * rows, block.x));
+    return launch_classifier_bfloat16(logits, targets, losses, grad_loss, vocabulary, rows, c, grid, block, stream);
 }
 
 // A thread computes PACKS packs of N neighbours, a block apart.
@@ -1184,25 +1813,28 @@ __global__ void adamw_of_halves_kernel(
     }
 }
 
-// The square of the norm of one buffer, four elements in one access.
-// T is float, __half or __nv_bfloat16.
+// The square of the norm of one buffer.
+// T is float or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void sum_of_squares_kernel(
     const T* __restrict__ x, float* __restrict__ out, float* partial, int32_t* ticket, index_t n, index_t blocks_)
 {
     __shared__ float part[BLOCK_WARPS];
     __shared__ int32_t is_last[1];
-    const auto* x4 = reinterpret_cast<const Vector4<T>*>(x);
+    constexpr int W = 16 / sizeof(T);
     float total = 0;
-    for (index_t i = index_t(blockIdx.x) * THREADS + threadIdx.x; i < n; i += index_t(gridDim.x) * THREADS) {
-        const auto [a, b, c, d] = x4[i];
-        total += square(static_cast<float>(a)) + square(static_cast<float>(b)) + square(static_cast<float>(c)) +
-                 square(static_cast<float>(d));
+    for (index_t i = index_t(blockIdx.x) * THREADS + threadIdx.x; i < n / W; i += index_t(gridDim.x) * THREADS) {
+        float total2 = 0.0f;
+        const auto packs_row = load_vector<W>(&x[i * W]);
+        #pragma unroll
+        for (int k2 = 0; k2 < W; ++k2)
+            total2 += square(to_compute_type(packs_row[k2]));
+        total += total2;
     }
     total = block_sum(part, total);
     if (threadIdx.x == 0)
         partial[blockIdx.x] = total;
-    if (is_last_block<index_t>(ticket, 0, index_t(gridDim.x), is_last)) {
+    if (is_last_block_<index_t>(ticket, 0, index_t(gridDim.x), is_last)) {
         total = 0;
         for (index_t k = threadIdx.x; k < blocks_; k += THREADS)
             total += partial[k];
@@ -1217,8 +1849,7 @@ cudaError_t launch_sum_of_squares(
     const T* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
-    if (std::max({int64_t(block.x) + 512 * int64_t(grid.x), 512 * int64_t(grid.x) + n, blocks_ + 512, 4 * n}) <=
-        INT32_MAX)
+    if (std::max({int64_t(block.x) + 512 * int64_t(grid.x), 512 * int64_t(grid.x) + n, blocks_ + 512}) <= INT32_MAX)
         sum_of_squares_kernel<T, int><<<grid, block, 0, stream>>>(x, out, partial, ticket, n, blocks_);
     else
         sum_of_squares_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, partial, ticket, n, blocks_);
@@ -1245,20 +1876,6 @@ cudaError_t encoder_launch(
 }
 
 cudaError_t encoder_launch(
-    const int64_t* tokens, const double* wte, const double* wpe, double* out, int64_t b_extent, int64_t t_extent,
-    int64_t c_extent, int64_t v, int64_t positions, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, grid, block, stream);
-}
-
-cudaError_t encoder_launch(
-    const int64_t* tokens, const __half* wte, const __half* wpe, __half* out, int64_t b_extent, int64_t t_extent,
-    int64_t c_extent, int64_t v, int64_t positions, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, grid, block, stream);
-}
-
-cudaError_t encoder_launch(
     const int64_t* tokens, const __nv_bfloat16* wte, const __nv_bfloat16* wpe, __nv_bfloat16* out, int64_t b_extent,
     int64_t t_extent, int64_t c_extent, int64_t v, int64_t positions, dim3 grid, dim3 block, cudaStream_t stream)
 {
@@ -1273,20 +1890,6 @@ cudaError_t encoder_launch(
 }
 
 cudaError_t encoder_launch(
-    const int64_t* tokens, const double* wte, const double* wpe, double* out, int64_t b_extent, int64_t t_extent,
-    int64_t c_extent, int64_t v, int64_t positions, cudaStream_t stream)
-{
-    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, stream);
-}
-
-cudaError_t encoder_launch(
-    const int64_t* tokens, const __half* wte, const __half* wpe, __half* out, int64_t b_extent, int64_t t_extent,
-    int64_t c_extent, int64_t v, int64_t positions, cudaStream_t stream)
-{
-    return launch_encoder(tokens, wte, wpe, out, b_extent, t_extent, c_extent, v, positions, stream);
-}
-
-cudaError_t encoder_launch(
     const int64_t* tokens, const __nv_bfloat16* wte, const __nv_bfloat16* wpe, __nv_bfloat16* out, int64_t b_extent,
     int64_t t_extent, int64_t c_extent, int64_t v, int64_t positions, cudaStream_t stream)
 {
@@ -1294,144 +1897,67 @@ cudaError_t encoder_launch(
 }
 
 cudaError_t position_gradient_launch(
-    const float* grad_out, float* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent, dim3 grid,
-    dim3 block, cudaStream_t stream)
+    const float* grad_out, float* grad_wpe, int64_t t_extent, int64_t c, int64_t b_extent, dim3 grid, dim3 block,
+    cudaStream_t stream)
 {
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, grid, block, stream);
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c, b_extent, grid, block, stream);
 }
 
 cudaError_t position_gradient_launch(
-    const double* grad_out, double* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent, dim3 grid,
-    dim3 block, cudaStream_t stream)
+    const float* grad_out, float* grad_wpe, int64_t t_extent, int64_t c, int64_t b_extent, cudaStream_t stream)
 {
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, grid, block, stream);
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c, b_extent, stream);
 }
 
 cudaError_t position_gradient_launch(
-    const __half* grad_out, __half* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent, dim3 grid,
-    dim3 block, cudaStream_t stream)
-{
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, grid, block, stream);
-}
-
-cudaError_t position_gradient_launch(
-    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent,
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_wpe, int64_t t_extent, int64_t c, int64_t b_extent,
     dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, grid, block, stream);
+    return launch_position_gradient_bfloat16(grad_out, grad_wpe, t_extent, c, b_extent, grid, block, stream);
 }
 
 cudaError_t position_gradient_launch(
-    const float* grad_out, float* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent,
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_wpe, int64_t t_extent, int64_t c, int64_t b_extent,
     cudaStream_t stream)
 {
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, stream);
-}
-
-cudaError_t position_gradient_launch(
-    const double* grad_out, double* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent,
-    cudaStream_t stream)
-{
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, stream);
-}
-
-cudaError_t position_gradient_launch(
-    const __half* grad_out, __half* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent,
-    cudaStream_t stream)
-{
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, stream);
-}
-
-cudaError_t position_gradient_launch(
-    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_wpe, int64_t t_extent, int64_t c_extent, int64_t b_extent,
-    cudaStream_t stream)
-{
-    return launch_position_gradient(grad_out, grad_wpe, t_extent, c_extent, b_extent, stream);
+    return launch_position_gradient_bfloat16(grad_out, grad_wpe, t_extent, c, b_extent, stream);
 }
 
 template <>
 cudaError_t token_gradient_launch<24>(
     const int64_t* tokens, const int32_t* order, const int32_t* ends, const float* grad_out, float* grad_wte,
-    int64_t n, int64_t v, dim3 grid, dim3 block, cudaStream_t stream)
+    int64_t n, int64_t v_extent, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, grid, block, stream);
-}
-
-template <>
-cudaError_t token_gradient_launch<24>(
-    const int64_t* tokens, const int32_t* order, const int32_t* ends, const double* grad_out, double* grad_wte,
-    int64_t n, int64_t v, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, grid, block, stream);
-}
-
-template <>
-cudaError_t token_gradient_launch<24>(
-    const int64_t* tokens, const int32_t* order, const int32_t* ends, const __half* grad_out, __half* grad_wte,
-    int64_t n, int64_t v, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, grid, block, stream);
+    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v_extent, grid, block, stream);
 }
 
 template <>
 cudaError_t token_gradient_launch<24>(
     const int64_t* tokens, const int32_t* order, const int32_t* ends, const __nv_bfloat16* grad_out,
-    __nv_bfloat16* grad_wte, int64_t n, int64_t v, dim3 grid, dim3 block, cudaStream_t stream)
+    __nv_bfloat16* grad_wte, int64_t n, int64_t v_extent, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, grid, block, stream);
+    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v_extent, grid, block, stream);
 }
 
 template <>
 cudaError_t token_gradient_launch<24>(
     const int64_t* tokens, const int32_t* order, const int32_t* ends, const float* grad_out, float* grad_wte,
-    int64_t n, int64_t v, cudaStream_t stream)
+    int64_t n, int64_t v_extent, cudaStream_t stream)
 {
-    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, stream);
-}
-
-template <>
-cudaError_t token_gradient_launch<24>(
-    const int64_t* tokens, const int32_t* order, const int32_t* ends, const double* grad_out, double* grad_wte,
-    int64_t n, int64_t v, cudaStream_t stream)
-{
-    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, stream);
-}
-
-template <>
-cudaError_t token_gradient_launch<24>(
-    const int64_t* tokens, const int32_t* order, const int32_t* ends, const __half* grad_out, __half* grad_wte,
-    int64_t n, int64_t v, cudaStream_t stream)
-{
-    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, stream);
+    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v_extent, stream);
 }
 
 template <>
 cudaError_t token_gradient_launch<24>(
     const int64_t* tokens, const int32_t* order, const int32_t* ends, const __nv_bfloat16* grad_out,
-    __nv_bfloat16* grad_wte, int64_t n, int64_t v, cudaStream_t stream)
+    __nv_bfloat16* grad_wte, int64_t n, int64_t v_extent, cudaStream_t stream)
 {
-    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v, stream);
+    return launch_token_gradient<24>(tokens, order, ends, grad_out, grad_wte, n, v_extent, stream);
 }
 
 template <>
 cudaError_t layer_norm_launch<24>(
     const float* x, const float* weight, const float* bias, float* out, float* mean, float* rstd, double eps,
-    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, grid, block, stream);
-}
-
-template <>
-cudaError_t layer_norm_launch<24>(
-    const double* x, const double* weight, const double* bias, double* out, float* mean, float* rstd, double eps,
-    int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, grid, block, stream);
-}
-
-template <>
-cudaError_t layer_norm_launch<24>(
-    const __half* x, const __half* weight, const __half* bias, __half* out, float* mean, float* rstd, double eps,
     int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
 {
     return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, grid, block, stream);
@@ -1448,22 +1974,6 @@ cudaError_t layer_norm_launch<24>(
 template <>
 cudaError_t layer_norm_launch<24>(
     const float* x, const float* weight, const float* bias, float* out, float* mean, float* rstd, double eps,
-    int64_t rows, cudaStream_t stream)
-{
-    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, stream);
-}
-
-template <>
-cudaError_t layer_norm_launch<24>(
-    const double* x, const double* weight, const double* bias, double* out, float* mean, float* rstd, double eps,
-    int64_t rows, cudaStream_t stream)
-{
-    return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, stream);
-}
-
-template <>
-cudaError_t layer_norm_launch<24>(
-    const __half* x, const __half* weight, const __half* bias, __half* out, float* mean, float* rstd, double eps,
     int64_t rows, cudaStream_t stream)
 {
     return launch_layer_norm<24>(x, weight, bias, out, mean, rstd, eps, rows, stream);
@@ -1481,24 +1991,6 @@ template <>
 cudaError_t residual_layer_norm_launch<24>(
     const float* x, const float* y, const float* weight, const float* bias, float* total, float* out, float* mean,
     float* rstd, double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_residual_layer_norm<24>(
-        x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
-}
-
-template <>
-cudaError_t residual_layer_norm_launch<24>(
-    const double* x, const double* y, const double* weight, const double* bias, double* total, double* out,
-    float* mean, float* rstd, double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_residual_layer_norm<24>(
-        x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
-}
-
-template <>
-cudaError_t residual_layer_norm_launch<24>(
-    const __half* x, const __half* y, const __half* weight, const __half* bias, __half* total, __half* out,
-    float* mean, float* rstd, double eps, int64_t rows, dim3 grid, dim3 block, cudaStream_t stream)
 {
     return launch_residual_layer_norm<24>(
         x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
@@ -1524,22 +2016,6 @@ cudaError_t residual_layer_norm_launch<24>(
 
 template <>
 cudaError_t residual_layer_norm_launch<24>(
-    const double* x, const double* y, const double* weight, const double* bias, double* total, double* out,
-    float* mean, float* rstd, double eps, int64_t rows, cudaStream_t stream)
-{
-    return launch_residual_layer_norm<24>(x, y, weight, bias, total, out, mean, rstd, eps, rows, stream);
-}
-
-template <>
-cudaError_t residual_layer_norm_launch<24>(
-    const __half* x, const __half* y, const __half* weight, const __half* bias, __half* total, __half* out,
-    float* mean, float* rstd, double eps, int64_t rows, cudaStream_t stream)
-{
-    return launch_residual_layer_norm<24>(x, y, weight, bias, total, out, mean, rstd, eps, rows, stream);
-}
-
-template <>
-cudaError_t residual_layer_norm_launch<24>(
     const __nv_bfloat16* x, const __nv_bfloat16* y, const __nv_bfloat16* weight, const __nv_bfloat16* bias,
     __nv_bfloat16* total, __nv_bfloat16* out, float* mean, float* rstd, double eps, int64_t rows,
     cudaStream_t stream)
@@ -1548,116 +2024,99 @@ cudaError_t residual_layer_norm_launch<24>(
 }
 
 template <>
-cudaError_t layer_norm_backward_launch<24>(
+cudaError_t layer_norm_backward_launch<24, false>(
     const float* x, const float* weight, const float* mean, const float* rstd, const float* grad_out, float* grad_x,
-    float* grad_weight, float* grad_bias, float* partial, int32_t* ticket, const float* grad_total, int64_t rows,
+    float* grad_weight, float* grad_bias, float* partial, int32_t* tickets, const float* grad_total, int64_t rows,
     int64_t blocks_, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        grid, block, stream);
+    return launch_layer_norm_backward<24, false>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, grid, block, stream);
 }
 
 template <>
-cudaError_t layer_norm_backward_launch<24>(
-    const double* x, const double* weight, const float* mean, const float* rstd, const double* grad_out,
-    double* grad_x, double* grad_weight, double* grad_bias, float* partial, int32_t* ticket,
-    const double* grad_total, int64_t rows, int64_t blocks_, dim3 grid, dim3 block, cudaStream_t stream)
+cudaError_t layer_norm_backward_launch<24, true>(
+    const float* x, const float* weight, const float* mean, const float* rstd, const float* grad_out, float* grad_x,
+    float* grad_weight, float* grad_bias, float* partial, int32_t* tickets, const float* grad_total, int64_t rows,
+    int64_t blocks_, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        grid, block, stream);
+    return launch_layer_norm_backward<24, true>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, grid, block, stream);
 }
 
 template <>
-cudaError_t layer_norm_backward_launch<24>(
-    const __half* x, const __half* weight, const float* mean, const float* rstd, const __half* grad_out,
-    __half* grad_x, __half* grad_weight, __half* grad_bias, float* partial, int32_t* ticket,
-    const __half* grad_total, int64_t rows, int64_t blocks_, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        grid, block, stream);
-}
-
-template <>
-cudaError_t layer_norm_backward_launch<24>(
+cudaError_t layer_norm_backward_launch<24, false>(
     const __nv_bfloat16* x, const __nv_bfloat16* weight, const float* mean, const float* rstd,
     const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias,
-    float* partial, int32_t* ticket, const __nv_bfloat16* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
+    float* partial, int32_t* tickets, const __nv_bfloat16* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        grid, block, stream);
+    return launch_layer_norm_backward<24, false>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, grid, block, stream);
 }
 
 template <>
-cudaError_t layer_norm_backward_launch<24>(
-    const float* x, const float* weight, const float* mean, const float* rstd, const float* grad_out, float* grad_x,
-    float* grad_weight, float* grad_bias, float* partial, int32_t* ticket, const float* grad_total, int64_t rows,
-    int64_t blocks_, cudaStream_t stream)
-{
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        stream);
-}
-
-template <>
-cudaError_t layer_norm_backward_launch<24>(
-    const double* x, const double* weight, const float* mean, const float* rstd, const double* grad_out,
-    double* grad_x, double* grad_weight, double* grad_bias, float* partial, int32_t* ticket,
-    const double* grad_total, int64_t rows, int64_t blocks_, cudaStream_t stream)
-{
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        stream);
-}
-
-template <>
-cudaError_t layer_norm_backward_launch<24>(
-    const __half* x, const __half* weight, const float* mean, const float* rstd, const __half* grad_out,
-    __half* grad_x, __half* grad_weight, __half* grad_bias, float* partial, int32_t* ticket,
-    const __half* grad_total, int64_t rows, int64_t blocks_, cudaStream_t stream)
-{
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        stream);
-}
-
-template <>
-cudaError_t layer_norm_backward_launch<24>(
+cudaError_t layer_norm_backward_launch<24, true>(
     const __nv_bfloat16* x, const __nv_bfloat16* weight, const float* mean, const float* rstd,
     const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias,
-    float* partial, int32_t* ticket, const __nv_bfloat16* grad_total, int64_t rows, int64_t blocks_,
+    float* partial, int32_t* tickets, const __nv_bfloat16* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
+    dim3 block, cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24, true>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, grid, block, stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24, false>(
+    const float* x, const float* weight, const float* mean, const float* rstd, const float* grad_out, float* grad_x,
+    float* grad_weight, float* grad_bias, float* partial, int32_t* tickets, const float* grad_total, int64_t rows,
+    int64_t blocks_, cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24, false>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24, true>(
+    const float* x, const float* weight, const float* mean, const float* rstd, const float* grad_out, float* grad_x,
+    float* grad_weight, float* grad_bias, float* partial, int32_t* tickets, const float* grad_total, int64_t rows,
+    int64_t blocks_, cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24, true>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24, false>(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const float* mean, const float* rstd,
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias,
+    float* partial, int32_t* tickets, const __nv_bfloat16* grad_total, int64_t rows, int64_t blocks_,
     cudaStream_t stream)
 {
-    return launch_layer_norm_backward<24>(
-        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, ticket, grad_total, rows, blocks_,
-        stream);
+    return launch_layer_norm_backward<24, false>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, stream);
+}
+
+template <>
+cudaError_t layer_norm_backward_launch<24, true>(
+    const __nv_bfloat16* x, const __nv_bfloat16* weight, const float* mean, const float* rstd,
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, __nv_bfloat16* grad_weight, __nv_bfloat16* grad_bias,
+    float* partial, int32_t* tickets, const __nv_bfloat16* grad_total, int64_t rows, int64_t blocks_,
+    cudaStream_t stream)
+{
+    return launch_layer_norm_backward<24, true>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, stream);
 }
 
 cudaError_t causal_softmax_launch(
     const float* x, float* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
-}
-
-cudaError_t causal_softmax_launch(
-    const double* x, double* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
-}
-
-cudaError_t causal_softmax_launch(
-    const __half* x, __half* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
-}
-
-cudaError_t causal_softmax_launch(
-    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block,
-    cudaStream_t stream)
 {
     return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
 }
@@ -1669,47 +2128,21 @@ cudaError_t causal_softmax_launch(
 }
 
 cudaError_t causal_softmax_launch(
-    const double* x, double* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
+    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block,
+    cudaStream_t stream)
 {
-    return launch_causal_softmax(x, out, t, heads, scale, stream);
-}
-
-cudaError_t causal_softmax_launch(
-    const __half* x, __half* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
-{
-    return launch_causal_softmax(x, out, t, heads, scale, stream);
+    return launch_causal_softmax_bfloat16(x, out, t, heads, scale, grid, block, stream);
 }
 
 cudaError_t causal_softmax_launch(
     const __nv_bfloat16* x, __nv_bfloat16* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
 {
-    return launch_causal_softmax(x, out, t, heads, scale, stream);
+    return launch_causal_softmax_bfloat16(x, out, t, heads, scale, stream);
 }
 
 cudaError_t causal_softmax_backward_launch(
     const float* out, const float* grad_out, float* grad_x, int64_t t, int64_t heads, double scale, dim3 grid,
     dim3 block, cudaStream_t stream)
-{
-    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
-}
-
-cudaError_t causal_softmax_backward_launch(
-    const double* out, const double* grad_out, double* grad_x, int64_t t, int64_t heads, double scale, dim3 grid,
-    dim3 block, cudaStream_t stream)
-{
-    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
-}
-
-cudaError_t causal_softmax_backward_launch(
-    const __half* out, const __half* grad_out, __half* grad_x, int64_t t, int64_t heads, double scale, dim3 grid,
-    dim3 block, cudaStream_t stream)
-{
-    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
-}
-
-cudaError_t causal_softmax_backward_launch(
-    const __nv_bfloat16* out, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t t, int64_t heads,
-    double scale, dim3 grid, dim3 block, cudaStream_t stream)
 {
     return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
 }
@@ -1722,37 +2155,20 @@ cudaError_t causal_softmax_backward_launch(
 }
 
 cudaError_t causal_softmax_backward_launch(
-    const double* out, const double* grad_out, double* grad_x, int64_t t, int64_t heads, double scale,
-    cudaStream_t stream)
+    const __nv_bfloat16* out, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t t, int64_t heads,
+    double scale, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, stream);
-}
-
-cudaError_t causal_softmax_backward_launch(
-    const __half* out, const __half* grad_out, __half* grad_x, int64_t t, int64_t heads, double scale,
-    cudaStream_t stream)
-{
-    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, stream);
+    return launch_causal_softmax_backward_bfloat16(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
 }
 
 cudaError_t causal_softmax_backward_launch(
     const __nv_bfloat16* out, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t t, int64_t heads,
     double scale, cudaStream_t stream)
 {
-    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, stream);
+    return launch_causal_softmax_backward_bfloat16(out, grad_out, grad_x, t, heads, scale, stream);
 }
 
 cudaError_t gelu_launch(const float* x, float* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_gelu(x, out, elements, grid, block, stream);
-}
-
-cudaError_t gelu_launch(const double* x, double* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_gelu(x, out, elements, grid, block, stream);
-}
-
-cudaError_t gelu_launch(const __half* x, __half* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
 {
     return launch_gelu(x, out, elements, grid, block, stream);
 }
@@ -1768,16 +2184,6 @@ cudaError_t gelu_launch(const float* x, float* out, int64_t elements, cudaStream
     return launch_gelu(x, out, elements, stream);
 }
 
-cudaError_t gelu_launch(const double* x, double* out, int64_t elements, cudaStream_t stream)
-{
-    return launch_gelu(x, out, elements, stream);
-}
-
-cudaError_t gelu_launch(const __half* x, __half* out, int64_t elements, cudaStream_t stream)
-{
-    return launch_gelu(x, out, elements, stream);
-}
-
 cudaError_t gelu_launch(const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elements, cudaStream_t stream)
 {
     return launch_gelu(x, out, elements, stream);
@@ -1785,20 +2191,6 @@ cudaError_t gelu_launch(const __nv_bfloat16* x, __nv_bfloat16* out, int64_t elem
 
 cudaError_t gelu_backward_launch(
     const float* x, const float* grad_out, float* grad_x, int64_t elements, dim3 grid, dim3 block,
-    cudaStream_t stream)
-{
-    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
-}
-
-cudaError_t gelu_backward_launch(
-    const double* x, const double* grad_out, double* grad_x, int64_t elements, dim3 grid, dim3 block,
-    cudaStream_t stream)
-{
-    return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
-}
-
-cudaError_t gelu_backward_launch(
-    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
     return launch_gelu_backward(x, grad_out, grad_x, elements, grid, block, stream);
@@ -1818,18 +2210,6 @@ cudaError_t gelu_backward_launch(
 }
 
 cudaError_t gelu_backward_launch(
-    const double* x, const double* grad_out, double* grad_x, int64_t elements, cudaStream_t stream)
-{
-    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
-}
-
-cudaError_t gelu_backward_launch(
-    const __half* x, const __half* grad_out, __half* grad_x, int64_t elements, cudaStream_t stream)
-{
-    return launch_gelu_backward(x, grad_out, grad_x, elements, stream);
-}
-
-cudaError_t gelu_backward_launch(
     const __nv_bfloat16* x, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t elements,
     cudaStream_t stream)
 {
@@ -1837,115 +2217,60 @@ cudaError_t gelu_backward_launch(
 }
 
 cudaError_t bias_gradient_launch(
-    const float* grad_out, float* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
+    const float* grad_out, float* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c,
     int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, grid, block, stream);
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c, chunks, grid, block, stream);
 }
 
 cudaError_t bias_gradient_launch(
-    const double* grad_out, double* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
+    const float* grad_out, float* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c,
+    int64_t chunks, cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, grid, block, stream);
-}
-
-cudaError_t bias_gradient_launch(
-    const __half* grad_out, __half* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, grid, block, stream);
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c, chunks, stream);
 }
 
 cudaError_t bias_gradient_launch(
     const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, float* partial, int32_t* tickets, int64_t rows,
-    int64_t c_extent, int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
+    int64_t c, int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, grid, block, stream);
-}
-
-cudaError_t bias_gradient_launch(
-    const float* grad_out, float* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t chunks, cudaStream_t stream)
-{
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, stream);
-}
-
-cudaError_t bias_gradient_launch(
-    const double* grad_out, double* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t chunks, cudaStream_t stream)
-{
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, stream);
-}
-
-cudaError_t bias_gradient_launch(
-    const __half* grad_out, __half* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c_extent,
-    int64_t chunks, cudaStream_t stream)
-{
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, stream);
+    return launch_bias_gradient_bfloat16(
+        grad_out, grad_bias, partial, tickets, rows, c, chunks, grid, block, stream);
 }
 
 cudaError_t bias_gradient_launch(
     const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, float* partial, int32_t* tickets, int64_t rows,
-    int64_t c_extent, int64_t chunks, cudaStream_t stream)
+    int64_t c, int64_t chunks, cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c_extent, chunks, stream);
+    return launch_bias_gradient_bfloat16(grad_out, grad_bias, partial, tickets, rows, c, chunks, stream);
 }
 
 cudaError_t classifier_launch(
     float* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, dim3 grid, dim3 block, cudaStream_t stream)
+    int64_t c, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, grid, block, stream);
-}
-
-cudaError_t classifier_launch(
-    double* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, grid, block, stream);
-}
-
-cudaError_t classifier_launch(
-    __half* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, grid, block, stream);
-}
-
-cudaError_t classifier_launch(
-    __nv_bfloat16* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary,
-    int64_t rows, int64_t padded, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, grid, block, stream);
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, c, grid, block, stream);
 }
 
 cudaError_t classifier_launch(
     float* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, cudaStream_t stream)
+    int64_t c, cudaStream_t stream)
 {
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, stream);
-}
-
-cudaError_t classifier_launch(
-    double* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, cudaStream_t stream)
-{
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, stream);
-}
-
-cudaError_t classifier_launch(
-    __half* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
-    int64_t padded, cudaStream_t stream)
-{
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, stream);
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, c, stream);
 }
 
 cudaError_t classifier_launch(
     __nv_bfloat16* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary,
-    int64_t rows, int64_t padded, cudaStream_t stream)
+    int64_t rows, int64_t c, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, padded, stream);
+    return launch_classifier_bfloat16(logits, targets, losses, grad_loss, vocabulary, rows, c, grid, block, stream);
+}
+
+cudaError_t classifier_launch(
+    __nv_bfloat16* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary,
+    int64_t rows, int64_t c, cudaStream_t stream)
+{
+    return launch_classifier_bfloat16(logits, targets, losses, grad_loss, vocabulary, rows, c, stream);
 }
 
 cudaError_t adamw_launch(
@@ -2038,13 +2363,6 @@ cudaError_t sum_of_squares_launch(
 }
 
 cudaError_t sum_of_squares_launch(
-    const __half* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, dim3 grid, dim3 block,
-    cudaStream_t stream)
-{
-    return launch_sum_of_squares(x, out, partial, ticket, n, blocks_, grid, block, stream);
-}
-
-cudaError_t sum_of_squares_launch(
     const __nv_bfloat16* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
@@ -2053,12 +2371,6 @@ cudaError_t sum_of_squares_launch(
 
 cudaError_t sum_of_squares_launch(
     const float* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, cudaStream_t stream)
-{
-    return launch_sum_of_squares(x, out, partial, ticket, n, blocks_, stream);
-}
-
-cudaError_t sum_of_squares_launch(
-    const __half* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, cudaStream_t stream)
 {
     return launch_sum_of_squares(x, out, partial, ticket, n, blocks_, stream);
 }

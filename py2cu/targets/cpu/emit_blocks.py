@@ -54,10 +54,13 @@ class BlockEmitter(Emitter):
         return "Dim3{0, 0, 0}" if name == "threadIdx" and self.thread == FIRST_THREAD else name  # rule: block-thread
 
     def body(self) -> Iterator[Line]:
-        """The declarations of the per-thread arrays, then the kernel's body."""
+        """The lengths of rows, the per-thread arrays, whose extents may name them, then the kernel's body."""
+        names = {name for name, _ in self.kernel.row_lengths}
+        lengths = tuple(stmt for stmt in self.kernel.body if isinstance(stmt, ir.Assign) and stmt.name in names)
+        yield from self.block(lengths)
         for name in self.kernel.per_thread:
             yield Line(f"    {self.per_thread_array(name)};")
-        yield from self.block(self.kernel.body)
+        yield from self.block(tuple(stmt for stmt in self.kernel.body if stmt not in lengths))
 
     def per_thread_array(self, name: str) -> str:
         """The declaration of a value that each thread keeps: `float o[MAX_THREADS]`."""
