@@ -84,6 +84,7 @@ def parts(*, lecture: bool, latency_options: latency.Options) -> dict[str, Calla
             "bandwidth": bandwidth.rows,
             "blocks": blocks.rows,
             "gpt2": gpt2.rows,
+            "gpt2-step": gpt2.rows_of_step,
             "aliasing": aliasing.rows,
             "numba": numba_cuda.rows,
         }

@@ -2,7 +2,8 @@
 
 `python -m benchmarks gpt2`, on a GPU: the sizes of GPT-2 124M in float32 and bfloat16. A time is the median of replays
 of a CUDA graph between events; before each, 256 MB are written, so that nothing is left in the L2 cache. Each operation
-is checked first, against torch's in float64. The last rows are the training step in bfloat16, and its memory.
+is checked first, against torch's in float64. `python -m benchmarks gpt2-step` measures a training step in bfloat16, and
+its memory.
 """
 
 from __future__ import annotations
@@ -320,7 +321,6 @@ def rows() -> Iterator[Row]:
             yield row
         mean, cap = math.exp(statistics.fmean(map(math.log, ratios))), (1.00, 0.92)[place]
         yield Row(f"geometric mean, {name}", "", "torch.compile", mean, f"ratio ≤ {cap:g}", mean <= cap)
-    yield from _step_rows(SIZES["124M"])
 
 
 def _row(operation: Operation, name: str, dtype: torch.dtype, cap: float) -> Row:
@@ -338,9 +338,9 @@ def _row(operation: Operation, name: str, dtype: torch.dtype, cap: float) -> Row
     return Row(f"{operation.name}, {name}", seconds(ours), theirs, ours / peer, f"ratio ≤ {cap:g}", ours / peer <= cap)
 
 
-def _step_rows(size: Size) -> Iterator[Row]:
-    """A step of training, and the greatest memory that it takes."""
-    measured = {}
+def rows_of_step() -> Iterator[Row]:
+    """A step of training of 124M, and the greatest memory that it takes."""
+    size, measured = SIZES["124M"], {}
     for name, operations_, compiled in (("ours", Kernels, False), ("ours, compiled", Kernels, True),
                                         ("eager", Torch, False), ("torch.compile", Torch, True)):  # fmt: skip
         measured[name] = step_of(size, operations_, compiled=compiled)
