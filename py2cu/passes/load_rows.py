@@ -70,7 +70,9 @@ class _Rows:
         """The store of a whole row, in place of a loop that copies an array of the thread into it."""
         match loop.body:
             case (
-                ir.Store(array=view, indices=(*at, ir.Name(id=last)), value=ir.Load(array=own, indices=(index,)), hint=""),
+                ir.Store(
+                    array=view, indices=(*at, ir.Name(id=last)), value=ir.Load(array=own, indices=(index,)), hint=""
+                ),
             ):
                 decl, store = self.kernel.array_decl(own), loop.body[0]
             case _:
