@@ -56,15 +56,18 @@ def check_gradients(
     """`report`, the outcome of the kernel's other checks, with its gradients for `arguments`, or for invented ones.
 
     Raises:
-        TranslationError: a backward does not fit the kernel.
         BuildError: a compiler refused the kernel.
     """
     try:
         twin = kernel.with_options(float64=True)
-        all_roles = match_backwards(twin.signature, [backward.signature for backward in twin.backwards]).all_roles
+        all_roles, misfits = match_backwards(twin.signature, [backward.signature for backward in twin.backwards])
     except TranslationError as error:
         what = f"the gradients: {error.diagnostics[0].headline}"
         return replace(report, gradients=(), skipped=(*report.skipped, what))
+    if misfits:
+        what = f"`{twin.backwards[misfits[0].place].__name__}` is no backward: {misfits[0].message}"
+        failure = Mismatch(Fault.GRADIENT, "every call", what)
+        return replace(report, gradients=(), failures=(*report.failures, failure))
     pairs = zip(twin.backwards, all_roles, strict=True)
     kernels = {target: backward.__name__ for backward, roles in pairs for _, target in roles.results}
     cases = _invented(twin.signature) if arguments is None else [_widened(twin.signature, arguments)]

@@ -5,7 +5,8 @@ for k in range(4): t += x4[i, k]         →   row = x4[i]
 for k in range(4): x4[i, k] = acc[k]     →   x4[i] = acc
 
 In the IR the whole row is an access without indices, `x4_row[] = x4[i, 0]`. A row is loaded early only where each round
-reads it, and where nothing in the loop may leave it, write the array, or depend on other threads.
+reads it, and where nothing in the loop may leave it, write the array, or depend on other threads. An element with a
+cache hint, `ldg(x4, (i, k))`, stays an access of its own.
 """
 
 from __future__ import annotations
@@ -68,7 +69,11 @@ class _Rows:
     def stored(self, loop: ir.For, count: int) -> ir.Block | None:
         """The store of a whole row, in place of a loop that copies an array of the thread into it."""
         match loop.body:
-            case (ir.Store(array=view, indices=(*at, ir.Name(id=last)), value=ir.Load(array=own, indices=(index,))),):
+            case (
+                ir.Store(
+                    array=view, indices=(*at, ir.Name(id=last)), value=ir.Load(array=own, indices=(index,)), hint=""
+                ),
+            ):
                 decl, store = self.kernel.array_decl(own), loop.body[0]
             case _:
                 return None
@@ -99,6 +104,8 @@ class _Rows:
             *at, last = load.indices or (_FIRST,)
             if self.kernel.vector_width(load.array) != count or last != ir.Name(loop.var, type=last.type):
                 continue
+            if load.hint:  # rule: row-unhinted
+                continue
             parts = walk(*at)
             arrays = {self.kernel.base_array(each.array) for each in (load, *parts) if isinstance(each, ir.Load)}
             # rule: row-invariant
@@ -118,7 +125,7 @@ class _Rows:
 
         def change(expr: ir.Expr) -> ir.Expr:
             match expr:
-                case ir.Load(array=array, indices=(*at, ir.Name(id=last))) if last == loop.var and (
+                case ir.Load(array=array, indices=(*at, ir.Name(id=last)), hint="") if last == loop.var and (
                     row := rows.get((array, tuple(at)))
                 ):
                     return with_fields(expr, array=row, indices=expr.indices[-1:])

@@ -173,6 +173,13 @@ class CallReader:
             places = ", ".join([*map(source_text, items), *"klmnopqr"][:rank])
             self.scope.error("P401", what, index, f"write `{places}`" if rank == 1 else f"write `({places})`")
             return None
+        length = self.scope.arrays[name].dims[-1] if is_row else None
+        if isinstance(length, ir.Name):
+            row = f"{name}[{source_text(index)}]"
+            what = f"a row of `{name}` has `{length.id}` elements, which differ with the dtype"
+            way = f"{row} = tuple(… for … in …)" if function == STCS else f"for v in {row}:"
+            self.scope.error("P410", what, node, f"access it without: `{way}`")  # rule: hinted-open-row
+            return None
         indices = tuple(pair) or read_indices(items, node, self.scope, self.read)
         return (name, indices) if part is None else (part.array, part.indices(indices))
 

@@ -210,6 +210,25 @@ def test_opmath_is_float64_in_the_copy_that_is_checked() -> None:
     assert report.gradients
 
 
+@kernel
+def tripled(i: Index["n"], x: Float[Tensor, "n"], out: Float[Tensor, "n"]):
+    out[i] = 3 * x[i]
+
+
+@tripled.backward
+def tripled_x(i: Index["n"], grad_out: Float[Tensor, "n"], grad_x: Float[Tensor, "n"], scratch: Float[Tensor, "n"]):
+    scratch[i] = 3 * grad_out[i]
+    grad_x[i] = scratch[i]
+
+
+def test_a_backward_that_does_not_fit_fails_the_check() -> None:
+    report = tripled.check(grad=True)
+    assert not report.ok
+    assert "`tripled_x` is no backward: `scratch` is no parameter of `tripled`, and no scratch: it is read" in str(
+        report
+    )
+
+
 def test_what_cannot_be_checked() -> None:
     report = rounded.check(grad=True)
     assert report.ok

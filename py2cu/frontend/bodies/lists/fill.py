@@ -361,6 +361,8 @@ class Filler:
                 return self._fixed(self.scope.arrays[array].dims[axis])
             case ir.Name(id=name) if name in self.scope.declarations.extents.constexprs:
                 return replace(value, type=ir.PY_INT)
+            case ir.Call(function="builtins.min", args=(one, other)):
+                return self._fixed(one) if self._fixed(one) == self._fixed(other) else None  # rule: zip-of-lists
             case ir.Binary(op=op, left=left, right=right) if OPERATORS[op].in_extents:
                 return self._combined(op, self._fixed(left), self._fixed(right))
             case _:

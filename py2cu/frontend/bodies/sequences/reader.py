@@ -39,6 +39,7 @@ from py2cu.frontend.names.constants import Constants, Real
 from py2cu.source import Span
 
 ITERABLES: Final = "`range(…)`, arrays, tuples, and `enumerate`, `zip`, `reversed` of them"
+_TUPLES: Final = frozenset({"builtins.tuple", "py2cu.ldg", "py2cu.ldcs"})  # a row of a view by a hint is a tuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class SequenceReader:
             case cst.Name() | cst.Subscript() if self.scope.form_of(node) is not None:
                 return self._tuple(node)
             case cst.Call(func=func) if not self.scope.is_local(func) and (
-                self.scope.functions.named(func) is not None or self.scope.environment.qualify(func) == "builtins.tuple"
+                self.scope.functions.named(func) is not None or self.scope.environment.qualify(func) in _TUPLES
             ):
                 return self._tuple(node)
             case cst.IfExp():
@@ -164,13 +165,15 @@ class SequenceReader:
 
     def _tuple(self, node: cst.BaseExpression) -> Sequence | None:
         """The items of a tuple that is computed or kept in a local; None after a diagnostic."""
+        before = len(self.scope.reporter.diagnostics)
         match self._item(node):
             case tuple() as items:
                 return Display(items, self.span)
             case None:
                 return None
             case _:
-                self.scope.error("P312", "this is one number, not a tuple", node, "loop over a tuple, or a `range`")
+                if len(self.scope.reporter.diagnostics) == before:
+                    self.scope.error("P312", "this is one number, not a tuple", node, "loop over a tuple, or a `range`")
                 return None
 
     def read_item(self, node: cst.BaseExpression) -> Item:
