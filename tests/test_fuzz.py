@@ -23,7 +23,7 @@ from tests.support.compilers import gxx
 from tests.support.libraries import STOPS, Device, Setting
 
 SEED = 0
-NUMBERS = {Device.CPU: range(16), Device.OPTIMISED: range(60, 68), Device.EMULATED: range(36, 52)}
+NUMBERS = {Device.CPU: range(30, 46), Device.OPTIMISED: range(80, 88), Device.EMULATED: range(36, 52)}
 
 
 @pytest.mark.builds

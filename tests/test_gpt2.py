@@ -17,6 +17,8 @@ from tests.support.modules import import_file  # noqa: E402
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "examples" / "gpt2"
 TRAIN = FOLDER / "train.py"
+NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+DEVICES = ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, NEEDS_GPU])]
 
 
 @pytest.fixture
@@ -49,7 +51,7 @@ def test_every_kernel_agrees_with_its_python(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("device", DEVICES)
 def test_losses_of_twenty_steps_are_those_of_torch(train: ModuleType, device: str) -> None:
     ours, theirs = (
         losses_of(train, by_kernels=by_kernels, dtype=torch.float32, device=device) for by_kernels in (True, False)
@@ -60,7 +62,7 @@ def test_losses_of_twenty_steps_are_those_of_torch(train: ModuleType, device: st
 
 @pytest.mark.builds
 @pytest.mark.slow
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+@pytest.mark.parametrize("device", DEVICES)
 def test_bfloat16_trains_as_well(train: ModuleType, device: str) -> None:
     ours, theirs = (
         losses_of(train, by_kernels=by_kernels, dtype=torch.bfloat16, device=device) for by_kernels in (True, False)

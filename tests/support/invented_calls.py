@@ -217,7 +217,7 @@ class Inventor:
         width = dict(signature.vector_widths).get(name)
         dtype = type_.dtype
         array = Array(getattr(torch, dtype.name), extents, contiguous(extents), max(dtype.bits, 8) // 8)
-        if (width and array.numel() % width) or array.numel() * array.itemsize > _MOST_BYTES:
+        if (width and extents[-1] % width) or array.numel() * array.itemsize > _MOST_BYTES:
             return None
         if array.numel() == 0 and math.prod(max(extent, 1) for extent in extents) > _MOST_OF_EMPTY:
             return None
