@@ -24,7 +24,7 @@ from tests.support.libraries import Checked, Device, Setting, build
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "paths",
-    proofs(BATCHES, 9),
+    proofs(BATCHES, 18),
     ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}",
 )
 def test_cuda_text_matches_python(paths, tmp_path):

@@ -72,6 +72,7 @@ def test_bfloat16_trains_as_well(train: ModuleType, device: str) -> None:
 
 @pytest.mark.builds
 @pytest.mark.slow
+@pytest.mark.proof
 def test_losses_are_the_same_under_torch_compile(train: ModuleType) -> None:
     eager, compiled = (
         losses_of(train, by_kernels=True, dtype=torch.float32, device="cpu", compiled=compiled)

@@ -135,7 +135,7 @@ def test_of_two_limits_it_is_always_the_same_that_gives_the_size():
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("paths", proofs(BATCHES, 5), ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
+@pytest.mark.parametrize("paths", proofs(BATCHES, 10), ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
 def test_compiled_kernels_match_python(paths, tmp_path):
     """One library for all of them, without torch's binding."""
     pytest.importorskip("torch")
@@ -194,8 +194,8 @@ def import_kernels(case: Case, place: Path) -> list[Kernel]:
 @pytest.mark.parametrize(
     ("target", "cases"),
     [
-        pytest.param("cuda", CASES[::4], id="cuda-0"),
-        *(pytest.param("cuda", CASES[n::4], id=f"cuda-{n}", marks=pytest.mark.proof) for n in range(1, 4)),
+        pytest.param("cuda", CASES[::8], id="cuda-0"),
+        *(pytest.param("cuda", CASES[n::8], id=f"cuda-{n}", marks=pytest.mark.proof) for n in range(1, 8)),
         pytest.param("cpu", CASES, id="cpu", marks=pytest.mark.proof),
     ],
 )

@@ -507,6 +507,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
+@pytest.mark.proof
 def test_a_compiled_function_in_another_process_sees_an_edited_backward(tmp_path: Path) -> None:
     """`torch.compile` keeps compiled graphs by the names of their operators."""
     results = []
