@@ -51,6 +51,14 @@ def test_every_kernel_agrees_with_its_python(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.builds
+@pytest.mark.slow
+def test_invented_cases_grow_to_what_the_classifier_reads_and_stay_within_the_budget() -> None:
+    report = import_file(FOLDER / "kernels.py").classifier.check()
+    assert report.ok
+    assert report.compared
+
+
+@pytest.mark.builds
 @pytest.mark.parametrize("device", DEVICES)
 def test_losses_of_twenty_steps_are_those_of_torch(train: ModuleType, device: str) -> None:
     ours, theirs = (

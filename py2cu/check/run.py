@@ -30,6 +30,7 @@ from py2cu.simulator import SimulationError, SimulationReport, TooLong, TooManyO
 
 SEEDS: Final = (1, 2)  # of further thread orders for kernels with atomics, besides the reverse order
 CASE_SECONDS: Final = 3.0  # of processor time: far more than the Python of a terminating invented case takes
+MAX_ENLARGEMENTS: Final = 16  # of one case: what the kernel needs may not fit the budget, and shrinks again
 MAX_TIMEOUTS: Final = 2  # cases that exceed CASE_SECONDS; after these, no more cases are tried
 COMPILED_SECONDS: Final = 5.0  # of processor time, beyond the time of the Python
 MARGIN: Final = 2  # by how much a case may exceed its expected operations
@@ -98,6 +99,7 @@ class _Check:
     cases: int = 0  # compared
     reduced: int = 0  # cases with smaller sizes than planned
     timeouts: int = 0  # cases whose Python does not end
+    enlargements: int = 0  # of the planned case
     has_run: bool = False  # whether a case with threads was compared
     accepted_races: set[int] = field(default_factory=set)  # lines
     permuted: set[str] = field(default_factory=set)  # arrays whose elements other thread orders permute
@@ -125,7 +127,7 @@ class _Check:
             for number, case in enumerate(cases):
                 if progress is not None:
                     progress(done, total)
-                self.pending = len(cases) - number - 1
+                self.pending, self.enlargements = len(cases) - number - 1, 0
                 scaled = self._scaled(case) or case
                 self.reduced += scaled is not case
                 self._run(scaled)
@@ -193,7 +195,8 @@ class _Check:
             self.timeouts += isinstance(cause, TooLong)
             if self.timeouts < MAX_TIMEOUTS:
                 replacement = self._scaled(case, work_of(signature, case.sizes) / SCALED_BY)
-        elif self.budget is not None:
+        elif self.budget is not None and self.enlargements < MAX_ENLARGEMENTS:
+            self.enlargements += 1
             replacement = enlarge(signature, case, cause, self.seed)
         if replacement is not None:
             self._run(replacement)
