@@ -201,12 +201,13 @@ class BarrierSplitter:
     def region(self, piece: list[ir.Stmt], masks: tuple[ir.Name, ...]) -> Iterator[ir.Stmt]:
         """Empty `piece` into a loop over the threads."""
         done, piece[:] = tuple(piece), []
-        if all(isinstance(stmt, ir.Comment) for stmt in done):
+        first = next((stmt for stmt in done if not isinstance(stmt, ir.Comment)), None)
+        if first is None:
             yield from done
             return
         self.ends_returning = _returns(done)
         self.returning += self.ends_returning
-        yield ir.EachThread((*map(_leave_unless, masks), *done), self.turns(done), done[0].span)
+        yield ir.EachThread((*map(_leave_unless, masks), *done), self.turns(done), first.span)
 
     def turns(self, block: ir.Block, *, counts: bool = False) -> ir.ThreadOrder:
         """The order in which threads run `block`: any, sequential (which `counts` asks for), or as fibers."""
