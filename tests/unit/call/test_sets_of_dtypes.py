@@ -1,7 +1,10 @@
 """Kernels that are generic over a set of dtypes: `Float32[Tensor, "n"] | BFloat16[Tensor, "n"]`."""
 
-import numpy as np
 import pytest
+
+pytest.importorskip("torch")
+
+import numpy as np
 import torch
 from jaxtyping import BFloat16, Float16, Float32, Int32, Int64
 from torch import Tensor

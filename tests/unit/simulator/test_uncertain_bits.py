@@ -4,12 +4,13 @@ import contextlib
 import math
 
 import pytest
-import torch
 
-from py2cu.dtypes import F32, I32, U16, U32
-from py2cu.simulator.state import THREAD
-from py2cu.simulator.values.family import element_class
-from py2cu.simulator.values.uncertain_bits import raw_value
+torch = pytest.importorskip("torch")
+
+from py2cu.dtypes import F32, I32, U16, U32  # noqa: E402
+from py2cu.simulator.state import THREAD  # noqa: E402
+from py2cu.simulator.values.family import element_class  # noqa: E402
+from py2cu.simulator.values.uncertain_bits import raw_value  # noqa: E402
 
 Float, Int, Unsigned, Short = (element_class(dtype) for dtype in (F32, I32, U32, U16))
 ONE = 0x3F800000
