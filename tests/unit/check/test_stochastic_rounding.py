@@ -4,16 +4,17 @@ import math
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-import numpy as np  # noqa: E402
-from jaxtyping import BFloat16, Float32, Int32  # noqa: E402
-from torch import Tensor  # noqa: E402
+import numpy as np
+import torch
+from jaxtyping import BFloat16, Float32, Int32
+from torch import Tensor
 
-from py2cu import Index, kernel  # noqa: E402
-from py2cu.check.differences import agree  # noqa: E402
-from py2cu.dtypes import U32  # noqa: E402
-from py2cu.simulator import Write  # noqa: E402
+from py2cu import Index, kernel
+from py2cu.check.differences import agree
+from py2cu.dtypes import U32
+from py2cu.simulator import Write
 
 pytestmark = pytest.mark.builds
 
