@@ -64,7 +64,7 @@ class DType:
 
     @property
     def admitted(self) -> tuple[DType, ...]:
-        """The dtypes that its type variable admits; itself alone without one."""
+        """The dtypes that its type variable admits; the dtype itself without a type variable."""
         return (self,) if self.variable is None else self.variable.admits
 
     @property

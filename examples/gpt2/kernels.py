@@ -5,13 +5,13 @@
 A warp has a row in the layer norms and in the causal softmax, a block a row of the classifier. Memory is accessed in
 packs of 16 bytes: `W` elements, 4 of float32 and 8 of bfloat16. The lanes of a warp take neighbouring packs, so that a
 warp reads whole lines. Rows of layer norm stay in registers: their length is 32 times the template argument
-`per_lane`, 24 for GPT-2's 768; where a row is shorter than 32 packs, some lanes have none. What is added up is float32,
-whatever the arrays hold.
+`per_lane`, 24 for GPT-2's 768; where a row is shorter than 32 packs, some lanes have none. All sums accumulate in
+float32.
 
-Sums over rows (gradients of weights and biases, the global norm) are taken in one launch. Each block writes its part to
-`partial` and takes a ticket; the block that takes the last one adds up all parts. They come in the same order in every
-run, which atomic additions do not promise. The caller allocates `partial`, whose first extent is the number of blocks,
-and the tickets start at 0.
+Sums over rows (gradients of weights and biases, the global norm) take one launch. Each block writes its partial sum to
+`partial` and takes a ticket; the block with the last ticket adds up all partial sums, in an order that is the same in
+every run, unlike that of atomic additions. The caller allocates `partial`, whose first extent is the number of blocks,
+and sets the tickets to 0.
 
 `layer_norm.simulate(x, weight, bias)` runs a kernel under a debugger, thread by thread.
 """
@@ -150,12 +150,12 @@ def token_gradient(
     if at < len(ends) and at < ends[at] <= at + SHORT:
         total = [np.float32(0)] * ((per_lane + W - 1) // W * W)
         for q in range(at, ends[at]):
-            for p in range(len(total) // W):
+            for p in range((per_lane + W - 1) // W):
                 if lane + 32 * p < packs:
                     for k, v in enumerate(grad_outs[order[q], lane + 32 * p]):
                         total[W * p + k] += opmath(v)
         token = tokens[order[at]]
-        for p in range(len(total) // W):
+        for p in range((per_lane + W - 1) // W):
             j = lane + 32 * p
             if j < packs:
                 grad_wtes[token, j] = tuple(opmath(v) + total[W * p + k] for k, v in enumerate(grad_wtes[token, j]))
@@ -163,7 +163,7 @@ def token_gradient(
         if ends[start] > start + SHORT:
             total = [np.float32(0)] * ((per_lane + W - 1) // W * W)
             for q in range(start + warp, ends[start], BUCKET_WARPS):
-                for p in range(len(total) // W):
+                for p in range((per_lane + W - 1) // W):
                     if lane + 32 * p < packs:
                         for k, v in enumerate(grad_outs[order[q], lane + 32 * p]):
                             total[W * p + k] += opmath(v)
@@ -197,17 +197,17 @@ def layer_norm(
     xs, outs = x.view(x.shape[0], -1, W), out.view(out.shape[0], -1, W)
     weights, biases = weight.view(-1, W), bias.view(-1, W)
     row = [np.float32(0)] * ((per_lane + W - 1) // W * W)  # the packs of a lane, of which a short row fills no more
-    for p in range(len(row) // W):
+    for p in range((per_lane + W - 1) // W):
         if lane + 32 * p < len(weights):
             for k, v in enumerate(xs[r, lane + 32 * p]):
                 row[W * p + k] = opmath(v)
     m = warp_sum(sum(row)) / (32 * per_lane)
-    for p in range(len(row) // W):
+    for p in range((per_lane + W - 1) // W):
         if lane + 32 * p < len(weights):
             for k in range(W):
                 row[W * p + k] -= m
     s = 1 / math.sqrt(warp_sum(sum(v**2 for v in row)) / (32 * per_lane) + eps)
-    for p in range(len(row) // W):
+    for p in range((per_lane + W - 1) // W):
         j = lane + 32 * p
         if j < len(weights):
             outs[r, j] = tuple(
@@ -233,19 +233,19 @@ def residual_layer_norm(
     totals, outs = total.view(total.shape[0], -1, W), out.view(out.shape[0], -1, W)
     weights, biases = weight.view(-1, W), bias.view(-1, W)
     row = [np.float32(0)] * ((per_lane + W - 1) // W * W)
-    for p in range(len(row) // W):
+    for p in range((per_lane + W - 1) // W):
         j = lane + 32 * p
         if j < len(weights):
             for k, (a, b) in enumerate(zip(xs[r, j], ys[r, j], strict=True)):
                 row[W * p + k] = opmath(a) + opmath(b)
             totals[r, j] = tuple(row[W * p + k] for k in range(W))
     m = warp_sum(sum(row)) / (32 * per_lane)
-    for p in range(len(row) // W):
+    for p in range((per_lane + W - 1) // W):
         if lane + 32 * p < len(weights):
             for k in range(W):
                 row[W * p + k] -= m
     s = 1 / math.sqrt(warp_sum(sum(v**2 for v in row)) / (32 * per_lane) + eps)
-    for p in range(len(row) // W):
+    for p in range((per_lane + W - 1) // W):
         j = lane + 32 * p
         if j < len(weights):
             outs[r, j] = tuple(
@@ -264,10 +264,10 @@ def layer_norm_backward(
     partial: Float32[Tensor, "blocks 64*per_lane"], tickets: Int32[Tensor, "1+(blocks+15)//16"],
     grad_total: Rows, per_lane: Constexpr[int] = 24, with_total: Constexpr[bool] = True,
 ):  # fmt: skip
-    """All three gradients; `grad_total`, what comes to `x` past the norm, is added to the first, or is not read.
+    """The gradients of `x`, weights and bias; `with_total` adds `grad_total`, that of the residual stream, to `grad_x`.
 
-    A warp goes down its rows, and keeps the sums of its columns for weights and bias in registers. The last block of
-    each group adds up those of the group, and the last of these all.
+    Each warp walks over its rows and accumulates the gradients of weights and bias in registers. The last block of each
+    group sums the group's partial results, and the last group sums those of all groups.
     """
     W = 16 // x.itemsize
     xs, grad_xs = x.view(x.shape[0], -1, W), grad_x.view(grad_x.shape[0], -1, W)
@@ -281,7 +281,7 @@ def layer_norm_backward(
     for r in range(blockIdx.x * NORM_WARPS + warp, len(x), gridDim.x * NORM_WARPS):
         normed = [np.float32(0)] * ((per_lane + W - 1) // W * W)
         scaled = [np.float32(0)] * ((per_lane + W - 1) // W * W)
-        for p in range(len(scaled) // W):
+        for p in range((per_lane + W - 1) // W):
             j = lane + 32 * p
             if j < len(weights):
                 for k, (v, up, w) in enumerate(zip(xs[r, j], grad_outs[r, j], weights[j], strict=True)):
@@ -291,7 +291,7 @@ def layer_norm_backward(
                     of_bias[W * p + k] += opmath(up)
         average = warp_sum(sum(scaled)) / (32 * per_lane)
         dot = warp_sum(sum(a * b for a, b in zip(scaled, normed, strict=True))) / (32 * per_lane)
-        for p in range(len(scaled) // W):
+        for p in range((per_lane + W - 1) // W):
             j = lane + 32 * p
             if j < len(weights):
                 grad = [rstd[r] * (scaled[W * p + k] - average - normed[W * p + k] * dot) for k in range(W)]
@@ -533,7 +533,7 @@ def adamw(
     *, beta1: float = 0.9, beta2: float = 0.95, eps: float = 1e-8, weight_decay: float = 0.1,
     greatest_norm: float = 1.0,
 ):  # fmt: skip
-    """A step of AdamW over one buffer, of which the first `decayed` elements decay."""
+    """One step of AdamW over a flat buffer; weight decay applies to its first `decayed` elements."""
     g = clipped(gradients[i], squares[0], greatest_norm)
     m[i] = beta1 * m[i] + (1 - beta1) * g
     v[i] = beta2 * v[i] + (1 - beta2) * g * g

@@ -208,7 +208,7 @@ class _Overload:
             return _REFUSED
 
     def _device(self, in_order: Sequence[Any]) -> str:
-        """The type of the device of the first array that is not optional; empty if there is none."""
+        """The device type of the first required array, "cpu" or "cuda"; empty without such an array."""
         array = None if self._first is None else in_order[self._first]
         return "" if array is None else str(array.device.type)
 

@@ -77,7 +77,7 @@ class CheckReport:
         has_run: whether a case with threads was compared.
         unordered: arrays whose elements other thread orders permute and do not change.
         gradients: the inputs whose gradients were compared; None if gradients were not asked for.
-        advice: a hint for a call with arguments of its own, empty if there is none; None for invented arguments.
+        advice: a hint for a check of the caller's arguments, possibly empty; None for invented arguments.
     """
 
     kernel: str

@@ -30,7 +30,7 @@ from py2cu.simulator import SimulationError, SimulationReport, TooLong, TooManyO
 
 SEEDS: Final = (1, 2)  # of further thread orders for kernels with atomics, besides the reverse order
 CASE_SECONDS: Final = 3.0  # of processor time: far more than the Python of a terminating invented case takes
-MAX_ENLARGEMENTS: Final = 16  # of one case: what the kernel needs may not fit the budget, and shrinks again
+MAX_ENLARGEMENTS: Final = 16  # of one case, which alternates with shrinking if the kernel's minimum exceeds the budget
 MAX_TIMEOUTS: Final = 2  # cases that exceed CASE_SECONDS; after these, no more cases are tried
 COMPILED_SECONDS: Final = 5.0  # of processor time, beyond the time of the Python
 MARGIN: Final = 2  # by how much a case may exceed its expected operations

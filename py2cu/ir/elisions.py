@@ -29,7 +29,7 @@ class Elision(enum.Enum):
     UNREACHABLE = "it is never executed"
     DTYPE = "a branch for other dtypes"
     LAUNCHER = "a number that the launcher computes"
-    MERGED = "the other branch computes its value, too"
+    MERGED = "it is merged with the other branch"
     INLINED = "a call that is inlined"
     UNCHANGED = "an item of a tuple that keeps its value"
     UNREAD = "a tuple with items that nothing reads"

@@ -1,7 +1,7 @@
-"""What the instances of a generic kernel agree about, and why some of them cannot be made.
+"""Compares the instances of a generic kernel, and explains those that cannot be made.
 
-In: the instances as they were lowered, or the reporter of an instance that failed. Out: the arrays that instances use
-differently; the refused instances, as data for errors of calls and as notes.
+In: the lowered instances, and the reporters of the failed ones. Out: the arrays that instances use differently; the
+refused instances, as data for the errors of calls and as notes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def uneven_arrays(family: ir.Instances) -> frozenset[str]:
 def refusals(
     kernel: ir.Kernel, failed: Mapping[Dtypes, Reporter], reporter: Reporter, notes: bool
 ) -> tuple[Refusal, ...]:
-    """The instances that `failed`, one refusal for each place of a first error; with `notes`, a note for each."""
+    """The refused instances, grouped by the place of their first error; with `notes`, also one note a group."""
     errors: dict[tuple[SourceFile, Span], list[tuple[Dtypes, Diagnostic]]] = {}
     for dtypes, local in failed.items():
         error = local.errors[0]

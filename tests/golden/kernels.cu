@@ -181,7 +181,7 @@ __device__ float clipped(float g, float squares, float greatest_norm)
     return norm > greatest_norm ? g * (greatest_norm / norm) : g;
 }
 
-// A step of AdamW over one buffer, of which the first `decayed` elements decay.
+// One step of AdamW over a flat buffer; weight decay applies to its first `decayed` elements.
 template <typename index_t>
 __device__ adamw_result adamw(
     float gradients, float m, float v, float parameters, index_t i, const float* squares, index_t decayed, float lr,
@@ -483,7 +483,7 @@ __global__ void token_gradient_kernel(
             total[k2] = value;
         int64_t q_stop = ends[at_];
         for (int64_t q = at_; q < q_stop; ++q) {
-            for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+            for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
                 if (lane + 32 * p < packs) {
                     int32_t value2 = order[q];
                     const auto grad_outs_row = load_vector<W>(&grad_out[int64_t(value2) * (32 * per_lane) +
@@ -497,7 +497,7 @@ __global__ void token_gradient_kernel(
             }
         }
         token = tokens[order[at_]];
-        for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+        for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
             j = lane + 32 * p;
             if (j < packs) {
                 aligned_vector<T, W> row;
@@ -517,7 +517,7 @@ __global__ void token_gradient_kernel(
                 total2[k5] = value3;
             int64_t q_stop_ = ends[start];
             for (int64_t q = start + warp; q < q_stop_; q += BUCKET_WARPS) {
-                for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+                for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
                     if (lane + 32 * p < packs) {
                         int32_t value4 = order[q];
                         const auto grad_outs_row2 = load_vector<W>(&grad_out[int64_t(value4) * (32 * per_lane) +
@@ -597,7 +597,7 @@ __global__ void layer_norm_kernel(
     float value = 0;
     for (int k2 = 0; k2 < (per_lane + W - 1) / W * W; ++k2)
         row[k2] = value;
-    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+    for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
         if (lane + 32 * p < 32 * per_lane / W) {
             const auto xs_row = load_vector<W>(&x[r * (32 * per_lane) + (lane + 32 * p) * W]);
             #pragma unroll
@@ -611,7 +611,7 @@ __global__ void layer_norm_kernel(
     for (int k3 = 0; k3 < (per_lane + W - 1) / W * W; ++k3)
         total += row[k3];
     float m = warp_sum(total) / (32 * per_lane);
-    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+    for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
         if (lane + 32 * p < 32 * per_lane / W) {
             for (int k = 0; k < W; ++k)
                 row[W * p + k] -= m;
@@ -621,7 +621,7 @@ __global__ void layer_norm_kernel(
     for (int k4 = 0; k4 < (per_lane + W - 1) / W * W; ++k4)
         total2 += row[k4] * row[k4];
     float s = 1 / sqrt(warp_sum(total2) / (32 * per_lane) + eps);
-    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+    for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
         int j = lane + 32 * p;
         if (j < 32 * per_lane / W) {
             aligned_vector<T, W> row2;
@@ -683,7 +683,7 @@ __global__ void residual_layer_norm_kernel(
     for (int k2 = 0; k2 < (per_lane + W - 1) / W * W; ++k2)
         row[k2] = value;
     int j;
-    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+    for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
         j = lane + 32 * p;
         if (j < 32 * per_lane / W) {
             const auto xs_row = load_vector<W>(&x[r * (32 * per_lane) + j * W]);
@@ -705,7 +705,7 @@ __global__ void residual_layer_norm_kernel(
     for (int k5 = 0; k5 < (per_lane + W - 1) / W * W; ++k5)
         total2 += row[k5];
     float m = warp_sum(total2) / (32 * per_lane);
-    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+    for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
         if (lane + 32 * p < 32 * per_lane / W) {
             for (int k = 0; k < W; ++k)
                 row[W * p + k] -= m;
@@ -715,7 +715,7 @@ __global__ void residual_layer_norm_kernel(
     for (int k6 = 0; k6 < (per_lane + W - 1) / W * W; ++k6)
         total3 += row[k6] * row[k6];
     float s = 1 / sqrt(warp_sum(total3) / (32 * per_lane) + eps);
-    for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+    for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
         j = lane + 32 * p;
         if (j < 32 * per_lane / W) {
             aligned_vector<T, W> row3;
@@ -760,10 +760,10 @@ cudaError_t launch_residual_layer_norm(
     return launch_residual_layer_norm<per_lane>(x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
 }
 
-// All three gradients; `grad_total`, what comes to `x` past the norm, is added to the first, or is not read.
+// The gradients of `x`, weights and bias; `with_total` adds `grad_total`, that of the residual stream, to `grad_x`.
 //
-// A warp goes down its rows, and keeps the sums of its columns for weights and bias in registers. The last block of
-// each group adds up those of the group, and the last of these all.
+// Each warp walks over its rows and accumulates the gradients of weights and bias in registers. The last block of each
+// group sums the group's partial results, and the last group sums those of all groups.
 // per_lane is 24.
 // with_total is false or true.
 // T is float or __nv_bfloat16.
@@ -799,7 +799,7 @@ __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
         float value4 = 0;
         for (int k5 = 0; k5 < (per_lane + W - 1) / W * W; ++k5)
             scaled[k5] = value4;
-        for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+        for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
             j = lane + 32 * p;
             if (j < 32 * per_lane / W) {
                 const auto xs_row = load_vector<W>(&x[r * (32 * per_lane) + j * W]);
@@ -825,7 +825,7 @@ __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
         for (int k7 = 0; k7 < (per_lane + W - 1) / W * W; ++k7)
             total3 += scaled[k7] * normed[k7];
         float dot = warp_sum(total3) / (32 * per_lane);
-        for (int p = 0; p < (per_lane + W - 1) / W * W / W; ++p) {
+        for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
             j = lane + 32 * p;
             if (j < 32 * per_lane / W) {
                 float grad[W];

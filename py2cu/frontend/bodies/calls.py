@@ -220,8 +220,10 @@ class CallReader:
         return [*numbers_of(open_tuple(self.read(index), index, self.scope))]
 
     def read_acting(self, node: cst.Call) -> ir.Block | None:
-        """The statement of a call that acts, on a line of its own: of a device function, an atomic operation, a store
-        with a hint, a barrier or a fence; none after a diagnostic, None for other calls.
+        """Read a call with side effects that stands on a line of its own.
+
+        It calls a device function, an atomic operation, a store with a cache hint, a barrier or a fence. The block is
+        empty after a diagnostic; the result is None for any other call.
         """
         span = self.scope.span_of(node)
         if self.acts(node):

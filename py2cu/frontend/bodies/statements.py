@@ -162,7 +162,7 @@ class StatementReader:
                 return self._refuse(statement)
 
     def _refuse_idle(self, value: cst.BaseExpression, statement: cst.CSTNode) -> ir.Block:
-        """Refuse an expression on a line of its own; a call that cannot be read has an error already."""
+        """Report an expression statement without effect, unless reading it reported an error."""
         if isinstance(value, cst.Call):
             before = len(self.scope.reporter.diagnostics)
             self.expressions.read(value)

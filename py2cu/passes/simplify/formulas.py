@@ -1,12 +1,12 @@
-"""The formula that two expressions have in common, with a choice where their operands differ.
+"""The common formula of two expressions, with a select in place of each operand that differs.
 
     1.0 / (1.0 + exp(-v))         →    (1.0 if v >= 0 else exp(v)) / (1.0 + exp(-v if v >= 0 else v))
     exp(v) / (1.0 + exp(v))
 
-In: lowered expressions, and the test that chooses one. Out: one expression, and what is costly in it.
+In: two lowered expressions and the test that selects one. Out: one expression, and its expensive operations.
 
-Compilers contract a product and a sum that adds it where they see both in one block. So no choice stands between the
-two, and a local that may hold a product is no operand of a merged sum.
+Compilers contract a product and the sum that adds it into an FMA if both stand in one basic block. So no select
+separates the two, and a merged sum has no operand that may be a product.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from py2cu.passes.lowering.widen_halves import ROUND_TO, TO_COMPUTE_TYPE
 
 _MOST_CHOICES: Final = 2
 _CHEAP: Final = frozenset(("math.fabs", "math.copysign", "math.fma"))
-_OPEN: Final = ir.Name("")  # stands for a local that may not be worth having
+_OPEN: Final = ir.Name("")  # a placeholder, to count the uses that a local would have
 
 Shared = tuple[ir.Expr, ir.Expr, ir.Expr]
-"""An operation of one branch, that of the other one, and the merged one."""
+"""The operation in the one branch, in the other branch, and merged."""
 
 
 @dataclass(slots=True)
 class MergedFormula:
-    """The formula of two branches that `test` chooses; `products` are the locals that may hold a product."""
+    """The formula of two branches that `test` selects; `products` are the locals that may hold a product."""
 
     test: ir.Expr
     products: frozenset[str]
     choices: list[tuple[ir.Expr, ir.Expr]] = field(default_factory=list)  # the operands that differ
-    shared: list[Shared] = field(default_factory=list)  # what is costly, operands first
+    shared: list[Shared] = field(default_factory=list)  # the expensive operations, operands first
 
     def merge(self, then: ir.Expr, orelse: ir.Expr) -> ir.Expr:
-        """The two as one expression."""
+        """Merge the two expressions into one."""
         if is_alike(then, orelse):
             for part in _evaluated(then):
                 self._share(part, part, part)
@@ -57,14 +57,14 @@ class MergedFormula:
         return merged
 
     def _share(self, then: ir.Expr, orelse: ir.Expr, merged: ir.Expr) -> None:
-        """Note a merged operation, if it is costly; a rounded one takes the place of its operand."""
+        """Record a merged operation if it is expensive; its rounding replaces it."""
         if all(map(_is_costly, (then, orelse, merged))):
             if _is_rounding(merged):
                 self.shared.pop()
             self.shared.append((then, orelse, merged))
 
     def can_merge(self, then: ir.Expr, orelse: ir.Expr) -> bool:
-        """True for one operation, whose operands are floats where they differ."""
+        """True if both are the same operation, and operands that differ are floats of one type."""
         operands = children(orelse)
         if not _is_operation(then) or then.__class__ is not orelse.__class__ or len(children(then)) != len(operands):
             return False
@@ -78,7 +78,7 @@ class MergedFormula:
         return not (is_sum and any(self.moves_product(a, b) for a, b in pairs))  # rule: merge-sum
 
     def moves_product(self, then: ir.Expr, orelse: ir.Expr) -> bool:
-        """True for the operands of a sum that the merged sum has further from it, or closer to it."""
+        """Whether merging two operands of a sum changes which product compilers contract with it."""
         if is_alike(then, orelse):
             return isinstance(then, ir.Name) and then.id in self.products
         if not self.can_merge(then, orelse):
@@ -87,7 +87,7 @@ class MergedFormula:
 
     @property
     def pays(self) -> bool:
-        """Whether something costly is merged, and nothing costly left to one branch."""
+        """Whether an expensive operation is merged, and neither branch keeps one of its own."""
         if not self.shared or len(self.choices) > _MOST_CHOICES:
             return False
         known = [[pair[side] for pair in self.shared] for side in (0, 1)]
@@ -95,7 +95,7 @@ class MergedFormula:
         return all(_is_cheap(side, of) for choice in self.choices for side, of in zip(choice, known, strict=True))
 
     def with_locals(self, merged: ir.Expr, saved: SavedValues) -> ir.Expr:
-        """The merged formula, with locals for a long test and for what is costly and needed more than once."""
+        """The merged formula, with locals for a long test and for expensive operations that it uses more than once."""
         if not _is_short(self.test) and self._choices_in(merged) > 1:
             condition = saved.save(self.test, "condition")
             merged = self._tested(merged, condition)
@@ -115,7 +115,7 @@ class MergedFormula:
         return merged
 
     def _tested(self, expr: ir.Expr, condition: ir.Name) -> ir.Expr:
-        """`expr` with the name of the test in place of the test."""
+        """`expr`, in which the local `condition` replaces the test."""
 
         def change(part: ir.Expr) -> ir.Expr:
             return replace(part, test=condition) if isinstance(part, ir.Select) and part.test is self.test else part
@@ -123,7 +123,7 @@ class MergedFormula:
         return rebuild(expr, change)
 
     def _using(self, expr: ir.Expr, local: ir.Name, costly: Shared) -> ir.Expr:
-        """`expr` with `local` in place of an operation, and in each branch in place of the branch's own."""
+        """`expr`, in which `local` replaces the merged operation, and in the branches of a select their own ones."""
         of_then, of_orelse, of_both = costly
 
         def change(part: ir.Expr) -> ir.Expr:
@@ -149,17 +149,17 @@ def _name_of(costly: ir.Expr) -> str:
 
 
 def _is_short(test: ir.Expr) -> bool:
-    """True for a test that is easier to read than the name of a local."""
+    """True for a test that reads as easily as the name of a local."""
     return all(map(is_duplicable, children(test))) if isinstance(test, ir.Compare) else is_duplicable(test)
 
 
 def is_alike(one: ir.Expr, other: ir.Expr) -> bool:
-    """True for expressions with the same bits: zeros have one sign, integers one width."""
+    """True for equal expressions with equal bits: zeros of one sign, integers of one width."""
     return one == other and all(map(_has_same_bits, walk(one), walk(other)))
 
 
 def _has_same_bits(one: ir.Expr, other: ir.Expr) -> bool:
-    """Of nodes that are equal."""
+    """True for equal nodes whose values have the same bits."""
     if isinstance(one, ir.Constant) and isinstance(other, ir.Constant):
         return math.copysign(1, one.value) == math.copysign(1, other.value)  # rule: merge-zeros
     widths = {each.type.width for each in (one, other) if isinstance(each.type, ir.PythonType)}
@@ -176,7 +176,7 @@ def _is_operation(expr: ir.Expr) -> bool:
 
 
 def _is_conversion(expr: ir.Expr) -> bool:
-    """True for an operation that keeps its operand, a product perhaps, but for sign and rounding."""
+    """True for an operation that changes only the sign or the rounding of its operand."""
     is_widening = isinstance(expr, ir.Call) and expr.function == TO_COMPUTE_TYPE
     return isinstance(expr, ir.Unary) or is_widening or _is_rounding(expr)
 
@@ -186,7 +186,7 @@ def _is_rounding(expr: ir.Expr) -> bool:
 
 
 def _is_costly(expr: ir.Expr) -> bool:
-    """True for a mathematical function, and for a division that compilers do not make a product."""
+    """True for a mathematical function, and for a division that compilers cannot turn into a product."""
     match expr:
         case _ if _is_rounding(expr):
             return _is_costly(children(expr)[0])
@@ -201,7 +201,7 @@ def _is_costly(expr: ir.Expr) -> bool:
 
 
 def _is_cheap(expr: ir.Expr, known: list[ir.Expr]) -> bool:
-    """True for an expression in which nothing is costly but what is `known`."""
+    """True if `known` has every expensive operation of the expression."""
     if any(is_alike(expr, each) for each in known):
         return True
     return not _is_costly(expr) and all(_is_cheap(child, known) for child in children(expr))

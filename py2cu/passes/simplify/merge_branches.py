@@ -1,19 +1,19 @@
-"""Merges branches that compute one value by the same formula, so that a warp computes what is costly in it once.
+"""Merges branches that compute one value by the same formula: a divergent warp evaluates its expensive part once.
 
     if x[i] >= 0:                                         exp_value = exp(-x[i] if x[i] >= 0 else x[i])
         y = 1.0 / (1.0 + exp(-x[i]))             →        y = (1.0 if x[i] >= 0 else exp_value) / (1.0 + exp_value)
     else:
         y = exp(x[i]) / (1.0 + exp(x[i]))
 
-The choice moves to the operands that differ. An operand of one branch that the merged formula computes anyway becomes
-its value. Conditional expressions are branches, too.
+A select replaces each operand that differs. If an operand of one branch is a value that the merged formula computes
+anyway, the select uses that value. Conditional expressions count as branches.
 
-No bit changes: every operation of the merged formula is one of both branches, on the operands of the branch that is
-taken, and C++ evaluates only the chosen operand. So no load, division or call is executed that Python does not execute.
-`MergedFormula` leaves products where they are, which compilers contract with sums.
+No bit changes: every operation of the merged formula occurs in both branches, its operands are those of the taken
+branch, and C++ evaluates only the selected operand. So no load, division or call is speculated. `MergedFormula` keeps
+products beside the sums with which compilers contract them.
 
-The user's branches stay unless this pays: threads of a warp may part at them; a division of floats or a mathematical
-function is merged; no such operation is left to one branch; and at most two operands are chosen.
+The user's branches stay unless merging pays: the branch may diverge within a warp; a division of floats or a
+mathematical function is merged; neither branch keeps such an operation of its own; and there are at most two selects.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Target = ir.Assign | ir.Store | ir.Return
 
 
 def merge_branches(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with such branches merged."""
+    """Merge the branches of a kernel or a device function."""
     merging = _Merging(kernel)
     body = rebuild_statements(kernel.body, merging.statement)
     locals_, elided = kernel.locals + tuple(merging.saved.locals), kernel.elided + tuple(merging.elided)
@@ -76,7 +76,7 @@ class _Merging:
                 return value
 
     def may_merge(self, choice: ir.Select) -> bool:
-        """True for a choice between floats at which threads may part, and which does nothing but give a value."""
+        """True for a select of floats without side effects whose test may differ between the threads of a warp."""
         if not is_float(choice.type) or choice.then.type != choice.orelse.type:
             return False
         if any(isinstance(part, ir.DeviceCall | ir.Atomic) or is_collective(part) for part in walk(choice)):
@@ -84,14 +84,14 @@ class _Merging:
         test = walk(choice.test)
         # rule: merge-test
         if any(isinstance(part, ir.Binary) and is_float(part.type) for part in test):
-            return False  # its products would come to stand beside the sums of the formula
+            return False  # products of the test would join the basic block of the formula's sums
         names = {part.id for part in test if isinstance(part, ir.Name)}
         # rule: merge-uniform
         return not names <= self._uniform or any(isinstance(part, ir.Load | ir.LaunchIndex) for part in test)
 
 
 def _joined(stmt: ir.If) -> ir.Stmt:
-    """An `if` whose branches give one target a value, as one statement; itself, if they do not."""
+    """An `if` whose branches assign one target, as one assignment of a select; any other `if` itself."""
     sides = [[each for each in block if not _is_remark(each)] for block in (stmt.body, stmt.orelse)]
     one: _Target
     match sides:

@@ -50,7 +50,7 @@ class _Scaling:
         if (parts := _parts(expr)) is None or not self.is_exact(parts[0]):  # rule: scale-exact
             return expr
         whole, power = parts
-        factor = ir.Constant(2.0**-power, expr.span, expr.type, text=f"0x1p-{power}")
+        factor = ir.Constant(2.0**-power, expr.span, expr.type)
         return ir.Binary("*", ir.Convert(whole, expr.type, whole.span), factor, expr.span, expr.type)
 
     def is_exact(self, whole: ir.Expr) -> bool:

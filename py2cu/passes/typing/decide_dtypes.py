@@ -1,4 +1,4 @@
-"""Decides tests of dtypes, so that each instance of a generic kernel has the branches for its dtypes alone.
+"""Decides tests of dtypes, so that each instance of a generic kernel has only the branches for its own dtypes.
 
     if x.dtype == torch.bfloat16:
         out[i] = nearest(x[i])               →        out[i] = x[i]              in the instance for float32

@@ -1,13 +1,13 @@
-"""Integers made of the bits of a float with an error: how far the compiled kernel's may be from them.
+"""Integers made of the bits of a float with a rounding error, with a bound on their own error.
 
-bits = p.view(torch.uint32)                     where p is known to 3 ulps: these bits, give or take 3
-bits + noise, bits >> 8, bits & 0xFFFF0000      give or take what the extremes differ by
-(bits & 0xFFFF0000).view(torch.float32)         a float that is as far from the floats of the extremes
-bits ^ seed                                     any bits: the error is infinite
+bits = p.view(torch.uint32)                     p is known to 3 ulps: the bits, give or take 3
+bits + noise, bits >> 8, bits & 0xFFFF0000      the error bound of the least and the greatest operand
+(bits & 0xFFFF0000).view(torch.float32)         a float with the distance to the floats of both extremes
+bits ^ seed                                     an infinite error: any bits
 
-In: a class of integer elements. Out: `define_uncertain`, a subclass whose elements carry an `error`. Their arithmetic
-carries it on. Any other use of the integer, as an index or in a comparison, asks for its `value`, which taints the
-thread. So an array that no such integer reaches is compared like any other.
+In: a class of integer elements. Out: `define_uncertain`, a subclass whose elements carry an `error`, which their
+arithmetic propagates. Every other use, as an index or in a comparison, reads `value` and taints the thread: its further
+results are not compared. Arrays that such integers do not reach are compared as usual.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Final
 
 from py2cu import ir
 from py2cu.analysis.promotion import as_float, rounded_directly
@@ -15,6 +16,8 @@ from py2cu.dtypes import F32, F64, DType, Kind
 from py2cu.ir.visit import children, walk
 from py2cu.targets.cxx.c_types import FLOATS, HALVES, arithmetic_type, is_unsigned
 from py2cu.targets.cxx.cxx_text import PRIMARY, UNARY, CxxText
+
+_SMALL: Final = 2.0**-10  # below it, the decimal digits of a power of two say less than its exponent
 
 
 def array_literal(values: Sequence[str], extents: Sequence[int]) -> str:
@@ -131,7 +134,9 @@ def _is_hexadecimal(digits: str) -> bool:
 
 
 def float_literal(expr: ir.Constant, c_type: str) -> CxxText:
-    """`0.5870f` as the user wrote it, where C reads those digits as the same number; `0x1p-24f` of a power of two."""
+    """`0.5870f` as the user wrote it, where C reads those digits as the same number; `0x1p-24f` of a small power of two
+    that the user did not write.
+    """
     value = float(expr.value)
     sign = "-" if math.copysign(1, value) < 0 else ""
     precedence = UNARY if sign else PRIMARY
@@ -142,7 +147,9 @@ def float_literal(expr: ir.Constant, c_type: str) -> CxxText:
     written = re.fullmatch(r"-?\d+\.\d+", expr.text)
     texts = (expr.text, repr(value)) if written else (repr(value),)
     text = next((text for text in texts if _reads_as(text, expr)), repr(as_float(F32, value)))
-    text = expr.text if expr.text.startswith("0x1p") else text
+    fraction, exponent = math.frexp(value)
+    if not expr.text and fraction == 0.5 and value < _SMALL:
+        text = f"0x1p{exponent - 1}"
     return CxxText(text + ("f" if c_type == "float" else ""), precedence, c_type, begins_with_sign=bool(sign))
 
 
