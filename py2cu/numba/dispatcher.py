@@ -6,12 +6,12 @@ signatures. Errors: `TypeError` for a launch that is none.
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from collections.abc import Callable, Sequence
+from functools import partial, update_wrapper
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from py2cu.builtins.memory import DYNAMIC_BYTES
 from py2cu.function_text import source_file
@@ -23,9 +23,6 @@ from py2cu.numba.arrays import DeviceArray, as_tensors, on_stream
 from py2cu.options import KernelOptions, launch_shape
 
 _NUMBERS: Final = frozenset((bool, int, float, complex))
-if TYPE_CHECKING:
-    from py2cu.call.plan import KernelCall
-
 _MOST_LAUNCHES: Final = 64
 
 
@@ -59,7 +56,7 @@ class Dispatcher:
     __name__: str
 
     def __init__(self, function: Callable[..., Any], signature: str | None = None) -> None:
-        functools.update_wrapper(self, function)
+        update_wrapper(self, function)
         self.py_func = function
         self.signature = signature
         self._kernels: dict[str, Kernel] = {}
@@ -97,7 +94,8 @@ class Dispatcher:
         return self._kernels[key]
 
 
-_Prepared = tuple[Kernel, "KernelCall", Callable[[Sequence[Any]], bool]]
+_Prepared = Callable[[tuple[Any, ...]], bool]
+"""Launches a kernel with these arguments; False, and nothing is launched, where they are of another kind."""
 
 
 class Launch:
@@ -109,8 +107,11 @@ class Launch:
         self._tensor = torch.Tensor
         self._dispatcher, self._shape, self._stream, self._bytes = dispatcher, (grid, block), stream, shared_bytes
         self._prepared: dict[tuple[object, ...], _Prepared] = {}  # by types, where nothing is converted
+        self._latest: _Prepared | None = None  # of a launch whose arrays were contiguous
 
     def __call__(self, *args: Any) -> None:
+        if (latest := self._latest) is not None and latest(args):
+            return
         values = [arg.tensor if arg.__class__ is DeviceArray else arg for arg in args]
         key = tuple([
             (each.dtype if each.is_contiguous() else (each.dtype,))
@@ -118,14 +119,11 @@ class Launch:
             else each.__class__
             for each in values
         ])  # fmt: skip
-        if (prepared := self._prepared.get(key)) is not None:
-            kernel, call, run = prepared
-            try:
-                if kernel.is_current(call) and run(values):
-                    return
-            except RuntimeError:
-                pass  # nothing was launched: the arrays may have another rank
-        self._launch(args, key)
+        prepared = self._prepared.get(key)
+        if prepared is None or not prepared(args):
+            self._launch(args, key)
+        elif not any(isinstance(each, tuple) for each in key):
+            self._latest = prepared
 
     def _launch(self, args: Sequence[Any], key: tuple[object, ...]) -> None:
         """Find the kernel for the arguments, and launch it; where nothing is converted, later calls go straight to it.
@@ -147,7 +145,19 @@ class Launch:
             call = kernel._prepare()
             run = call.prepared(tuple(map(type, values)), launch_shape(self._shape, signature.name))
             if run is not None:
-                self._prepared[key] = kernel, call, run
+                self._prepared[key] = _prepared(args, partial(kernel.is_current, call), run)
+
+
+def _prepared(args: Sequence[Any], is_current: Callable[[], bool], run: Callable[[Sequence[Any]], bool]) -> _Prepared:
+    """A function that launches arguments of the types of `args`; what else they must be, `run` tests."""
+    types = [*map(type, args)]
+
+    def launch(args: tuple[Any, ...]) -> bool:
+        if [*map(type, args)] != types or not is_current():
+            return False
+        return run([arg.tensor if arg.__class__ is DeviceArray else arg for arg in args])
+
+    return launch
 
 
 def _is_passed_on(kind: object) -> bool:
