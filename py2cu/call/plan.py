@@ -10,7 +10,7 @@ mode, a tracer or a transform is active, the call goes through the op `py2cu::â€
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,7 +25,6 @@ from py2cu.call.torch_state import are_plain_types, is_plain, is_watched, requir
 from py2cu.ir.abi.launch import REFUSED, has_launched, mark_launched
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID
 from py2cu.ir.abi.signature import Signature
-from py2cu.options import extents_of
 from py2cu.source import SourceFile
 
 if TYPE_CHECKING:
@@ -117,25 +116,6 @@ class KernelCall:
             else:
                 return
         self.bind_and_run(args, kwargs, launch)
-
-    def prepared(self, types: Types, launch: Launch) -> Callable[[Sequence[Any]], bool] | None:
-        """A function that launches plain arguments of these types, in the order of the parameters, on `launch`.
-
-        It returns False, and launches nothing, where a mode, a transform or autograd has to see the call. The result is
-        None before the first launch with these types.
-        """
-        launcher, extents = self.grid_launchers.get(types), extents_of(*launch)
-        if launcher is None or extents is None:
-            return None
-
-        def run(values: Sequence[Any]) -> bool:
-            try:
-                launcher(*extents, *values)
-            except REFUSED:
-                return False
-            return True
-
-        return run
 
     def bind_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
         """Bind and check the arguments, run the code, and keep a launcher for later calls with the same types."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from functools import partial, update_wrapper
+from functools import update_wrapper
 from types import FunctionType
 from typing import Any, Final
 
 from py2cu.builtins.memory import DYNAMIC_BYTES
 from py2cu.function_text import source_file
+from py2cu.ir.abi.launch import REFUSED
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.kernels import Kernel
@@ -94,8 +95,8 @@ class Dispatcher:
         return self._kernels[key]
 
 
-_Prepared = Callable[[tuple[Any, ...]], bool]
-"""Launches a kernel with these arguments; False, and nothing is launched, where they are of another kind."""
+_Prepared = tuple[list[type], Callable[[], bool], Callable[..., object]]
+"""Types of arguments, whether the kernel for them is up to date, and what launches it."""
 
 
 class Launch:
@@ -107,10 +108,10 @@ class Launch:
         self._tensor = torch.Tensor
         self._dispatcher, self._shape, self._stream, self._bytes = dispatcher, (grid, block), stream, shared_bytes
         self._prepared: dict[tuple[object, ...], _Prepared] = {}  # by types, where nothing is converted
-        self._latest: _Prepared | None = None  # of a launch whose arrays were contiguous
+        self._latest: _Prepared = [], _never, _never  # the last one of contiguous arrays: it refuses all others
 
     def __call__(self, *args: Any) -> None:
-        if (latest := self._latest) is not None and latest(args):
+        if _has_launched(self._latest, args):
             return
         values = [arg.tensor if arg.__class__ is DeviceArray else arg for arg in args]
         key = tuple([
@@ -120,7 +121,7 @@ class Launch:
             for each in values
         ])  # fmt: skip
         prepared = self._prepared.get(key)
-        if prepared is None or not prepared(args):
+        if prepared is None or not _has_launched(prepared, args):
             self._launch(args, key)
         elif not any(isinstance(each, tuple) for each in key):
             self._latest = prepared
@@ -142,22 +143,25 @@ class Launch:
             with on_stream(self._stream):
                 launch(*values, **({"sanitize": True} if is_simulated else {}))
         if all(map(_is_passed_on, key)) and not (takes_bytes or is_simulated) and self._stream == 0:
-            call = kernel._prepare()
-            run = call.prepared(tuple(map(type, values)), launch_shape(self._shape, signature.name))
-            if run is not None:
-                self._prepared[key] = _prepared(args, partial(kernel.is_current, call), run)
+            prepared = kernel.prepared(tuple(map(type, values)), launch_shape(self._shape, signature.name))
+            if prepared is not None:
+                self._prepared[key] = [*map(type, args)], *prepared
 
 
-def _prepared(args: Sequence[Any], is_current: Callable[[], bool], run: Callable[[Sequence[Any]], bool]) -> _Prepared:
-    """A function that launches arguments of the types of `args`; what else they must be, `run` tests."""
-    types = [*map(type, args)]
+def _has_launched(prepared: _Prepared, args: tuple[Any, ...]) -> bool:
+    """Launch these arguments, unless they are of other types, dtypes or ranks or the kernel is out of date."""
+    types, is_current, launch = prepared
+    if [*map(type, args)] != types or not is_current():
+        return False
+    try:
+        launch(*[arg.tensor if arg.__class__ is DeviceArray else arg for arg in args])
+    except REFUSED:
+        return False
+    return True
 
-    def launch(args: tuple[Any, ...]) -> bool:
-        if [*map(type, args)] != types or not is_current():
-            return False
-        return run([arg.tensor if arg.__class__ is DeviceArray else arg for arg in args])
 
-    return launch
+def _never(*_: Any) -> bool:
+    return False
 
 
 def _is_passed_on(kind: object) -> bool:
