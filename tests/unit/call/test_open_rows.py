@@ -71,9 +71,7 @@ def doubled(r: Index["m"], c: Index["n"], x: Float[Tensor, "m n"], out: Float[Te
 
 
 @doubled.backward
-def doubled_x(
-    r: Index["rows"], j: Index["k // 2"], grad_out: Float[Tensor, "rows k"], grad_x: Float[Tensor, "rows k"]
-):
+def doubled_x(r: Index["rows"], j: Index["k // 2"], grad_out: Float[Tensor, "rows k"], grad_x: Float[Tensor, "rows k"]):
     W = 16 // grad_out.itemsize
     grad_outs, grad_xs = grad_out.view(len(grad_out), -1, W), grad_x.view(len(grad_x), -1, W)
     if j < grad_outs.shape[1]:
