@@ -64,7 +64,7 @@ from py2cu.passes.lowering.flatten_subscripts import flatten_subscripts
 from py2cu.passes.lowering.identifiers import spell_identifier
 from py2cu.passes.lowering.index_arithmetic import flatten_indices
 from py2cu.passes.lowering.integer_quotients import divide_integers
-from py2cu.passes.lowering.integer_widths import choose_integer_widths
+from py2cu.passes.lowering.integer_widths import choose_integer_widths, with_common_bounds
 from py2cu.passes.lowering.loops import lower_loops
 from py2cu.passes.lowering.make_complex import make_complex
 from py2cu.passes.lowering.narrow_floats import narrow_floats
@@ -304,7 +304,7 @@ def compile_kernel(
     reporter.diagnostics |= next((local for local in locals_ if not local.failed), locals_[0]).diagnostics
     failed = {dtypes: local for dtypes, (_, local) in attempts.items() if local.failed}
     refused = refusals(kernel, failed, reporter, notes) if family else ()
-    return tuple(instance.having(refused=refused) for instance in family)
+    return tuple(instance.having(refused=refused) for instance in with_common_bounds(family))
 
 
 def _instances(kernel: ir.Kernel, *, is_wide: bool) -> Iterable[tuple[tuple[str, ...], ir.Kernel]]:

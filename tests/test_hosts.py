@@ -323,7 +323,7 @@ def test_the_text_compiles_without_a_warning(hosts: str, request: pytest.Fixture
 
 LAUNCHERS = """
 import torch
-from jaxtyping import Float32, UInt8
+from jaxtyping import BFloat16, Float, Float32, Int, UInt8
 from torch import Tensor
 from py2cu import Index, blockDim, blockIdx, host, kernel, threadIdx
 
@@ -384,6 +384,16 @@ def softmax(x: Float32[Tensor, "n"], n: int = 1) -> Tensor:
     if n > 0:
         return softmax(y, n - 2) + torch.sigmoid(x)
     return torch.softmax(sigmoid(y), 0) + -n
+
+
+@host
+def sums(x: Float[Tensor, "n"], k: Int[Tensor, "n"], y: Float[Tensor, "n"]) -> Tensor:
+    return (x + y) * k
+
+
+@host
+def added(x: Float32[Tensor, "n"] | BFloat16[Tensor, "n"], y: BFloat16[Tensor, "n"] | UInt8[Tensor, "n"]) -> Tensor:
+    return x + y
 """
 
 
@@ -394,7 +404,7 @@ def launchers(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return import_file(file)
 
 
-@pytest.mark.parametrize("name", ["rgb2grey", "scales", "in_place", "softmax"])
+@pytest.mark.parametrize("name", ["rgb2grey", "scales", "in_place", "softmax", "sums", "added"])
 def test_kernels_are_called_by_their_operators(launchers: Any, name: str) -> None:
     host: Host = getattr(launchers, name)
     report = host.check()
@@ -414,6 +424,18 @@ def test_arguments_are_checked_before_either_way(launchers: Any) -> None:
         launchers.scales(torch.zeros(3), torch.zeros(3))
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
         launchers.scales()
+
+
+def test_each_annotation_has_its_own_dtype(launchers: Any) -> None:
+    """An annotation that leaves the dtype open means one dtype, and another annotation another one."""
+    x, k = torch.rand(3), torch.arange(3)
+    for sums, added in ((launchers.sums, launchers.added), (launchers.sums.op, launchers.added.op)):
+        assert sums(x, k, x).tolist() == (2 * x * k).tolist()
+        assert added(x, torch.ones(3, dtype=torch.uint8)).dtype is torch.float32
+        with pytest.raises(RuntimeError, match="sums: `y` must be float32, got float64"):
+            sums(x, k, x.double())
+        with pytest.raises(RuntimeError, match="added: `y` must be one of bfloat16, uint8, got float32"):
+            added(x, x)
 
 
 def test_an_edited_kernel_compiles_no_host_function(launchers: Any, monkeypatch: pytest.MonkeyPatch) -> None:

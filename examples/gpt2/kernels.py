@@ -11,7 +11,7 @@ float32.
 Sums over rows (gradients of weights and biases, the global norm) take one launch. Each block writes its partial sum to
 `partial` and takes a ticket; the block with the last ticket adds up all partial sums, in an order that is the same in
 every run, unlike that of atomic additions. The caller allocates `partial`, whose first extent is the number of blocks,
-and sets the tickets to 0.
+and tickets of 0, which `layer_norm_backward` makes itself.
 
 `layer_norm.simulate(x, weight, bias)` runs a kernel under a debugger, thread by thread.
 """
@@ -257,7 +257,7 @@ def residual_layer_norm(
         rstd[r] = s
 
 
-@kernel(size="blocks * 32 * NORM_WARPS", block=32 * NORM_WARPS, launch_bounds=(32 * NORM_WARPS, 2))
+@kernel(size="blocks * 32 * NORM_WARPS", block=32 * NORM_WARPS, launch_bounds=(32 * NORM_WARPS, 2), init={"tickets": 0})
 def layer_norm_backward(
     x: Rows, weight: Row, mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"], grad_out: Rows,
     grad_x: Rows, grad_weight: Row, grad_bias: Row,
@@ -607,7 +607,7 @@ def main() -> None:
         print(residual_layer_norm.check(x, y, weight, bias))
         partial = zeros.new_empty(2, 128)
         of_norm = {"x": x, "weight": weight, "mean": mean, "rstd": rstd, "grad_out": y, "partial": partial}
-        print(layer_norm_backward.check(**of_norm, tickets=tickets, grad_total=y))
+        print(layer_norm_backward.check(**of_norm, grad_total=y))
         scores, grad = torch.randn(2, 2, 40, 40, device=device).to(dtype)
         print(causal_softmax.check(scores, scale=0.5))
         print(causal_softmax_backward.check(causal_softmax(scores, scale=0.5), grad, scale=0.5))

@@ -244,11 +244,11 @@ def layer_norm_gradients(
 ) -> Any:
     blocks = blocks_for(len(x), kernels.NORM_WARPS, 256)
     partial = mean.new_empty(blocks, 2 * x.shape[1])
-    tickets = torch.zeros(1 + -(-blocks // kernels.GROUP), dtype=torch.int32, device=x.device)
-    return kernels.layer_norm_backward(
+    *gradients, _ = kernels.layer_norm_backward(  # and the tickets
         x, weight, mean, rstd, grad_out, grad_total=grad_out if grad_total is None else grad_total,
-        with_total=grad_total is not None, partial=partial, tickets=tickets,
+        with_total=grad_total is not None, partial=partial,
     )  # fmt: skip
+    return tuple(gradients)
 
 
 class Linear(torch.autograd.Function):

@@ -29,6 +29,10 @@ class IndexLimit:
     index: ir.Expr
     bound: ir.Expr | None
 
+    def follows_from(self, facts: Facts) -> bool:
+        """True if a fact implies it: `i < n // 8` implies `i < n // 4`."""
+        return self in facts or any(each.index == self.index and _is_quotient(each.bound, self.bound) for each in facts)
+
 
 Facts = frozenset[IndexLimit]
 
@@ -283,6 +287,18 @@ def _below(small: ir.Expr, bound: ir.Expr | None) -> Facts:
     return frozenset(IndexLimit(index, None) for index in compared) | {
         IndexLimit(index, bound) for index in _no_more_than(small)
     }
+
+
+def _is_quotient(small: ir.Expr | None, large: ir.Expr | None) -> bool:
+    """True if both divide one extent, `small` by the greater number."""
+    match small, large:
+        case (
+            ir.Binary(op="//", left=ir.Name() as extent, right=ir.Constant(value=by)),
+            ir.Binary(op="//", left=other, right=ir.Constant(value=less)),
+        ):
+            return extent == other and by >= less > 0  # rule: guard-quotient
+        case _:
+            return False
 
 
 def _no_more_than(expr: ir.Expr) -> Iterator[ir.Expr]:

@@ -9,9 +9,10 @@ its arrays.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from typing import Any, ClassVar, Final, Protocol, Self
 
 import torch
@@ -22,11 +23,13 @@ from py2cu.check.differences import Fault
 from py2cu.check.draw import RANDOM, TAME
 from py2cu.check.report import CheckReport, Mismatch
 from py2cu.check.run_case import CheckedKernel
-from py2cu.check.sizes import choose_sizes
+from py2cu.check.sizes import choose_sizes, row_lengths
 from py2cu.diagnostics import TranslationError
 from py2cu.ir.abi.gradients import match_backwards
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
+from py2cu.ir.types import ArrayType
+from py2cu.ir.visit import names_in
 from py2cu.simulator import SimulationError, simulate
 
 PLAN: Final = ((1, TAME), (2, TAME), (3, RANDOM))  # an index into the lists of sizes, and the flavour of the values
@@ -60,7 +63,8 @@ def check_gradients(
     """
     try:
         twin = kernel.with_options(float64=True)
-        all_roles, misfits = match_backwards(twin.signature, [backward.signature for backward in twin.backwards])
+        signatures = [backward.signature for backward in twin.backwards]
+        all_roles, misfits = match_backwards(twin.signature, signatures)
     except TranslationError as error:
         what = f"the gradients: {error.diagnostics[0].headline}"
         return replace(report, gradients=(), skipped=(*report.skipped, what))
@@ -70,7 +74,7 @@ def check_gradients(
         return replace(report, gradients=(), failures=(*report.failures, failure))
     pairs = zip(twin.backwards, all_roles, strict=True)
     kernels = {target: backward.__name__ for backward, roles in pairs for _, target in roles.results}
-    cases = _invented(twin.signature) if arguments is None else [_widened(twin.signature, arguments)]
+    cases = _invented(twin.signature, signatures) if arguments is None else [_widened(twin.signature, arguments)]
     compared: dict[str, None] = {}
     skipped: list[str] = []
     for case in cases:
@@ -97,13 +101,25 @@ def check_gradients(
     return replace(report, gradients=tuple(compared), skipped=(*report.skipped, *skipped))
 
 
-def _invented(signature: Signature) -> Iterator[Case]:
-    for instance in signature.instances or (signature,):
+def _invented(signature: Signature, backwards: Iterable[Signature]) -> Iterator[Case]:
+    rows = tuple(chain.from_iterable(_rows_of(backward, signature) for backward in backwards))
+    for each in signature.instances or (signature,):
+        instance = replace(each, vector_widths=(*each.vector_widths, *rows))
         for number, (index, flavour) in enumerate(PLAN):
             case = make_case(instance, choose_sizes(instance, index, number), flavour, number)
             small = case and scale_down(instance, case, lambda work: work <= MAX_WORK)
             if small is not None:
                 yield small
+
+
+def _rows_of(backward: Signature, forward: Signature) -> Iterator[tuple[str, int]]:
+    """The arrays of `forward` whose last dimension `backward` views in rows, with the length of the rows."""
+    for instance in backward.instances or (backward,):
+        lengths = row_lengths(instance)
+        for array in instance.arrays:
+            target = array.name.removeprefix("grad_")
+            if isinstance(array.type, ArrayType) and array.type.dims and target in {p.name for p in forward.arrays}:
+                yield from ((target, lengths[name]) for name in names_in(array.type.dims[-1]) if name in lengths)
 
 
 def _widened(signature: Signature, arguments: Mapping[str, Argument]) -> Case:

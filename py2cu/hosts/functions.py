@@ -112,7 +112,8 @@ class _FunctionReader:
         for star in (function.params.star_arg, function.params.star_kwarg):
             if isinstance(star, cst.Param):
                 self.reporter.error("P106", "a host function names its parameters", module.span(star), "name every one")
-        found = tuple(filter(None, map(self.parameter, all_parameters(function))))
+        annotations = AnnotationReader(self.reporter, self.source.environment, module.span)
+        found = tuple(filter(None, (self.parameter(each, annotations) for each in all_parameters(function))))
         texts = [parameter.text for parameter in found]
         for parameter in found:
             if texts.count(parameter.text) > 1:
@@ -120,9 +121,9 @@ class _FunctionReader:
                 self.reporter.error("P106", what, parameter.span, "rename it")
         return found
 
-    def parameter(self, param: cst.Param) -> HostParameter | None:
+    def parameter(self, param: cst.Param, annotations: AnnotationReader) -> HostParameter | None:
         """A parameter; None, after a diagnostic, where its annotation is not for host functions."""
-        module, environment, name = self.reader.module, self.source.environment, param.name.value
+        module, name = self.reader.module, param.name.value
         span, by_keyword = module.span(param.name), param in self.source.function.params.kwonly_params
         if param.annotation is None:
             hint = f'write `{name}: Tensor`, `Float32[Tensor, "n"]`, `int`, `float` or `bool`'
@@ -130,12 +131,12 @@ class _FunctionReader:
             return None
         node, default = param.annotation.annotation, None
         array: ir.ArrayType | None = None
-        if environment.qualify(node) in TENSORS:
+        if self.source.environment.qualify(node) in TENSORS:
             kind = Kind.TENSOR
         elif self.is_list_of_tensors(node):
             kind = Kind.TENSORS
         else:
-            match AnnotationReader(self.reporter, environment, module.span).read(node, name):
+            match annotations.read(node, name):
                 case ir.ArrayType() as array:
                     kind = Kind.TENSOR
                 case ir.PythonType() as type_ if type_.kind.name in Kind.__members__:

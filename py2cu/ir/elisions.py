@@ -32,7 +32,7 @@ class Elision(enum.Enum):
     MERGED = "it is merged with the other branch"
     INLINED = "a call that is inlined"
     UNCHANGED = "an item of a tuple that keeps its value"
-    UNREAD = "a tuple with items that nothing reads"
+    UNREAD = "a tuple with items, or a length of rows, that nothing reads"
     CUT = "a barrier at which the body is split"
     PACKED = "a store or return of one element: the pack that holds it is stored"
     MASKED = "a `break` or `continue` that only some threads take: a flag replaces it"

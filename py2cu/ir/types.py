@@ -224,6 +224,7 @@ class NamedConstant:
     definition: DimExpr
     line: int = field(compare=False)  # of the definition in its file; 0 where only the value is known
     array: str = ""  # of a local `16 // x.itemsize`: the array
+    dtype: DType | None = None  # of its elements
 
 
 @record(frozen=True, slots=True)

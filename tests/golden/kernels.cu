@@ -346,7 +346,7 @@ cudaError_t launch_encoder(
 }
 
 // The sums over the batch; `j` counts packs of float32, of which bfloat16 has half as many.
-// T is float.
+// T is float or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void position_gradient_kernel(
     const T* __restrict__ grad_out, T* __restrict__ grad_wpe, index_t t_extent, index_t c, index_t b_extent)
@@ -397,62 +397,6 @@ cudaError_t launch_position_gradient(
     const dim3 block(32, 8);
     const dim3 grid((c / 4 + block.x - 1) / block.x, covering_blocks(t_extent, block.y));
     return launch_position_gradient(grad_out, grad_wpe, t_extent, c, b_extent, grid, block, stream);
-}
-
-// The sums over the batch; `j` counts packs of float32, of which bfloat16 has half as many.
-// T is __nv_bfloat16.
-template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void position_gradient_bfloat16_kernel(
-    const T* __restrict__ grad_out, T* __restrict__ grad_wpe, index_t t_extent, index_t c, index_t b_extent)
-{
-    index_t t = blockIdx.y * index_t(blockDim.y) + threadIdx.y;
-    index_t j = blockIdx.x * index_t(blockDim.x) + threadIdx.x;
-    if (t >= t_extent || j >= c / 4) return;
-    constexpr int W = 16 / sizeof(T);
-    if (j < c / W) {
-        float total[W];
-        float value = 0;
-        for (int k2 = 0; k2 < W; ++k2)
-            total[k2] = value;
-        for (index_t b = 0; b < b_extent; ++b) {
-            const auto grad_outs_row = load_vector<W>(&grad_out[(b * t_extent + t) * c + j * W]);
-            #pragma unroll
-            for (int k = 0; k < W; ++k) {
-                T v = grad_outs_row[k];
-                total[k] += to_compute_type(v);
-            }
-        }
-        aligned_vector<T, W> row;
-        #pragma unroll
-        for (int k3 = 0; k3 < W; ++k3)
-            row[k3] = static_cast<T>(total[k3]);
-        store_vector(&grad_wpe[t * c + j * W], row);
-    }
-}
-
-template <typename T>
-cudaError_t launch_position_gradient_bfloat16(
-    const T* grad_out, T* grad_wpe, int64_t t_extent, int64_t c, int64_t b_extent, dim3 grid, dim3 block,
-    cudaStream_t stream)
-{
-    if (std::max({b_extent, int64_t(grid.y) * block.y, int64_t(grid.x) * block.x, b_extent * c * t_extent,
-                  c * t_extent}) <= INT32_MAX)
-        position_gradient_bfloat16_kernel<T, int><<<grid, block, 0, stream>>>(
-            grad_out, grad_wpe, t_extent, c, b_extent);
-    else
-        position_gradient_bfloat16_kernel<T, int64_t><<<grid, block, 0, stream>>>(
-            grad_out, grad_wpe, t_extent, c, b_extent);
-    return cudaGetLastError();
-}
-
-template <typename T>
-cudaError_t launch_position_gradient_bfloat16(
-    const T* grad_out, T* grad_wpe, int64_t t_extent, int64_t c, int64_t b_extent, cudaStream_t stream)
-{
-    if (t_extent == 0 || c / 4 == 0) return cudaSuccess;
-    const dim3 block(32, 8);
-    const dim3 grid((c / 4 + block.x - 1) / block.x, covering_blocks(t_extent, block.y));
-    return launch_position_gradient_bfloat16(grad_out, grad_wpe, t_extent, c, b_extent, grid, block, stream);
 }
 
 // Adds the rows of `grad_out` to the rows of `grad_wte` of their tokens, without atomics.
@@ -942,7 +886,7 @@ cudaError_t launch_layer_norm_backward(
 //
 // Online: a lane keeps its maximum so far, and the sum of exp(scale * (score - maximum)), which is scaled down where a
 // greater score comes.
-// T is float.
+// T is float or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void causal_softmax_kernel(
     const T* __restrict__ x, T* __restrict__ out, index_t t, index_t heads, float scale)
@@ -1002,7 +946,7 @@ template <typename T>
 cudaError_t launch_causal_softmax(
     const T* x, T* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, 4 * t + 136, heads, heads * t * t}) <= INT32_MAX)
+    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, heads, heads * t * t, 8 * t + 272}) <= INT32_MAX)
         causal_softmax_kernel<T, int><<<grid, block, 0, stream>>>(x, out, t, heads, scale);
     else
         causal_softmax_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, t, heads, scale);
@@ -1018,88 +962,7 @@ cudaError_t launch_causal_softmax(const T* x, T* out, int64_t t, int64_t heads, 
     return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
 }
 
-// The softmax of `scale * x` up to the diagonal. Packs behind it are not read or written: `out` keeps its zeros.
-//
-// Online: a lane keeps its maximum so far, and the sum of exp(scale * (score - maximum)), which is scaled down where a
-// greater score comes.
-// T is __nv_bfloat16.
-template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void causal_softmax_bfloat16_kernel(
-    const T* __restrict__ x, T* __restrict__ out, index_t t, index_t heads, float scale)
-{
-    index_t at_ = index_t(blockIdx.x) * SCORE_ROWS + threadIdx.x / 32;
-    int lane = threadIdx.x % 32;
-    if (at_ >= heads * t) return;
-    index_t h = at_ / t;
-    index_t r = at_ % t;
-    constexpr int W = 16 / sizeof(T);
-    float top = -INFINITY;
-    float total = 0;
-    float greatest;
-    for (index_t j = lane; j < r / W + 1; j += 32) {
-        float row[W];
-        const auto xs_row = load_vector<W>(&x[(h * t + r) * t + j * W]);
-        #pragma unroll
-        for (int k2 = 0; k2 < W; ++k2)
-            row[k2] = to_compute_type(xs_row[k2]);
-        for (int k = 0; k < W; ++k) {
-            if (W * j + k > r)
-                row[k] = -INFINITY;
-        }
-        assert(W > 0 && "the array is not empty");
-        float highest = row[0];
-        for (int k3 = 1; k3 < W; ++k3)
-            highest = python_max(highest, row[k3]);
-        greatest = highest;
-        if (greatest > top) {
-            total *= __expf(scale * (top - greatest));
-            top = greatest;
-        }
-        float total2 = 0.0f;
-        for (int k4 = 0; k4 < W; ++k4)
-            total2 += __expf(scale * (row[k4] - top));
-        total += total2;
-    }
-    greatest = warp_max(top);
-    if (top < greatest)  // also of a lane behind the diagonal, whose maximum is -inf
-        total *= __expf(scale * (top - greatest));
-    float norm = 1 / warp_sum(total);
-    for (index_t j = lane; j < r / W + 1; j += 32) {
-        float row2[W];
-        const auto xs_row2 = load_vector<W>(&x[(h * t + r) * t + j * W]);
-        #pragma unroll
-        for (int k5 = 0; k5 < W; ++k5)
-            row2[k5] = __expf(scale * (to_compute_type(xs_row2[k5]) - greatest)) * norm;
-        aligned_vector<T, W> row3;
-        #pragma unroll
-        for (int k6 = 0; k6 < W; ++k6)
-            row3[k6] = static_cast<T>(W * j + k6 <= r ? row2[k6] : 0.0f);
-        store_vector(&out[(h * t + r) * t + j * W], row3);
-    }
-}
-
-template <typename T>
-cudaError_t launch_causal_softmax_bfloat16(
-    const T* x, T* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, 8 * t + 272, heads, heads * t * t}) <= INT32_MAX)
-        causal_softmax_bfloat16_kernel<T, int><<<grid, block, 0, stream>>>(x, out, t, heads, scale);
-    else
-        causal_softmax_bfloat16_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, t, heads, scale);
-    return cudaGetLastError();
-}
-
-template <typename T>
-cudaError_t launch_causal_softmax_bfloat16(
-    const T* x, T* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
-{
-    if (32 * heads * t == 0) return cudaSuccess;
-    const dim3 block(32 * SCORE_ROWS);
-    const dim3 grid(covering_blocks(32 * heads * t, block.x));
-    return launch_causal_softmax_bfloat16(x, out, t, heads, scale, grid, block, stream);
-}
-
-// T is float.
+// T is float or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void causal_softmax_backward_kernel(
     const T* __restrict__ out, const T* __restrict__ grad_out, T* __restrict__ grad_x, index_t t, index_t heads,
@@ -1153,7 +1016,7 @@ cudaError_t launch_causal_softmax_backward(
     const T* out, const T* grad_out, T* grad_x, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block,
     cudaStream_t stream)
 {
-    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, 4 * t + 136, heads, heads * t * t}) <= INT32_MAX)
+    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, heads, heads * t * t, 8 * t + 272}) <= INT32_MAX)
         causal_softmax_backward_kernel<T, int><<<grid, block, 0, stream>>>(out, grad_out, grad_x, t, heads, scale);
     else
         causal_softmax_backward_kernel<T, int64_t><<<grid, block, 0, stream>>>(
@@ -1169,79 +1032,6 @@ cudaError_t launch_causal_softmax_backward(
     const dim3 block(32 * SCORE_ROWS);
     const dim3 grid(covering_blocks(32 * heads * t, block.x));
     return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
-}
-
-// T is __nv_bfloat16.
-template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void causal_softmax_backward_bfloat16_kernel(
-    const T* __restrict__ out, const T* __restrict__ grad_out, T* __restrict__ grad_x, index_t t, index_t heads,
-    float scale)
-{
-    index_t at_ = index_t(blockIdx.x) * SCORE_ROWS + threadIdx.x / 32;
-    int lane = threadIdx.x % 32;
-    if (at_ >= heads * t) return;
-    index_t h = at_ / t;
-    index_t r = at_ % t;
-    constexpr int W = 16 / sizeof(T);
-    float dot = 0;
-    for (index_t j = lane; j < r / W + 1; j += 32) {
-        float row[W];
-        const auto outs_row = load_vector<W>(&out[(h * t + r) * t + j * W]);
-        const auto grad_outs_row = load_vector<W>(&grad_out[(h * t + r) * t + j * W]);
-        #pragma unroll
-        for (int k = 0; k < W; ++k)
-            row[k] = to_compute_type(outs_row[k]) * to_compute_type(grad_outs_row[k]);
-        float total = 0.0f;
-        for (int k2 = 0; k2 < W; ++k2)
-            total += W * j + k2 <= r ? row[k2] : 0.0f;
-        dot += total;
-    }
-    dot = warp_sum(dot);
-    for (index_t j = lane; j < t / W; j += 32) {
-        if (W * j <= r) {
-            float row2[W];
-            const auto outs_row2 = load_vector<W>(&out[(h * t + r) * t + j * W]);
-            const auto grad_outs_row2 = load_vector<W>(&grad_out[(h * t + r) * t + j * W]);
-            #pragma unroll
-            for (int k3 = 0; k3 < W; ++k3)
-                row2[k3] = scale * to_compute_type(outs_row2[k3]) * (to_compute_type(grad_outs_row2[k3]) - dot);
-            aligned_vector<T, W> row3;
-            #pragma unroll
-            for (int k4 = 0; k4 < W; ++k4)
-                row3[k4] = static_cast<T>(W * j + k4 <= r ? row2[k4] : 0.0f);
-            store_vector(&grad_x[(h * t + r) * t + j * W], row3);
-        } else {
-            aligned_vector<T, W> row4;
-            #pragma unroll
-            for (int _ = 0; _ < W; ++_)
-                row4[_] = T(0);
-            store_vector(&grad_x[(h * t + r) * t + j * W], row4);
-        }
-    }
-}
-
-template <typename T>
-cudaError_t launch_causal_softmax_backward_bfloat16(
-    const T* out, const T* grad_out, T* grad_x, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block,
-    cudaStream_t stream)
-{
-    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, 8 * t + 272, heads, heads * t * t}) <= INT32_MAX)
-        causal_softmax_backward_bfloat16_kernel<T, int><<<grid, block, 0, stream>>>(
-            out, grad_out, grad_x, t, heads, scale);
-    else
-        causal_softmax_backward_bfloat16_kernel<T, int64_t><<<grid, block, 0, stream>>>(
-            out, grad_out, grad_x, t, heads, scale);
-    return cudaGetLastError();
-}
-
-template <typename T>
-cudaError_t launch_causal_softmax_backward_bfloat16(
-    const T* out, const T* grad_out, T* grad_x, int64_t t, int64_t heads, double scale, cudaStream_t stream)
-{
-    if (32 * heads * t == 0) return cudaSuccess;
-    const dim3 block(32 * SCORE_ROWS);
-    const dim3 grid(covering_blocks(32 * heads * t, block.x));
-    return launch_causal_softmax_backward_bfloat16(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
 }
 
 // A thread computes PACKS packs of N neighbours, a block apart.
@@ -1359,7 +1149,7 @@ cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64
 }
 
 // The sums of all columns. A block takes 32 packs of them, and every `chunks`-th group of rows, a warp a row.
-// T is float.
+// T is float or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void bias_gradient_kernel(
     const T* __restrict__ grad_out, T* __restrict__ grad_bias, float* partial, int32_t* tickets, index_t rows,
@@ -1407,9 +1197,8 @@ cudaError_t launch_bias_gradient(
     const T* grad_out, T* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c, int64_t chunks,
     dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(block.y) + 8 * int64_t(grid.y), 8 * int64_t(grid.y) + rows,
-                  4 * int64_t(block.x) + int64_t(block.y) + 128 * int64_t(grid.x), chunks, c * rows, c * chunks,
-                  c + 127}) <= INT32_MAX)
+    if (std::max({int64_t(block.y) + 8 * int64_t(grid.y), 8 * int64_t(grid.y) + rows, chunks, c * rows, c * chunks,
+                  c + 127, 8 * int64_t(block.x) + int64_t(block.y) + 256 * int64_t(grid.x)}) <= INT32_MAX)
         bias_gradient_kernel<T, int><<<grid, block, 0, stream>>>(
             grad_out, grad_bias, partial, tickets, rows, c, chunks);
     else
@@ -1429,81 +1218,10 @@ cudaError_t launch_bias_gradient(
     return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c, chunks, grid, block, stream);
 }
 
-// The sums of all columns. A block takes 32 packs of them, and every `chunks`-th group of rows, a warp a row.
-// T is __nv_bfloat16.
-template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void bias_gradient_bfloat16_kernel(
-    const T* __restrict__ grad_out, T* __restrict__ grad_bias, float* partial, int32_t* tickets, index_t rows,
-    index_t c, index_t chunks)
-{
-    constexpr int W = 16 / sizeof(T);
-    __shared__ float part[COLUMN_WARPS][W][32];
-    __shared__ int32_t is_last[1];
-    int lane = threadIdx.x;
-    int warp = threadIdx.y;
-    index_t j = index_t(blockIdx.x) * 32 + lane;
-    float total[W];
-    float value = 0;
-    for (int k2 = 0; k2 < W; ++k2)
-        total[k2] = value;
-    if (j < c / W) {
-        for (index_t r = index_t(blockIdx.y) * COLUMN_WARPS + warp; r < rows; r += COLUMN_WARPS * index_t(gridDim.y)) {
-            const auto grad_outs_row = load_vector<W>(&grad_out[r * c + j * W]);
-            #pragma unroll
-            for (int k = 0; k < W; ++k) {
-                T v = grad_outs_row[k];
-                total[k] += to_compute_type(v);
-            }
-        }
-    }
-    for (int k = 0; k < W; ++k)
-        part[warp][k][lane] = total[k];
-    __syncthreads();
-    if (warp < W && j < c / W) {
-        float total2 = 0.0f;
-        for (int w = 0; w < COLUMN_WARPS; ++w)
-            total2 += part[w][warp][lane];
-        partial[blockIdx.y * c + (W * j + warp)] = total2;
-    }
-    if (is_last_block<index_t>(tickets, index_t(blockIdx.x), index_t(gridDim.y), is_last) && warp < W && j < c / W) {
-        float total3 = 0.0f;
-        for (index_t k3 = 0; k3 < chunks; ++k3)
-            total3 += partial[k3 * c + (W * j + warp)];
-        grad_bias[W * j + warp] = static_cast<T>(total3);
-    }
-}
-
-template <typename T>
-cudaError_t launch_bias_gradient_bfloat16(
-    const T* grad_out, T* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c, int64_t chunks,
-    dim3 grid, dim3 block, cudaStream_t stream)
-{
-    if (std::max({int64_t(block.y) + 8 * int64_t(grid.y), 8 * int64_t(grid.y) + rows,
-                  8 * int64_t(block.x) + int64_t(block.y) + 256 * int64_t(grid.x), chunks, c * rows, c * chunks,
-                  c + 127}) <= INT32_MAX)
-        bias_gradient_bfloat16_kernel<T, int><<<grid, block, 0, stream>>>(
-            grad_out, grad_bias, partial, tickets, rows, c, chunks);
-    else
-        bias_gradient_bfloat16_kernel<T, int64_t><<<grid, block, 0, stream>>>(
-            grad_out, grad_bias, partial, tickets, rows, c, chunks);
-    return cudaGetLastError();
-}
-
-template <typename T>
-cudaError_t launch_bias_gradient_bfloat16(
-    const T* grad_out, T* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c, int64_t chunks,
-    cudaStream_t stream)
-{
-    if (COLUMN_WARPS * chunks == 0 || c / 4 == 0) return cudaSuccess;
-    const dim3 block(32, COLUMN_WARPS);
-    const dim3 grid((c / 4 + block.x - 1) / block.x, covering_blocks(COLUMN_WARPS * chunks, block.y));
-    return launch_bias_gradient_bfloat16(grad_out, grad_bias, partial, tickets, rows, c, chunks, grid, block, stream);
-}
-
 // The losses of all rows; the gradients of the logits, times `grad_loss`, take the place of the logits.
 //
 // Columns from `vocabulary` on are padding: they take no part, and their gradient is 0. The softmax is online.
-// T is float.
+// T is float or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void classifier_kernel(
     T* logits, const int64_t* __restrict__ targets, float* __restrict__ losses, float grad_loss, index_t vocabulary,
@@ -1581,7 +1299,7 @@ cudaError_t launch_classifier(
     dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x), c * rows, rows}) <= INT32_MAX &&
-        4 * c + 4 * std::fabs(vocabulary) + 4120 <= INT32_MAX)
+        8 * c + 8 * std::fabs(vocabulary) + 8272 <= INT32_MAX)
         classifier_kernel<T, int><<<grid, block, 0, stream>>>(logits, targets, losses, grad_loss, vocabulary, c);
     else
         classifier_kernel<T, int64_t><<<grid, block, 0, stream>>>(logits, targets, losses, grad_loss, vocabulary, c);
@@ -1597,107 +1315,6 @@ cudaError_t launch_classifier(
     const dim3 block(1024);
     const dim3 grid(covering_blocks(1024 * rows, block.x));
     return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, c, grid, block, stream);
-}
-
-// The losses of all rows; the gradients of the logits, times `grad_loss`, take the place of the logits.
-//
-// Columns from `vocabulary` on are padding: they take no part, and their gradient is 0. The softmax is online.
-// T is __nv_bfloat16.
-template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void classifier_bfloat16_kernel(
-    T* logits, const int64_t* __restrict__ targets, float* __restrict__ losses, float grad_loss, index_t vocabulary,
-    index_t c)
-{
-    constexpr int W = 16 / sizeof(T);
-    __shared__ float tops[32];
-    __shared__ float totals[32];
-    index_t r = blockIdx.x;
-    int t = threadIdx.x;
-    float top = -INFINITY;
-    float total = 0;
-    float greatest;
-    for (index_t j = t; j < floor_div(vocabulary + W - 1, index_t(W)); j += 1024) {
-        float row[W];
-        const auto packs_row = load_vector<W>(&logits[r * c + j * W]);
-        #pragma unroll
-        for (int k2 = 0; k2 < W; ++k2)
-            row[k2] = to_compute_type(packs_row[k2]);
-        for (int k = 0; k < W; ++k) {
-            if (W * j + k >= vocabulary)
-                row[k] = -INFINITY;
-        }
-        assert(W > 0 && "the array is not empty");
-        float highest = row[0];
-        for (int k3 = 1; k3 < W; ++k3)
-            highest = python_max(highest, row[k3]);
-        greatest = highest;
-        if (greatest > top) {
-            total *= __expf(top - greatest);
-            top = greatest;
-        }
-        float total2 = 0.0f;
-        for (int k4 = 0; k4 < W; ++k4)
-            total2 += __expf(row[k4] - top);
-        total += total2;
-    }
-    greatest = warp_max(top);
-    if (top < greatest)
-        total *= __expf(top - greatest);
-    total = warp_sum(total);
-    if (t % 32 == 0) {
-        tops[t / 32] = greatest;
-        totals[t / 32] = total;
-    }
-    __syncthreads();
-    greatest = warp_max(tops[t % 32]);
-    total = warp_sum(totals[t % 32] * __expf(tops[t % 32] - greatest));
-    float shift = greatest + log(total);
-    int64_t target = targets[r];
-    if (t == 0)
-        losses[r] = shift - to_compute_type(logits[r * c + target]);
-    __syncthreads();  // the loss has been read before its logit is replaced
-    for (index_t j = t; j < c / W; j += 1024) {
-        float row2[W];
-        const auto packs_row2 = load_vector<W>(&logits[r * c + j * W]);
-        #pragma unroll
-        for (int k5 = 0; k5 < W; ++k5)
-            row2[k5] = __expf(to_compute_type(packs_row2[k5]) - shift);
-        for (int k = 0; k < W; ++k) {
-            if (W * j + k == target)
-                row2[k] -= 1;
-        }
-        aligned_vector<T, W> row3;
-        #pragma unroll
-        for (int k6 = 0; k6 < W; ++k6)
-            row3[k6] = static_cast<T>(W * j + k6 < vocabulary ? grad_loss * row2[k6] : 0.0f);
-        store_vector(&logits[r * c + j * W], row3);
-    }
-}
-
-template <typename T>
-cudaError_t launch_classifier_bfloat16(
-    T* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows, int64_t c,
-    dim3 grid, dim3 block, cudaStream_t stream)
-{
-    if (std::max({int64_t(grid.x), c * rows, rows}) <= INT32_MAX &&
-        8 * c + 8 * std::fabs(vocabulary) + 8272 <= INT32_MAX)
-        classifier_bfloat16_kernel<T, int><<<grid, block, 0, stream>>>(
-            logits, targets, losses, grad_loss, vocabulary, c);
-    else
-        classifier_bfloat16_kernel<T, int64_t><<<grid, block, 0, stream>>>(
-            logits, targets, losses, grad_loss, vocabulary, c);
-    return cudaGetLastError();
-}
-
-template <typename T>
-cudaError_t launch_classifier_bfloat16(
-    T* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows, int64_t c,
-    cudaStream_t stream)
-{
-    if (1024 * rows == 0) return cudaSuccess;
-    const dim3 block(1024);
-    const dim3 grid(covering_blocks(1024 * rows, block.x));
-    return launch_classifier_bfloat16(logits, targets, losses, grad_loss, vocabulary, rows, c, grid, block, stream);
 }
 
 // A thread computes PACKS packs of N neighbours, a block apart.
@@ -1904,6 +1521,13 @@ cudaError_t position_gradient_launch(
 }
 
 cudaError_t position_gradient_launch(
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_wpe, int64_t t_extent, int64_t c, int64_t b_extent,
+    dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c, b_extent, grid, block, stream);
+}
+
+cudaError_t position_gradient_launch(
     const float* grad_out, float* grad_wpe, int64_t t_extent, int64_t c, int64_t b_extent, cudaStream_t stream)
 {
     return launch_position_gradient(grad_out, grad_wpe, t_extent, c, b_extent, stream);
@@ -1911,16 +1535,9 @@ cudaError_t position_gradient_launch(
 
 cudaError_t position_gradient_launch(
     const __nv_bfloat16* grad_out, __nv_bfloat16* grad_wpe, int64_t t_extent, int64_t c, int64_t b_extent,
-    dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_position_gradient_bfloat16(grad_out, grad_wpe, t_extent, c, b_extent, grid, block, stream);
-}
-
-cudaError_t position_gradient_launch(
-    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_wpe, int64_t t_extent, int64_t c, int64_t b_extent,
     cudaStream_t stream)
 {
-    return launch_position_gradient_bfloat16(grad_out, grad_wpe, t_extent, c, b_extent, stream);
+    return launch_position_gradient(grad_out, grad_wpe, t_extent, c, b_extent, stream);
 }
 
 template <>
@@ -2122,27 +1739,34 @@ cudaError_t causal_softmax_launch(
 }
 
 cudaError_t causal_softmax_launch(
+    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
+}
+
+cudaError_t causal_softmax_launch(
     const float* x, float* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
 {
     return launch_causal_softmax(x, out, t, heads, scale, stream);
 }
 
 cudaError_t causal_softmax_launch(
-    const __nv_bfloat16* x, __nv_bfloat16* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block,
-    cudaStream_t stream)
-{
-    return launch_causal_softmax_bfloat16(x, out, t, heads, scale, grid, block, stream);
-}
-
-cudaError_t causal_softmax_launch(
     const __nv_bfloat16* x, __nv_bfloat16* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
 {
-    return launch_causal_softmax_bfloat16(x, out, t, heads, scale, stream);
+    return launch_causal_softmax(x, out, t, heads, scale, stream);
 }
 
 cudaError_t causal_softmax_backward_launch(
     const float* out, const float* grad_out, float* grad_x, int64_t t, int64_t heads, double scale, dim3 grid,
     dim3 block, cudaStream_t stream)
+{
+    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
+}
+
+cudaError_t causal_softmax_backward_launch(
+    const __nv_bfloat16* out, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t t, int64_t heads,
+    double scale, dim3 grid, dim3 block, cudaStream_t stream)
 {
     return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
 }
@@ -2156,16 +1780,9 @@ cudaError_t causal_softmax_backward_launch(
 
 cudaError_t causal_softmax_backward_launch(
     const __nv_bfloat16* out, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t t, int64_t heads,
-    double scale, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_causal_softmax_backward_bfloat16(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
-}
-
-cudaError_t causal_softmax_backward_launch(
-    const __nv_bfloat16* out, const __nv_bfloat16* grad_out, __nv_bfloat16* grad_x, int64_t t, int64_t heads,
     double scale, cudaStream_t stream)
 {
-    return launch_causal_softmax_backward_bfloat16(out, grad_out, grad_x, t, heads, scale, stream);
+    return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, stream);
 }
 
 cudaError_t gelu_launch(const float* x, float* out, int64_t elements, dim3 grid, dim3 block, cudaStream_t stream)
@@ -2224,6 +1841,13 @@ cudaError_t bias_gradient_launch(
 }
 
 cudaError_t bias_gradient_launch(
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, float* partial, int32_t* tickets, int64_t rows,
+    int64_t c, int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c, chunks, grid, block, stream);
+}
+
+cudaError_t bias_gradient_launch(
     const float* grad_out, float* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c,
     int64_t chunks, cudaStream_t stream)
 {
@@ -2232,22 +1856,21 @@ cudaError_t bias_gradient_launch(
 
 cudaError_t bias_gradient_launch(
     const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, float* partial, int32_t* tickets, int64_t rows,
-    int64_t c, int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_bias_gradient_bfloat16(
-        grad_out, grad_bias, partial, tickets, rows, c, chunks, grid, block, stream);
-}
-
-cudaError_t bias_gradient_launch(
-    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, float* partial, int32_t* tickets, int64_t rows,
     int64_t c, int64_t chunks, cudaStream_t stream)
 {
-    return launch_bias_gradient_bfloat16(grad_out, grad_bias, partial, tickets, rows, c, chunks, stream);
+    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c, chunks, stream);
 }
 
 cudaError_t classifier_launch(
     float* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows,
     int64_t c, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, c, grid, block, stream);
+}
+
+cudaError_t classifier_launch(
+    __nv_bfloat16* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary,
+    int64_t rows, int64_t c, dim3 grid, dim3 block, cudaStream_t stream)
 {
     return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, c, grid, block, stream);
 }
@@ -2261,16 +1884,9 @@ cudaError_t classifier_launch(
 
 cudaError_t classifier_launch(
     __nv_bfloat16* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary,
-    int64_t rows, int64_t c, dim3 grid, dim3 block, cudaStream_t stream)
-{
-    return launch_classifier_bfloat16(logits, targets, losses, grad_loss, vocabulary, rows, c, grid, block, stream);
-}
-
-cudaError_t classifier_launch(
-    __nv_bfloat16* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary,
     int64_t rows, int64_t c, cudaStream_t stream)
 {
-    return launch_classifier_bfloat16(logits, targets, losses, grad_loss, vocabulary, rows, c, stream);
+    return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, c, stream);
 }
 
 cudaError_t adamw_launch(

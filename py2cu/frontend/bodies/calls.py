@@ -316,7 +316,9 @@ class CallReader:
             case cst.Attribute(value=cst.Name() as name) if self.scope.is_unknown(name):
                 self.scope.unknown_name(name)
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="view")) if name in self.scope.arrays:
-                hint = f"`x4 = {name}.view(-1, 4)` outside loops and branches, once"
+                hint = f"`x4 = {source_text(node)}` outside loops and branches, once"
+                if self.scope.base_array(name) in self.scope.optional_parameters:
+                    hint = f"index the elements of `{name}`, which may be None"
                 self.scope.error("P410", "a view in rows must be assigned on a line of its own", node, hint)
             case _ if (space := MAKERS.get(qualified or "")) is not None:
                 hint = f"`{EXAMPLES[space]}` outside loops and branches, once"

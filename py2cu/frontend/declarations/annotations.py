@@ -334,7 +334,7 @@ class AnnotationReader:
         """
         if annotation not in self.variables:
             if len(self.variables) == len(_SYMBOLS):
-                what = f"`{annotation}` is annotation {len(_SYMBOLS) + 1} of this kernel that leaves the dtype open"
+                what = f"`{annotation}` is annotation {len(_SYMBOLS) + 1} of this function that leaves the dtype open"
                 self.reporter.error("P302", what, span, "name the dtypes that are always the same: `Float32[…]`")
                 return None
             self.variables[annotation] = TypeVariable(_SYMBOLS[len(self.variables)], annotation, admits)

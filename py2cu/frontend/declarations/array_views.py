@@ -54,6 +54,9 @@ class ViewReader:
                 row = known
                 hint = f"`{base}.view({kept}-1, {source_text(length)})`"
             case _:
+                is_parameter = array is not None and not extents.is_device
+                if is_parameter and places and extents.environment.constant(places[-1]) is None:
+                    hint = f"`W = 16 // {base}.itemsize`, `{base}.view({kept}-1, W)`; or {hint}"
                 self._refuse_rows(f"`{base}` is viewed in rows of {_LISTED_ROWS} elements", call, hint)
                 places = []
         if array is None or extents.is_device:
@@ -62,7 +65,7 @@ class ViewReader:
             self._refuse_rows(f"{what}: only parameters of kernels are viewed in rows", call, "index its elements")
         elif places and not self._keeps_leading(array, places[:-2]):
             what = f"a view in rows divides the last dimension of `{base}`, and keeps all others"
-            self._refuse_rows(what, call, hint)
+            self._refuse_rows(what, call, "index its elements" if array.leading else hint)
         if array is None or not array.dims:
             array = ir.ArrayType(F32, (row,))
         *leading, last = array.dims

@@ -144,7 +144,7 @@ def invented(signature: HostSignature) -> Iterator[dict[str, Any]]:
     generator = torch.Generator().manual_seed(20261126)
     arrays = [p.array for p in signature.parameters if p.array is not None]
     dims = dict.fromkeys(name for array in arrays for dim in array.dims for name in names_in(dim))
-    variables = {array.dtype.variable for array in arrays if array.dtype.variable is not None}
+    variables = dict.fromkeys(array.dtype.variable for array in arrays if array.dtype.variable is not None)
     for number in range(_CASES):
         few = chance.sample(
             _SIZES[: 7 if number % 5 else 8], 1 + number % 3

@@ -22,8 +22,9 @@ def fix_row_lengths(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         return kernel
     lengths: dict[str, ir.Expr] = {}
     for name, array in kernel.row_lengths:
-        number = ir.ROW_BYTES // kernel.array_type(array).dtype.itemsize
-        named = ir.NamedConstant(name, number, ir.constant_extent(number), 0, array)
+        dtype = kernel.array_type(array).dtype
+        number = ir.ROW_BYTES // dtype.itemsize
+        named = ir.NamedConstant(name, number, ir.constant_extent(number), 0, array, dtype)
         lengths[name] = ir.Constant(number, type=ir.PY_INT, named=named)
 
     def numbered(expr: ir.Expr) -> ir.Expr:

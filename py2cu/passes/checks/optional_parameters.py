@@ -96,6 +96,9 @@ class _Flow:
                 return where_true & where_false  # rule: optional-both
             case ir.Assign(name=name) if name in self.optional:
                 return known.where_given([name]).where_assigned([name])  # rule: optional-tested
+            case ir.Assign(name=name, value=ir.Constant(named=ir.NamedConstant(name=named, array=array))) if array:
+                if name == named:  # `W = 16 // x.itemsize`  # rule: optional-itemsize
+                    self.use(array, stmt.value.span, known, is_viewed=True)
             case ir.Return() | ir.Break() | ir.Continue() | ir.Assert(test=ir.Constant(value=False)):
                 return None
             case ir.Assert(test=test):
@@ -103,7 +106,7 @@ class _Flow:
             case ir.Store(array=array):
                 self.use(array, stmt.span, known, is_stored=True)
             case ir.Alloc(array=array):
-                self.use(array, stmt.span, known)
+                self.use(array, stmt.span, known, is_viewed=True)
                 declared = self.kernel.array_decl(array)
                 for extent in declared.type.dims if declared is not None else ():
                     self.check(extent, stmt.span, known)
@@ -152,10 +155,11 @@ class _Flow:
         for child in children(expr):
             self.check(child, span, known)
 
-    def use(self, used: str, span: Span, known: Known, *, is_stored: bool = False) -> None:
+    def use(self, used: str, span: Span, known: Known, *, is_stored: bool = False, is_viewed: bool = False) -> None:
         name = self.kernel.base_array(used)
         if name in self.optional and name not in known.given:
-            hint = f"use it where it is given: `if {name} is not None:`"
+            use = "index its elements" if is_viewed else "use it"  # no branch has a view
+            hint = f"{use} where it is given: `if {name} is not None:`"
             if is_stored and name not in self.tested:
                 hint += ", or take it without None: a call may leave out any output"
             self.reporter.error("P411", f"`{name}` may be None here", span, hint)

@@ -100,7 +100,7 @@ def _guard_indices(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
     def is_guarded(index: IndexParameter) -> bool:
         limit = IndexLimit(ir.Name(index.name, type=ir.PY_INT), index.extent)
-        return bool(accesses) and all(limit in access.limits for access in accesses)
+        return bool(accesses) and all(limit.follows_from(access.limits) for access in accesses)
 
     if has_barrier(kernel) and kernel.has_flat_launch:
         message = f"a kernel with barriers has at most {ir.MAX_AXES} element indices"

@@ -26,10 +26,12 @@ x[blockIdx.x, k]  # rows 1024  →  x[index_t(blockIdx.x) * 1024 + k]
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import cached_property
 from itertools import chain
 
 from py2cu import ir
+from py2cu.analysis.account import elided_in
 from py2cu.analysis.ranges import INT_MAX, Ranges
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
@@ -86,23 +88,34 @@ def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 
 def _with_rows(kernel: ir.Kernel) -> ir.Kernel:
-    """A flattened kernel without views whose rows nothing accesses, and with the structs of accessed rows."""
-    if not kernel.vector_widths:
+    """A flattened kernel without views whose rows nothing accesses and lengths of rows that nothing reads, and with the
+    structs of accessed rows.
+    """
+    if not kernel.vector_widths and not kernel.row_lengths:
         return kernel
+    own = (decl.type.dims for decl in kernel.array_decls if decl.space is not ir.Space.GLOBAL)
+    constants = (node.named for node in chain(all_expressions(kernel.body), *own) if isinstance(node, ir.Constant))
+    reads = Counter(named.name for named in constants if named is not None and named.array)
+    unread = {name for name, _ in kernel.row_lengths if reads[name] == 1}  # by its assignment
+    idle = tuple(stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.Assign) and stmt.name in unread)
     nodes = chain(all_expressions(kernel.body), statements(kernel.body))
     accesses = [node for node in nodes if isinstance(node, ir.Load | ir.Store)]
     accessed = {node.array for node in accesses}
     hints = sorted({node.hint for node in accesses if kernel.vector_width(node.array)} - {""})
 
     def prune(stmt: ir.Stmt) -> ir.Block:
-        # rule: row-accessed
-        if isinstance(stmt, ir.Alloc) and kernel.vector_width(stmt.array) and stmt.array not in accessed:
-            return (ir.Comment(stmt.span, stmt.trivia),)
-        return (stmt,)
+        match stmt:
+            case ir.Alloc(array=view) if kernel.vector_width(view) and view not in accessed:  # rule: row-accessed
+                return (ir.Comment(stmt.span, stmt.trivia),)
+            case ir.Assign() if stmt in idle:  # rule: row-length-read
+                return (ir.Comment(stmt.span, stmt.trivia),)
+            case _:
+                return (stmt,)
 
     body = rebuild_statements(kernel.body, prune)
     rows = sorted({kernel.vector_width(name) for name in accessed} - {0})
-    return with_fields(kernel, body=body, helpers=(*kernel.helpers, *map(row_struct, rows), *map(row_access, hints)))
+    helpers = (*kernel.helpers, *map(row_struct, rows), *map(row_access, hints))
+    return with_fields(kernel, body=body, helpers=helpers, elided=kernel.elided + elided_in(idle, ir.Elision.UNREAD))
 
 
 class _IndexArithmetic:

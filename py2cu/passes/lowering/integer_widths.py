@@ -57,6 +57,12 @@ def choose_integer_widths(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     )
 
 
+def with_common_bounds(family: ir.Instances) -> ir.Instances:
+    """The instances of a kernel with the bounds of all of them, so that they share a launcher."""
+    bounds: list[SymbolicBound] = [dict(bound.terms) for instance in family for bound in instance.bounds]
+    return tuple(instance.having(bounds=prune(bounds, _nonzero(instance))) for instance in family)
+
+
 class _Chooser:
     def __init__(self, kernel: ir.Kernel, constexprs: Mapping[str, Constexpr]) -> None:
         self.kernel = kernel

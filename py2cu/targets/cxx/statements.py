@@ -8,6 +8,7 @@ from typing import Final, assert_never
 
 from py2cu import ir
 from py2cu.analysis.effects import YIELD, is_grid_barrier
+from py2cu.dtypes import DType
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.complex_numbers import is_complex_constructor
 from py2cu.ir.visit import walk
@@ -187,9 +188,10 @@ class Emitter(CallEmitter):
             yield self.declaration(name)
 
     def assignment(self, stmt: ir.Assign) -> str:
-        if isinstance(stmt.value, ir.Constant) and stmt.value.named and (array := stmt.value.named.array):
-            element = self.type_text(self.kernel.array_type(array).element)
-            return f"constexpr int {self.name(stmt.name)} = {ir.ROW_BYTES} / sizeof({element});"
+        match stmt.value:
+            case ir.Constant(named=ir.NamedConstant(name=stmt.name, dtype=DType() as dtype)):  # the length of rows
+                element = self.type_text(ir.ElementType(dtype))
+                return f"constexpr int {self.name(stmt.name)} = {ir.ROW_BYTES} / sizeof({element});"
         if isinstance(stmt.declares, ir.TupleType):
             return f"const auto {self.name(stmt.name)} = {self.expr(stmt.value).text};"
         if stmt.declares is not None:
