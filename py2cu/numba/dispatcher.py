@@ -95,8 +95,8 @@ class Dispatcher:
         return self._kernels[key]
 
 
-_Prepared = tuple[list[type], Callable[[], bool], Callable[..., object]]
-"""Types of arguments, whether the kernel for them is up to date, and what launches it."""
+_Prepared = Callable[[tuple[Any, ...]], bool]
+"""Launches a kernel with arguments; False, without a launch, if they are of another kind or the kernel is outdated."""
 
 
 class Launch:
@@ -108,10 +108,10 @@ class Launch:
         self._tensor = torch.Tensor
         self._dispatcher, self._shape, self._stream, self._bytes = dispatcher, (grid, block), stream, shared_bytes
         self._prepared: dict[tuple[object, ...], _Prepared] = {}  # by types, where nothing is converted
-        self._latest: _Prepared = [], _never, _never  # the last one of contiguous arrays: it refuses all others
+        self._latest: _Prepared = _never  # the last one of contiguous arrays, which refuses others
 
     def __call__(self, *args: Any) -> None:
-        if _has_launched(self._latest, args):
+        if self._latest(args):
             return
         values = [arg.tensor if arg.__class__ is DeviceArray else arg for arg in args]
         key = tuple([
@@ -121,7 +121,7 @@ class Launch:
             for each in values
         ])  # fmt: skip
         prepared = self._prepared.get(key)
-        if prepared is None or not _has_launched(prepared, args):
+        if prepared is None or not prepared(args):
             self._launch(args, key)
         elif not any(isinstance(each, tuple) for each in key):
             self._latest = prepared
@@ -145,19 +145,29 @@ class Launch:
         if all(map(_is_passed_on, key)) and not (takes_bytes or is_simulated) and self._stream == 0:
             prepared = kernel.prepared(tuple(map(type, values)), launch_shape(self._shape, signature.name))
             if prepared is not None:
-                self._prepared[key] = [*map(type, args)], *prepared
+                self._prepared[key] = _written(args, *prepared)
 
 
-def _has_launched(prepared: _Prepared, args: tuple[Any, ...]) -> bool:
-    """Launch these arguments, unless they are of other types, dtypes or ranks or the kernel is out of date."""
-    types, is_current, launch = prepared
-    if [*map(type, args)] != types or not is_current():
-        return False
+def _written(args: Sequence[Any], is_current: Callable[[], bool], launch: Callable[..., object]) -> _Prepared:
+    """A function that launches arguments of the types of `args`, written out for them; `launch` tests the rest."""
+    names: dict[str, Any] = {"is_current": is_current, "launch": launch, "refused": REFUSED}
+    names |= {f"t{place}": type(arg) for place, arg in enumerate(args)}
+    taken = "".join(f"a{place}, " for place in range(len(args)))
+    tests = "".join(f"a{place}.__class__ is t{place} and " for place in range(len(args)))
+    passed = ", ".join(f"a{place}" + ".tensor" * isinstance(arg, DeviceArray) for place, arg in enumerate(args))
+    text = f"""
+def launch_these(args):
     try:
-        launch(*[arg.tensor if arg.__class__ is DeviceArray else arg for arg in args])
-    except REFUSED:
+        [{taken}] = args
+        if not ({tests}is_current()): return False
+        launch({passed})
+    except refused:
         return False
     return True
+"""
+    exec(text, names)
+    function: _Prepared = names["launch_these"]
+    return function
 
 
 def _never(*_: Any) -> bool:
