@@ -128,9 +128,7 @@ class CallEmitter(ExpressionEmitter):
         if isinstance(part, ir.Constant) and isinstance(type_, ir.ElementType) and type_.dtype.variable is not None:
             self.record_number(part)
             return generic_literal(part, type_.dtype.part)
-        if isinstance(part, ir.Constant):
-            part = replace(part, named=None)  # CUDA's constructor takes it by reference, and no constant has an address
-        return self.assigned(part, self.c_type(part.type)).text
+        return self.assigned(_unnamed(part), self.c_type(part.type)).text
 
     def atomic(self, expr: ir.Atomic) -> CxxText:
         """`atomicAdd(&x[i], v)`; helpers are templates: values get the element's type."""
@@ -212,3 +210,14 @@ def is_collective_builtin(function: str) -> bool:
     """True for a collective builtin: a shuffle, a vote, a match or a reduction."""
     row = ROWS.get(function)
     return row is not None and row.rule in _COLLECTIVE
+
+
+def _unnamed(part: ir.Expr) -> ir.Expr:
+    """Constants by value, also chosen ones: CUDA's constructor takes them by reference, and they have no address."""
+    match part:
+        case ir.Constant():
+            return replace(part, named=None)
+        case ir.Select():
+            return replace(part, then=_unnamed(part.then), orelse=_unnamed(part.orelse))
+        case _:
+            return part
