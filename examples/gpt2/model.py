@@ -296,7 +296,8 @@ class TorchAdamW:
     def __init__(self, model: GPT2, lr: float) -> None:
         self.parameters, self.decayed, self.lr = model.parameters_, model.size.decayed, lr
         fused = self.parameters.is_cuda
-        self.optimiser = torch.optim.AdamW([self.parameters], lr, (0.9, 0.95), weight_decay=0.0, fused=fused)
+        options = {"fused": fused, "capturable": fused}  # a CUDA graph may record it
+        self.optimiser = torch.optim.AdamW([self.parameters], lr, (0.9, 0.95), weight_decay=0.0, **options)
 
     def step(self) -> None:
         nn.utils.clip_grad_norm_([self.parameters], 1.0)
