@@ -211,7 +211,7 @@ def torch_gelu_backward(x: Tensor, grad: Tensor) -> Tensors:
 
 
 def bias_gradient(grad: Tensor) -> Tensors:
-    return (model.bias_gradient(grad),)
+    return (kernels.bias_gradient(grad),)
 
 
 def torch_bias_gradient(grad: Tensor) -> Tensors:

@@ -261,15 +261,7 @@ class Linear(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor) -> Any:
         x, weight = ctx.saved_tensors
-        return grad_out @ weight, grad_out.t() @ x, bias_gradient(grad_out)
-
-
-def bias_gradient(grad_out: Tensor) -> Tensor:
-    rows, columns = grad_out.shape
-    chunks = blocks_for(rows, 4 * kernels.COLUMN_WARPS, 32)
-    partial = grad_out.new_empty(chunks, columns, dtype=torch.float32)
-    tickets = torch.zeros(-(-columns // 128), dtype=torch.int32, device=grad_out.device)
-    return kernels.bias_gradient(grad_out, partial=partial, tickets=tickets)
+        return grad_out @ weight, grad_out.t() @ x, kernels.bias_gradient(grad_out)
 
 
 class Loss(torch.autograd.Function):
