@@ -427,9 +427,14 @@ COLUMNS = 32  # of a block
 COLUMN_THREADS = 1024
 
 
-@kernel(size="COLUMN_THREADS * ((c + COLUMNS - 1) // COLUMNS)", block=COLUMN_THREADS)
+@kernel(
+    size="COLUMN_THREADS * ((c + COLUMNS - 1) // COLUMNS)", block=COLUMN_THREADS, launch_bounds=(COLUMN_THREADS, 1)
+)  # fmt: skip
 def bias_gradient(grad_out: Matrix, grad_bias: Vector):
-    """The sums of all columns. Neighbouring threads read the packs of a row, and a block reads many rows at a time."""
+    """The sums of all columns. Neighbouring threads read the packs of a row, and a block reads many rows at a time.
+
+    The bound of one block a multiprocessor leaves a thread the registers for eight packs, which it loads at a time.
+    """
     W = 16 // grad_out.itemsize
     grad_outs = grad_out.view(grad_out.shape[0], -1, W)
     part = shared((COLUMN_THREADS // 32, COLUMNS), np.float32)
@@ -438,7 +443,7 @@ def bias_gradient(grad_out: Matrix, grad_bias: Vector):
     j = blockIdx.x * packs + lane % packs
     total = [np.float32(0)] * W
     if j < grad_outs.shape[1]:
-        for r in unroll(range(threadIdx.x // packs, len(grad_out), COLUMN_THREADS // packs), 4):
+        for r in unroll(range(threadIdx.x // packs, len(grad_out), COLUMN_THREADS // packs), 8):
             for k, v in enumerate(grad_outs[r, j]):
                 total[k] += opmath(v)
     offset = 16
