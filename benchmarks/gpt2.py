@@ -339,7 +339,7 @@ def _row(operation: Operation, name: str, dtype: torch.dtype, cap: float) -> Row
 
 @dataclass(frozen=True)
 class Step:
-    """Medians of seconds of a training step, from a graph if one records it and launch by launch; its greatest memory."""
+    """Seconds of a training step, medians, from a graph and launch by launch, and the bytes that it takes at most."""
 
     recorded: float  # launch by launch where no graph records it
     launched: float
