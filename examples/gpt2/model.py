@@ -279,7 +279,8 @@ class Loss(torch.autograd.Function):
     def backward(ctx: Any, grad_loss: Tensor) -> Any:
         grad_logits, x, table = ctx.saved_tensors
         factor = grad_loss.to(x.dtype)
-        return grad_logits @ table * factor, grad_logits.t() @ (x * factor), None
+        scaled = x * factor  # the first kernel of this thread: cuBLAS would warn that there is no CUDA context yet
+        return grad_logits @ table * factor, grad_logits.t() @ scaled, None
 
 
 class TorchAdamW:
