@@ -423,27 +423,26 @@ def gelu_backward(i: Index["..."], x: Elements, grad_out: Elements, grad_x: Elem
 
 # --- the gradient of a bias ---
 
-COLUMNS = 32  # of a block
-COLUMN_THREADS = 1024
+COLUMN_WARPS = 32
 
 
 @kernel(
-    size="COLUMN_THREADS * ((c + COLUMNS - 1) // COLUMNS)", block=COLUMN_THREADS, launch_bounds=(COLUMN_THREADS, 1)
+    size="32 * COLUMN_WARPS * ((c + 31) // 32)", block=32 * COLUMN_WARPS, launch_bounds=(32 * COLUMN_WARPS, 1)
 )  # fmt: skip
 def bias_gradient(grad_out: Matrix, grad_bias: Vector):
-    """The sums of all columns. Neighbouring threads read the packs of a row, and a block reads many rows at a time.
+    """The sums of all columns. A block has 32 columns, of which each warp reads `W` rows at a time, `32 // W` packs each.
 
     The bound of one block a multiprocessor leaves a thread the registers for eight packs, which it loads at a time.
     """
     W = 16 // grad_out.itemsize
     grad_outs = grad_out.view(grad_out.shape[0], -1, W)
-    part = shared((COLUMN_THREADS // 32, COLUMNS), np.float32)
-    packs = COLUMNS // W  # of a row, in this block
+    part = shared((COLUMN_WARPS, 32), np.float32)
+    packs = 32 // W  # of a row, in this block
     lane, warp = threadIdx.x % 32, threadIdx.x // 32
     j = blockIdx.x * packs + lane % packs
     total = [np.float32(0)] * W
     if j < grad_outs.shape[1]:
-        for r in unroll(range(threadIdx.x // packs, len(grad_out), COLUMN_THREADS // packs), 8):
+        for r in unroll(range(W * warp + lane // packs, len(grad_out), W * COLUMN_WARPS), 8):
             for k, v in enumerate(grad_outs[r, j]):
                 total[k] += opmath(v)
     offset = 16
@@ -455,15 +454,15 @@ def bias_gradient(grad_out: Matrix, grad_bias: Vector):
         for k in range(W):
             part[warp, W * lane + k] = total[k]
     syncthreads()
-    c = blockIdx.x * COLUMNS + threadIdx.x
-    if threadIdx.x < COLUMNS and c < len(grad_bias):
-        grad_bias[c] = sum(part[w, threadIdx.x] for w in range(COLUMN_THREADS // 32))
+    c = blockIdx.x * 32 + lane
+    if warp == 0 and c < len(grad_bias):
+        grad_bias[c] = sum(part[w, lane] for w in range(COLUMN_WARPS))
 
 
 # --- the classifier: softmax, cross entropy and its gradient ---
 
 
-@kernel(size="1024 * rows", block=1024, launch_bounds=(1024, 2))
+@kernel(size="1024 * rows", block=1024)
 def classifier(
     logits: Matrix, targets: Int64[Tensor, "rows"], losses: Float32[Tensor, "rows"], grad_loss: float, vocabulary: int
 ):  # fmt: skip

@@ -105,8 +105,7 @@ constexpr int NORM_WARPS = 8;
 constexpr int GROUP = 16;
 constexpr int SCORE_ROWS = 8;
 constexpr double SCALE = 0.7978845608028654;
-constexpr int COLUMNS = 32;
-constexpr int COLUMN_THREADS = 1024;
+constexpr int COLUMN_WARPS = 32;
 
 struct adamw_result {
     float m;
@@ -1380,17 +1379,17 @@ cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64
     return launch(gelu_backward_kernel<1, 4, T>, 4);
 }
 
-// The sums of all columns. Neighbouring threads read the packs of a row, and a block reads many rows at a time.
+// The sums of all columns. A block has 32 columns, of which each warp reads `W` rows at a time, `32 // W` packs each.
 //
 // The bound of one block a multiprocessor leaves a thread the registers for eight packs, which it loads at a time.
-// T is float or __nv_bfloat16.
+// T is float.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void __launch_bounds__(1024, 1) bias_gradient_kernel(
     const T* __restrict__ grad_out, T* __restrict__ grad_bias, index_t rows, index_t c_extent)
 {
     constexpr int W = 16 / sizeof(T);
-    __shared__ float part[COLUMN_THREADS / 32][COLUMNS];
-    int packs = COLUMNS / W;  // of a row, in this block
+    __shared__ float part[COLUMN_WARPS][32];
+    int packs = 32 / W;  // of a row, in this block
     int lane = threadIdx.x % 32;
     int warp = threadIdx.x / 32;
     index_t j = index_t(blockIdx.x) * packs + lane % packs;
@@ -1400,8 +1399,7 @@ __global__ void __launch_bounds__(1024, 1) bias_gradient_kernel(
         total[k2] = value;
     if (j < c_extent / W) {
         #pragma unroll 8
-        for (index_t r = threadIdx.x / packs; COLUMN_THREADS / packs > 0 ? r < rows : r > rows;
-             r += COLUMN_THREADS / packs) {
+        for (index_t r = W * warp + lane / packs; r < rows; r += W * COLUMN_WARPS) {
             const auto grad_outs_row = load_vector<W>(&grad_out[r * c_extent + j * W]);
             #pragma unroll
             for (int k = 0; k < W; ++k) {
@@ -1419,12 +1417,11 @@ __global__ void __launch_bounds__(1024, 1) bias_gradient_kernel(
             part[warp][W * lane + k] = total[k];
     }
     __syncthreads();
-    index_t c = index_t(blockIdx.x) * COLUMNS + threadIdx.x;
-    if (threadIdx.x < COLUMNS && c < c_extent) {
+    index_t c = index_t(blockIdx.x) * 32 + lane;
+    if (warp == 0 && c < c_extent) {
         float total2 = 0.0f;
-        int value2 = COLUMN_THREADS / 32;
-        for (int w = 0; w < value2; ++w)
-            total2 += part[w][threadIdx.x];
+        for (int w = 0; w < COLUMN_WARPS; ++w)
+            total2 += part[w][lane];
         grad_bias[c] = static_cast<T>(total2);
     }
 }
@@ -1433,8 +1430,7 @@ template <typename T>
 cudaError_t launch_bias_gradient(
     const T* grad_out, T* grad_bias, int64_t rows, int64_t c_extent, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({c_extent, int64_t(block.x) + rows + 1024, int64_t(block.x) + 32 * int64_t(grid.x),
-                  c_extent * rows}) <= INT32_MAX)
+    if (std::max({32 * int64_t(grid.x), c_extent, rows + 128, c_extent * rows}) <= INT32_MAX)
         bias_gradient_kernel<T, int><<<grid, block, 0, stream>>>(grad_out, grad_bias, rows, c_extent);
     else
         bias_gradient_kernel<T, int64_t><<<grid, block, 0, stream>>>(grad_out, grad_bias, rows, c_extent);
@@ -1445,10 +1441,78 @@ template <typename T>
 cudaError_t launch_bias_gradient(
     const T* grad_out, T* grad_bias, int64_t rows, int64_t c_extent, cudaStream_t stream)
 {
-    if (COLUMN_THREADS * ((c_extent + COLUMNS - 1) / COLUMNS) <= 0) return cudaSuccess;
-    const dim3 block(COLUMN_THREADS);
-    const dim3 grid(covering_blocks(COLUMN_THREADS * ((c_extent + COLUMNS - 1) / COLUMNS), block.x));
+    if (32 * COLUMN_WARPS * ((c_extent + 31) / 32) == 0) return cudaSuccess;
+    const dim3 block(32 * COLUMN_WARPS);
+    const dim3 grid(covering_blocks(32 * COLUMN_WARPS * ((c_extent + 31) / 32), block.x));
     return launch_bias_gradient(grad_out, grad_bias, rows, c_extent, grid, block, stream);
+}
+
+// The sums of all columns. A block has 32 columns, of which each warp reads `W` rows at a time, `32 // W` packs each.
+//
+// The bound of one block a multiprocessor leaves a thread the registers for eight packs, which it loads at a time.
+// T is __nv_bfloat16.
+template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+__global__ void __launch_bounds__(1024, 1) bias_gradient_bfloat16_kernel(
+    const T* __restrict__ grad_out, T* __restrict__ grad_bias, index_t rows, index_t c_extent)
+{
+    constexpr int W = 16 / sizeof(T);
+    __shared__ float part[COLUMN_WARPS][32];
+    int packs = 32 / W;  // of a row, in this block
+    int lane = threadIdx.x % 32;
+    int warp = threadIdx.x / 32;
+    index_t j = index_t(blockIdx.x) * packs + lane % packs;
+    float total[W];
+    float value = 0;
+    for (int k2 = 0; k2 < W; ++k2)
+        total[k2] = value;
+    if (j < c_extent / W) {
+        #pragma unroll 8
+        for (index_t r = W * warp + lane / packs; r < rows; r += W * COLUMN_WARPS) {
+            const auto grad_outs_row = load_vector<W>(&grad_out[r * c_extent + j * W]);
+            #pragma unroll
+            for (int k = 0; k < W; ++k) {
+                T v = grad_outs_row[k];
+                total[k] += to_compute_type(v);
+            }
+        }
+    }
+    for (int offset = 16; offset >= packs; offset /= 2) {  // lanes that are `packs` apart have the same columns
+        for (int k = 0; k < W; ++k)
+            total[k] += __shfl_xor_sync(FULL, total[k], offset);
+    }
+    if (lane < packs) {
+        for (int k = 0; k < W; ++k)
+            part[warp][W * lane + k] = total[k];
+    }
+    __syncthreads();
+    index_t c = index_t(blockIdx.x) * 32 + lane;
+    if (warp == 0 && c < c_extent) {
+        float total2 = 0.0f;
+        for (int w = 0; w < COLUMN_WARPS; ++w)
+            total2 += part[w][lane];
+        grad_bias[c] = static_cast<T>(total2);
+    }
+}
+
+template <typename T>
+cudaError_t launch_bias_gradient_bfloat16(
+    const T* grad_out, T* grad_bias, int64_t rows, int64_t c_extent, dim3 grid, dim3 block, cudaStream_t stream)
+{
+    if (std::max({32 * int64_t(grid.x), c_extent, rows + 256, c_extent * rows}) <= INT32_MAX)
+        bias_gradient_bfloat16_kernel<T, int><<<grid, block, 0, stream>>>(grad_out, grad_bias, rows, c_extent);
+    else
+        bias_gradient_bfloat16_kernel<T, int64_t><<<grid, block, 0, stream>>>(grad_out, grad_bias, rows, c_extent);
+    return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t launch_bias_gradient_bfloat16(
+    const T* grad_out, T* grad_bias, int64_t rows, int64_t c_extent, cudaStream_t stream)
+{
+    if (32 * COLUMN_WARPS * ((c_extent + 31) / 32) == 0) return cudaSuccess;
+    const dim3 block(32 * COLUMN_WARPS);
+    const dim3 grid(covering_blocks(32 * COLUMN_WARPS * ((c_extent + 31) / 32), block.x));
+    return launch_bias_gradient_bfloat16(grad_out, grad_bias, rows, c_extent, grid, block, stream);
 }
 
 // The losses of all rows; the gradients of the logits, times `grad_loss`, take the place of the logits.
@@ -1457,7 +1521,7 @@ cudaError_t launch_bias_gradient(
 // second loop goes backwards: what the first one read last is still in the cache.
 // T is float.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void __launch_bounds__(1024, 2) classifier_kernel(
+__global__ void classifier_kernel(
     T* logits, const int64_t* __restrict__ targets, float* __restrict__ losses, float grad_loss, index_t vocabulary,
     index_t c)
 {
@@ -1569,7 +1633,7 @@ cudaError_t launch_classifier(
 // second loop goes backwards: what the first one read last is still in the cache.
 // T is __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void __launch_bounds__(1024, 2) classifier_bfloat16_kernel(
+__global__ void classifier_bfloat16_kernel(
     T* logits, const int64_t* __restrict__ targets, float* __restrict__ losses, float grad_loss, index_t vocabulary,
     index_t c)
 {
@@ -2201,22 +2265,22 @@ cudaError_t bias_gradient_launch(
 }
 
 cudaError_t bias_gradient_launch(
-    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, int64_t rows, int64_t c_extent, dim3 grid, dim3 block,
-    cudaStream_t stream)
-{
-    return launch_bias_gradient(grad_out, grad_bias, rows, c_extent, grid, block, stream);
-}
-
-cudaError_t bias_gradient_launch(
     const float* grad_out, float* grad_bias, int64_t rows, int64_t c_extent, cudaStream_t stream)
 {
     return launch_bias_gradient(grad_out, grad_bias, rows, c_extent, stream);
 }
 
 cudaError_t bias_gradient_launch(
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, int64_t rows, int64_t c_extent, dim3 grid, dim3 block,
+    cudaStream_t stream)
+{
+    return launch_bias_gradient_bfloat16(grad_out, grad_bias, rows, c_extent, grid, block, stream);
+}
+
+cudaError_t bias_gradient_launch(
     const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, int64_t rows, int64_t c_extent, cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, rows, c_extent, stream);
+    return launch_bias_gradient_bfloat16(grad_out, grad_bias, rows, c_extent, stream);
 }
 
 cudaError_t classifier_launch(
