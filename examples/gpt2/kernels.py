@@ -430,7 +430,7 @@ COLUMN_WARPS = 32
     size="32 * COLUMN_WARPS * ((c + 31) // 32)", block=32 * COLUMN_WARPS, launch_bounds=(32 * COLUMN_WARPS, 1)
 )  # fmt: skip
 def bias_gradient(grad_out: Matrix, grad_bias: Vector):
-    """The sums of all columns. A block has 32 columns, of which each warp reads `W` rows at a time, `32 // W` packs each.
+    """The sums of all columns. A block has 32 columns; a warp reads `W` rows of them at a time, `32 // W` packs each.
 
     The bound of one block a multiprocessor leaves a thread the registers for eight packs, which it loads at a time.
     """

@@ -1379,7 +1379,7 @@ cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64
     return launch(gelu_backward_kernel<1, 4, T>, 4);
 }
 
-// The sums of all columns. A block has 32 columns, of which each warp reads `W` rows at a time, `32 // W` packs each.
+// The sums of all columns. A block has 32 columns; a warp reads `W` rows of them at a time, `32 // W` packs each.
 //
 // The bound of one block a multiprocessor leaves a thread the registers for eight packs, which it loads at a time.
 // T is float.
@@ -1447,7 +1447,7 @@ cudaError_t launch_bias_gradient(
     return launch_bias_gradient(grad_out, grad_bias, rows, c_extent, grid, block, stream);
 }
 
-// The sums of all columns. A block has 32 columns, of which each warp reads `W` rows at a time, `32 // W` packs each.
+// The sums of all columns. A block has 32 columns; a warp reads `W` rows of them at a time, `32 // W` packs each.
 //
 // The bound of one block a multiprocessor leaves a thread the registers for eight packs, which it loads at a time.
 // T is __nv_bfloat16.
