@@ -8,10 +8,11 @@ warp reads whole lines. Rows of layer norm stay in registers: their length is 32
 `per_lane`, 24 for GPT-2's 768; where a row is shorter than 32 packs, some lanes have none. All sums accumulate in
 float32.
 
-Sums over rows (gradients of weights and biases, the global norm) take one launch. Each block writes its partial sum to
-`partial` and takes a ticket; the block with the last ticket adds up all partial sums, in an order that is the same in
-every run, unlike that of atomic additions. The caller allocates `partial`, whose first extent is the number of blocks,
-and tickets of 0, which `layer_norm_backward` makes itself.
+Sums over rows take one launch. For the gradient of a bias a block adds up some columns to the end. The gradients of
+layer norm and the global norm use tickets: each block writes its partial sum to `partial` and takes a ticket; the block
+with the last ticket adds up all partial sums, in an order that is the same in every run, unlike that of atomic
+additions. The caller allocates `partial`, whose first extent is the number of blocks, and tickets of 0, which
+`layer_norm_backward` makes itself.
 
 `layer_norm.simulate(x, weight, bias)` runs a kernel under a debugger, thread by thread.
 """
@@ -28,7 +29,6 @@ from py2cu import (
     Index,
     atomic,
     blockIdx,
-    fast,
     gridDim,
     kernel,
     opmath,
@@ -56,6 +56,7 @@ TableRows = Float32[Tensor, "v 32*per_lane"] | BFloat16[Tensor, "v 32*per_lane"]
 Scores = Float32[Tensor, "heads t t"] | BFloat16[Tensor, "heads t t"]
 
 FULL = 0xFFFFFFFF  # all lanes of a warp
+LOG2E = 1 / math.log(2)  # exp(x) is exp2(LOG2E * x): a multiply-add and one instruction
 THREADS = 512  # of a block, where a block has a row or adds up for the whole grid
 BLOCK_WARPS = THREADS // 32
 
@@ -340,7 +341,7 @@ def causal_softmax(x: Scores, out: Scores, t: int, heads: int, scale: float):
     """The softmax of `scale * x` up to the diagonal. Packs behind it are not read or written: `out` keeps its zeros.
 
     Online: a lane keeps its maximum so far, and the sum of exp(scale * (score - maximum)), which is scaled down where a
-    greater score comes.
+    greater score comes. Only a pack across the diagonal is masked.
     """
     at, lane = blockIdx.x * SCORE_ROWS + threadIdx.x // 32, threadIdx.x % 32
     if at >= heads * t:
@@ -348,25 +349,31 @@ def causal_softmax(x: Scores, out: Scores, t: int, heads: int, scale: float):
     h, r = at // t, at % t
     W = 16 // x.itemsize
     xs, outs = x.view(x.shape[0], x.shape[1], -1, W), out.view(out.shape[0], out.shape[1], -1, W)
+    factor = np.float32(LOG2E * scale)
     top = np.float32(-math.inf)
     total = np.float32(0)
     for j in range(lane, r // W + 1, 32):
         row = [opmath(v) for v in xs[h, r, j]]
-        for k in range(W):
-            if W * j + k > r:
-                row[k] = -math.inf
+        if W * j + W > r + 1:
+            for k in range(W):
+                if W * j + k > r:
+                    row[k] = -math.inf
         greatest = max(row)
         if greatest > top:
-            total *= fast.exp(scale * (top - greatest))
+            total *= math.exp2(factor * top - factor * greatest)
             top = greatest
-        total += sum(fast.exp(scale * (v - top)) for v in row)
+        total += sum(math.exp2(factor * v - factor * top) for v in row)
     greatest = warp_max(top)
     if top < greatest:  # also of a lane behind the diagonal, whose maximum is -inf
-        total *= fast.exp(scale * (top - greatest))
-    norm = 1 / warp_sum(total)
+        total *= math.exp2(factor * top - factor * greatest)
+    shift = factor * greatest + math.log2(warp_sum(total))
     for j in range(lane, r // W + 1, 32):
-        row = [fast.exp(scale * (opmath(v) - greatest)) * norm for v in xs[h, r, j]]
-        outs[h, r, j] = tuple(v if W * j + k <= r else 0.0 for k, v in enumerate(row))
+        row = [math.exp2(factor * opmath(v) - shift) for v in xs[h, r, j]]
+        if W * j + W > r + 1:
+            for k in range(W):
+                if W * j + k > r:
+                    row[k] = 0.0
+        outs[h, r, j] = tuple(row)
 
 
 @causal_softmax.backward(size="32 * heads * t", block=32 * SCORE_ROWS)
@@ -417,32 +424,40 @@ def gelu_backward(i: Index["..."], x: Elements, grad_out: Elements, grad_x: Elem
 
 # --- the gradient of a bias ---
 
-COLUMN_WARPS = 8
+COLUMN_WARPS = 32
 
 
-@kernel(size=("c // 4", "COLUMN_WARPS * chunks"), block=(32, COLUMN_WARPS))
-def bias_gradient(
-    grad_out: Matrix, grad_bias: Vector, partial: Float32[Tensor, "chunks c"], tickets: Int32[Tensor, "(c+127)//128"]
-):  # fmt: skip
-    """The sums of all columns. A block takes 32 packs of them, and every `chunks`-th group of rows, a warp a row."""
+@kernel(
+    size="32 * COLUMN_WARPS * ((c + 31) // 32)", block=32 * COLUMN_WARPS, launch_bounds=(32 * COLUMN_WARPS, 1)
+)  # fmt: skip
+def bias_gradient(grad_out: Matrix, grad_bias: Vector):
+    """The sums of all columns. A block has 32 columns; a warp reads `W` rows of them at a time, `32 // W` packs each.
+
+    The bound of one block a multiprocessor leaves a thread the registers for eight packs, which it loads at a time.
+    """
     W = 16 // grad_out.itemsize
     grad_outs = grad_out.view(grad_out.shape[0], -1, W)
-    part = shared((COLUMN_WARPS, W, 32), np.float32)
-    is_last = shared(1, np.int32)
-    lane, warp = threadIdx.x, threadIdx.y
-    j = blockIdx.x * 32 + lane
+    part = shared((COLUMN_WARPS, 32), np.float32)
+    packs = 32 // W  # of a row, in this block
+    lane, warp = threadIdx.x % 32, threadIdx.x // 32
+    j = blockIdx.x * packs + lane % packs
     total = [np.float32(0)] * W
     if j < grad_outs.shape[1]:
-        for r in range(blockIdx.y * COLUMN_WARPS + warp, len(grad_out), COLUMN_WARPS * gridDim.y):
+        for r in unroll(range(W * warp + lane // packs, len(grad_out), W * COLUMN_WARPS), 8):
             for k, v in enumerate(grad_outs[r, j]):
                 total[k] += opmath(v)
-    for k in range(W):
-        part[warp, k, lane] = total[k]
+    offset = 16
+    while offset >= packs:  # lanes that are `packs` apart have the same columns
+        for k in range(W):
+            total[k] += shfl_xor_sync(FULL, total[k], offset)
+        offset //= 2
+    if lane < packs:
+        for k in range(W):
+            part[warp, W * lane + k] = total[k]
     syncthreads()
-    if warp < W and j < grad_outs.shape[1]:
-        partial[blockIdx.y, W * j + warp] = sum(part[w, warp, lane] for w in range(COLUMN_WARPS))
-    if is_last_block(tickets, blockIdx.x, gridDim.y, is_last) and warp < W and j < grad_outs.shape[1]:
-        grad_bias[W * j + warp] = sum(partial[k, W * j + warp] for k in range(len(partial)))
+    c = blockIdx.x * 32 + lane
+    if warp == 0 and c < len(grad_bias):
+        grad_bias[c] = sum(part[w, lane] for w in range(COLUMN_WARPS))
 
 
 # --- the classifier: softmax, cross entropy and its gradient ---
@@ -454,46 +469,51 @@ def classifier(
 ):  # fmt: skip
     """The losses of all rows; the gradients of the logits, times `grad_loss`, take the place of the logits.
 
-    Columns from `vocabulary` on are padding: they take no part, and their gradient is 0. The softmax is online.
+    Columns from `vocabulary` on are padding: they take no part, and their gradient is 0. The softmax is online. The
+    second loop goes backwards: what the first one read last is still in the cache.
     """
     W = 16 // logits.itemsize
     packs = logits.view(logits.shape[0], -1, W)
     tops = shared(32, np.float32)
     totals = shared(32, np.float32)
     r, t = blockIdx.x, threadIdx.x
+    target = targets[r]
+    of_target = opmath(logits[r, target])
     top = np.float32(-math.inf)
     total = np.float32(0)
     for j in range(t, (vocabulary + W - 1) // W, 1024):
         row = [opmath(v) for v in packs[r, j]]
-        for k in range(W):
-            if W * j + k >= vocabulary:
-                row[k] = -math.inf
+        if W * j + W > vocabulary:
+            for k in range(W):
+                if W * j + k >= vocabulary:
+                    row[k] = -math.inf
         greatest = max(row)
         if greatest > top:
-            total *= fast.exp(top - greatest)
+            total *= math.exp2(LOG2E * top - LOG2E * greatest)
             top = greatest
-        total += sum(fast.exp(v - top) for v in row)
+        total += sum(math.exp2(LOG2E * v - LOG2E * top) for v in row)
     greatest = warp_max(top)
     if top < greatest:
-        total *= fast.exp(top - greatest)
+        total *= math.exp2(LOG2E * top - LOG2E * greatest)
     total = warp_sum(total)
     if t % 32 == 0:
         tops[t // 32] = greatest
         totals[t // 32] = total
-    syncthreads()
+    syncthreads()  # also: all threads have read the target's logit
     greatest = warp_max(tops[t % 32])
-    total = warp_sum(totals[t % 32] * fast.exp(tops[t % 32] - greatest))
+    total = warp_sum(totals[t % 32] * math.exp2(LOG2E * tops[t % 32] - LOG2E * greatest))
     shift = greatest + math.log(total)
-    target = targets[r]
+    for j in range(packs.shape[1] - 1 - t, -1, -1024):
+        row = [grad_loss * math.exp2(LOG2E * opmath(v) - LOG2E * shift) for v in packs[r, j]]
+        if W * j + W > vocabulary:
+            for k in range(W):
+                if W * j + k >= vocabulary:
+                    row[k] = 0.0
+        packs[r, j] = tuple(row)
+    syncthreads()  # the target's pack has been written
     if t == 0:
-        losses[r] = shift - opmath(logits[r, target])
-    syncthreads()  # the loss has been read before its logit is replaced
-    for j in range(t, packs.shape[1], 1024):
-        row = [fast.exp(opmath(v) - shift) for v in packs[r, j]]
-        for k in range(W):
-            if W * j + k == target:
-                row[k] -= 1
-        packs[r, j] = tuple(grad_loss * v if W * j + k < vocabulary else 0.0 for k, v in enumerate(row))
+        losses[r] = shift - of_target
+        logits[r, target] = grad_loss * (math.exp2(LOG2E * of_target - LOG2E * shift) - 1)
 
 
 # --- the optimiser ---
@@ -613,7 +633,7 @@ def main() -> None:
         print(causal_softmax_backward.check(causal_softmax(scores, scale=0.5), grad, scale=0.5))
         print(gelu.check(x))
         print(gelu_backward.check(x, y))
-        print(bias_gradient.check(x, partial=zeros, tickets=tickets[:1]))
+        print(bias_gradient.check(x))
         logits = torch.randn(2, 640, device=device).to(dtype)
         print(classifier.check(logits, tokens[0, :2], grad_loss=0.5, vocabulary=600))
         print(sum_of_squares.check(x.flatten(), partial=zeros[:, 0].clone(), ticket=tickets[:1]))

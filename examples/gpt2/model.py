@@ -261,15 +261,7 @@ class Linear(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor) -> Any:
         x, weight = ctx.saved_tensors
-        return grad_out @ weight, grad_out.t() @ x, bias_gradient(grad_out)
-
-
-def bias_gradient(grad_out: Tensor) -> Tensor:
-    rows, columns = grad_out.shape
-    chunks = blocks_for(rows, 4 * kernels.COLUMN_WARPS, 32)
-    partial = grad_out.new_empty(chunks, columns, dtype=torch.float32)
-    tickets = torch.zeros(-(-columns // 128), dtype=torch.int32, device=grad_out.device)
-    return kernels.bias_gradient(grad_out, partial=partial, tickets=tickets)
+        return grad_out @ weight, grad_out.t() @ x, kernels.bias_gradient(grad_out)
 
 
 class Loss(torch.autograd.Function):
@@ -287,7 +279,8 @@ class Loss(torch.autograd.Function):
     def backward(ctx: Any, grad_loss: Tensor) -> Any:
         grad_logits, x, table = ctx.saved_tensors
         factor = grad_loss.to(x.dtype)
-        return grad_logits @ table * factor, grad_logits.t() @ (x * factor), None
+        scaled = x * factor  # the first kernel of this thread: cuBLAS would warn that there is no CUDA context yet
+        return grad_logits @ table * factor, grad_logits.t() @ scaled, None
 
 
 class TorchAdamW:
@@ -296,7 +289,8 @@ class TorchAdamW:
     def __init__(self, model: GPT2, lr: float) -> None:
         self.parameters, self.decayed, self.lr = model.parameters_, model.size.decayed, lr
         fused = self.parameters.is_cuda
-        self.optimiser = torch.optim.AdamW([self.parameters], lr, (0.9, 0.95), weight_decay=0.0, fused=fused)
+        options = {"fused": fused, "capturable": fused}  # a CUDA graph may record it
+        self.optimiser = torch.optim.AdamW([self.parameters], lr, (0.9, 0.95), weight_decay=0.0, **options)
 
     def step(self) -> None:
         nn.utils.clip_grad_norm_([self.parameters], 1.0)

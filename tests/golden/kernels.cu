@@ -95,6 +95,7 @@ __device__ inline T square(T value)
 }
 
 constexpr uint32_t FULL = 0xFFFFFFFF;
+constexpr double LOG2E = 1.4426950408889634;
 constexpr int THREADS = 512;
 constexpr int BLOCK_WARPS = THREADS / 32;
 constexpr int BUCKET_WARPS = 8;
@@ -104,7 +105,7 @@ constexpr int NORM_WARPS = 8;
 constexpr int GROUP = 16;
 constexpr int SCORE_ROWS = 8;
 constexpr double SCALE = 0.7978845608028654;
-constexpr int COLUMN_WARPS = 8;
+constexpr int COLUMN_WARPS = 32;
 
 struct adamw_result {
     float m;
@@ -885,11 +886,11 @@ cudaError_t launch_layer_norm_backward(
 // The softmax of `scale * x` up to the diagonal. Packs behind it are not read or written: `out` keeps its zeros.
 //
 // Online: a lane keeps its maximum so far, and the sum of exp(scale * (score - maximum)), which is scaled down where a
-// greater score comes.
+// greater score comes. Only a pack across the diagonal is masked.
 // T is float or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void causal_softmax_kernel(
-    const T* __restrict__ x, T* __restrict__ out, index_t t, index_t heads, float scale)
+    const T* __restrict__ x, T* __restrict__ out, index_t t, index_t heads, float scale_term)
 {
     index_t at_ = index_t(blockIdx.x) * SCORE_ROWS + threadIdx.x / 32;
     int lane = threadIdx.x % 32;
@@ -897,6 +898,7 @@ __global__ void causal_softmax_kernel(
     index_t h = at_ / t;
     index_t r = at_ % t;
     constexpr int W = 16 / sizeof(T);
+    float factor = scale_term;
     float top = -INFINITY;
     float total = 0;
     float greatest;
@@ -906,9 +908,11 @@ __global__ void causal_softmax_kernel(
         #pragma unroll
         for (int k2 = 0; k2 < W; ++k2)
             row[k2] = to_compute_type(xs_row[k2]);
-        for (int k = 0; k < W; ++k) {
-            if (W * j + k > r)
-                row[k] = -INFINITY;
+        if (W * j + W > r + 1) {
+            for (int k = 0; k < W; ++k) {
+                if (W * j + k > r)
+                    row[k] = -INFINITY;
+            }
         }
         assert(W > 0 && "the array is not empty");
         float highest = row[0];
@@ -916,28 +920,34 @@ __global__ void causal_softmax_kernel(
             highest = python_max(highest, row[k3]);
         greatest = highest;
         if (greatest > top) {
-            total *= __expf(scale * (top - greatest));
+            total *= exp2(factor * top - factor * greatest);
             top = greatest;
         }
         float total2 = 0.0f;
         for (int k4 = 0; k4 < W; ++k4)
-            total2 += __expf(scale * (row[k4] - top));
+            total2 += exp2(factor * row[k4] - factor * top);
         total += total2;
     }
     greatest = warp_max(top);
     if (top < greatest)  // also of a lane behind the diagonal, whose maximum is -inf
-        total *= __expf(scale * (top - greatest));
-    float norm = 1 / warp_sum(total);
+        total *= exp2(factor * top - factor * greatest);
+    float shift = factor * greatest + log2(warp_sum(total));
     for (index_t j = lane; j < r / W + 1; j += 32) {
         float row2[W];
         const auto xs_row2 = load_vector<W>(&x[(h * t + r) * t + j * W]);
         #pragma unroll
         for (int k5 = 0; k5 < W; ++k5)
-            row2[k5] = __expf(scale * (to_compute_type(xs_row2[k5]) - greatest)) * norm;
+            row2[k5] = exp2(factor * to_compute_type(xs_row2[k5]) - shift);
+        if (W * j + W > r + 1) {
+            for (int k = 0; k < W; ++k) {
+                if (W * j + k > r)
+                    row2[k] = 0.0f;
+            }
+        }
         aligned_vector<T, W> row3;
         #pragma unroll
         for (int k6 = 0; k6 < W; ++k6)
-            row3[k6] = static_cast<T>(W * j + k6 <= r ? row2[k6] : 0.0f);
+            row3[k6] = static_cast<T>(row2[k6]);
         store_vector(&out[(h * t + r) * t + j * W], row3);
     }
 }
@@ -946,10 +956,11 @@ template <typename T>
 cudaError_t launch_causal_softmax(
     const T* x, T* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
 {
+    const float scale_term = static_cast<float>(1.4426950408889634 * scale);
     if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, heads, heads * t * t, 8 * t + 272}) <= INT32_MAX)
-        causal_softmax_kernel<T, int><<<grid, block, 0, stream>>>(x, out, t, heads, scale);
+        causal_softmax_kernel<T, int><<<grid, block, 0, stream>>>(x, out, t, heads, scale_term);
     else
-        causal_softmax_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, t, heads, scale);
+        causal_softmax_kernel<T, int64_t><<<grid, block, 0, stream>>>(x, out, t, heads, scale_term);
     return cudaGetLastError();
 }
 
@@ -1148,26 +1159,28 @@ cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64
     return launch(gelu_backward_kernel<1, 4, T>, 4);
 }
 
-// The sums of all columns. A block takes 32 packs of them, and every `chunks`-th group of rows, a warp a row.
+// The sums of all columns. A block has 32 columns; a warp reads `W` rows of them at a time, `32 // W` packs each.
+//
+// The bound of one block a multiprocessor leaves a thread the registers for eight packs, which it loads at a time.
 // T is float or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
-__global__ void bias_gradient_kernel(
-    const T* __restrict__ grad_out, T* __restrict__ grad_bias, float* partial, int32_t* tickets, index_t rows,
-    index_t c, index_t chunks)
+__global__ void __launch_bounds__(1024, 1) bias_gradient_kernel(
+    const T* __restrict__ grad_out, T* __restrict__ grad_bias, index_t rows, index_t c_extent)
 {
     constexpr int W = 16 / sizeof(T);
-    __shared__ float part[COLUMN_WARPS][W][32];
-    __shared__ int32_t is_last[1];
-    int lane = threadIdx.x;
-    int warp = threadIdx.y;
-    index_t j = index_t(blockIdx.x) * 32 + lane;
+    __shared__ float part[COLUMN_WARPS][32];
+    int packs = 32 / W;  // of a row, in this block
+    int lane = threadIdx.x % 32;
+    int warp = threadIdx.x / 32;
+    index_t j = index_t(blockIdx.x) * packs + lane % packs;
     float total[W];
     float value = 0;
     for (int k2 = 0; k2 < W; ++k2)
         total[k2] = value;
-    if (j < c / W) {
-        for (index_t r = index_t(blockIdx.y) * COLUMN_WARPS + warp; r < rows; r += COLUMN_WARPS * index_t(gridDim.y)) {
-            const auto grad_outs_row = load_vector<W>(&grad_out[r * c + j * W]);
+    if (j < c_extent / W) {
+        #pragma unroll 8
+        for (index_t r = W * warp + lane / packs; r < rows; r += W * COLUMN_WARPS) {
+            const auto grad_outs_row = load_vector<W>(&grad_out[r * c_extent + j * W]);
             #pragma unroll
             for (int k = 0; k < W; ++k) {
                 T v = grad_outs_row[k];
@@ -1175,52 +1188,49 @@ __global__ void bias_gradient_kernel(
             }
         }
     }
-    for (int k = 0; k < W; ++k)
-        part[warp][k][lane] = total[k];
+    for (int offset = 16; offset >= packs; offset /= 2) {  // lanes that are `packs` apart have the same columns
+        for (int k = 0; k < W; ++k)
+            total[k] += __shfl_xor_sync(FULL, total[k], offset);
+    }
+    if (lane < packs) {
+        for (int k = 0; k < W; ++k)
+            part[warp][W * lane + k] = total[k];
+    }
     __syncthreads();
-    if (warp < W && j < c / W) {
+    index_t c = index_t(blockIdx.x) * 32 + lane;
+    if (warp == 0 && c < c_extent) {
         float total2 = 0.0f;
         for (int w = 0; w < COLUMN_WARPS; ++w)
-            total2 += part[w][warp][lane];
-        partial[blockIdx.y * c + (W * j + warp)] = total2;
-    }
-    if (is_last_block<index_t>(tickets, index_t(blockIdx.x), index_t(gridDim.y), is_last) && warp < W && j < c / W) {
-        float total3 = 0.0f;
-        for (index_t k3 = 0; k3 < chunks; ++k3)
-            total3 += partial[k3 * c + (W * j + warp)];
-        grad_bias[W * j + warp] = static_cast<T>(total3);
+            total2 += part[w][lane];
+        grad_bias[c] = static_cast<T>(total2);
     }
 }
 
 template <typename T>
 cudaError_t launch_bias_gradient(
-    const T* grad_out, T* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c, int64_t chunks,
-    dim3 grid, dim3 block, cudaStream_t stream)
+    const T* grad_out, T* grad_bias, int64_t rows, int64_t c_extent, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(block.y) + 8 * int64_t(grid.y), 8 * int64_t(grid.y) + rows, chunks, c * rows, c * chunks,
-                  c + 127, 8 * int64_t(block.x) + int64_t(block.y) + 256 * int64_t(grid.x)}) <= INT32_MAX)
-        bias_gradient_kernel<T, int><<<grid, block, 0, stream>>>(
-            grad_out, grad_bias, partial, tickets, rows, c, chunks);
+    if (std::max({32 * int64_t(grid.x), c_extent, c_extent * rows, rows + 256}) <= INT32_MAX)
+        bias_gradient_kernel<T, int><<<grid, block, 0, stream>>>(grad_out, grad_bias, rows, c_extent);
     else
-        bias_gradient_kernel<T, int64_t><<<grid, block, 0, stream>>>(
-            grad_out, grad_bias, partial, tickets, rows, c, chunks);
+        bias_gradient_kernel<T, int64_t><<<grid, block, 0, stream>>>(grad_out, grad_bias, rows, c_extent);
     return cudaGetLastError();
 }
 
 template <typename T>
 cudaError_t launch_bias_gradient(
-    const T* grad_out, T* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c, int64_t chunks,
-    cudaStream_t stream)
+    const T* grad_out, T* grad_bias, int64_t rows, int64_t c_extent, cudaStream_t stream)
 {
-    if (COLUMN_WARPS * chunks == 0 || c / 4 == 0) return cudaSuccess;
-    const dim3 block(32, COLUMN_WARPS);
-    const dim3 grid((c / 4 + block.x - 1) / block.x, covering_blocks(COLUMN_WARPS * chunks, block.y));
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c, chunks, grid, block, stream);
+    if (32 * COLUMN_WARPS * ((c_extent + 31) / 32) == 0) return cudaSuccess;
+    const dim3 block(32 * COLUMN_WARPS);
+    const dim3 grid(covering_blocks(32 * COLUMN_WARPS * ((c_extent + 31) / 32), block.x));
+    return launch_bias_gradient(grad_out, grad_bias, rows, c_extent, grid, block, stream);
 }
 
 // The losses of all rows; the gradients of the logits, times `grad_loss`, take the place of the logits.
 //
-// Columns from `vocabulary` on are padding: they take no part, and their gradient is 0. The softmax is online.
+// Columns from `vocabulary` on are padding: they take no part, and their gradient is 0. The softmax is online. The
+// second loop goes backwards: what the first one read last is still in the cache.
 // T is float or __nv_bfloat16.
 template <typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
 __global__ void classifier_kernel(
@@ -1232,6 +1242,8 @@ __global__ void classifier_kernel(
     __shared__ float totals[32];
     index_t r = blockIdx.x;
     int t = threadIdx.x;
+    int64_t target = targets[r];
+    float of_target = to_compute_type(logits[r * c + target]);
     float top = -INFINITY;
     float total = 0;
     float greatest;
@@ -1241,9 +1253,11 @@ __global__ void classifier_kernel(
         #pragma unroll
         for (int k2 = 0; k2 < W; ++k2)
             row[k2] = to_compute_type(packs_row[k2]);
-        for (int k = 0; k < W; ++k) {
-            if (W * j + k >= vocabulary)
-                row[k] = -INFINITY;
+        if (W * j + W > vocabulary) {
+            for (int k = 0; k < W; ++k) {
+                if (W * j + k >= vocabulary)
+                    row[k] = -INFINITY;
+            }
         }
         assert(W > 0 && "the array is not empty");
         float highest = row[0];
@@ -1251,45 +1265,53 @@ __global__ void classifier_kernel(
             highest = python_max(highest, row[k3]);
         greatest = highest;
         if (greatest > top) {
-            total *= __expf(top - greatest);
+            total *= exp2(static_cast<float>(LOG2E) * top - static_cast<float>(LOG2E) * greatest);
             top = greatest;
         }
         float total2 = 0.0f;
         for (int k4 = 0; k4 < W; ++k4)
-            total2 += __expf(row[k4] - top);
+            total2 += exp2(static_cast<float>(LOG2E) * row[k4] - static_cast<float>(LOG2E) * top);
         total += total2;
     }
     greatest = warp_max(top);
     if (top < greatest)
-        total *= __expf(top - greatest);
+        total *= exp2(static_cast<float>(LOG2E) * top - static_cast<float>(LOG2E) * greatest);
     total = warp_sum(total);
     if (t % 32 == 0) {
         tops[t / 32] = greatest;
         totals[t / 32] = total;
     }
-    __syncthreads();
+    __syncthreads();  // also: all threads have read the target's logit
     greatest = warp_max(tops[t % 32]);
-    total = warp_sum(totals[t % 32] * __expf(tops[t % 32] - greatest));
+    total = warp_sum(totals[t % 32] *
+                     exp2(static_cast<float>(LOG2E) * tops[t % 32] - static_cast<float>(LOG2E) * greatest));
     float shift = greatest + log(total);
-    int64_t target = targets[r];
-    if (t == 0)
-        losses[r] = shift - to_compute_type(logits[r * c + target]);
-    __syncthreads();  // the loss has been read before its logit is replaced
-    for (index_t j = t; j < c / W; j += 1024) {
+    for (index_t j = c / W - 1 - t; j > -1; j -= 1024) {
         float row2[W];
         const auto packs_row2 = load_vector<W>(&logits[r * c + j * W]);
         #pragma unroll
         for (int k5 = 0; k5 < W; ++k5)
-            row2[k5] = __expf(to_compute_type(packs_row2[k5]) - shift);
-        for (int k = 0; k < W; ++k) {
-            if (W * j + k == target)
-                row2[k] -= 1;
+            row2[k5] = grad_loss *
+                       exp2(static_cast<float>(LOG2E) * to_compute_type(packs_row2[k5]) -
+                            static_cast<float>(LOG2E) * shift);
+        if (W * j + W > vocabulary) {
+            for (int k = 0; k < W; ++k) {
+                if (W * j + k >= vocabulary)
+                    row2[k] = 0.0f;
+            }
         }
         aligned_vector<T, W> row3;
         #pragma unroll
         for (int k6 = 0; k6 < W; ++k6)
-            row3[k6] = static_cast<T>(W * j + k6 < vocabulary ? grad_loss * row2[k6] : 0.0f);
+            row3[k6] = static_cast<T>(row2[k6]);
         store_vector(&logits[r * c + j * W], row3);
+    }
+    __syncthreads();  // the target's pack has been written
+    if (t == 0) {
+        losses[r] = shift - of_target;
+        logits[r * c + target] = static_cast<T>(grad_loss *
+                                                (exp2(static_cast<float>(LOG2E) * of_target -
+                                                      static_cast<float>(LOG2E) * shift) - 1));
     }
 }
 
@@ -1299,7 +1321,7 @@ cudaError_t launch_classifier(
     dim3 grid, dim3 block, cudaStream_t stream)
 {
     if (std::max({int64_t(grid.x), c * rows, rows}) <= INT32_MAX &&
-        8 * c + 8 * std::fabs(vocabulary) + 8272 <= INT32_MAX)
+        8 * int64_t(block.x) + 8 * c + 8 * std::fabs(vocabulary) + 8272 <= INT32_MAX)
         classifier_kernel<T, int><<<grid, block, 0, stream>>>(logits, targets, losses, grad_loss, vocabulary, c);
     else
         classifier_kernel<T, int64_t><<<grid, block, 0, stream>>>(logits, targets, losses, grad_loss, vocabulary, c);
@@ -1834,31 +1856,29 @@ cudaError_t gelu_backward_launch(
 }
 
 cudaError_t bias_gradient_launch(
-    const float* grad_out, float* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c,
-    int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
+    const float* grad_out, float* grad_bias, int64_t rows, int64_t c_extent, dim3 grid, dim3 block,
+    cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c, chunks, grid, block, stream);
+    return launch_bias_gradient(grad_out, grad_bias, rows, c_extent, grid, block, stream);
 }
 
 cudaError_t bias_gradient_launch(
-    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, float* partial, int32_t* tickets, int64_t rows,
-    int64_t c, int64_t chunks, dim3 grid, dim3 block, cudaStream_t stream)
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, int64_t rows, int64_t c_extent, dim3 grid, dim3 block,
+    cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c, chunks, grid, block, stream);
+    return launch_bias_gradient(grad_out, grad_bias, rows, c_extent, grid, block, stream);
 }
 
 cudaError_t bias_gradient_launch(
-    const float* grad_out, float* grad_bias, float* partial, int32_t* tickets, int64_t rows, int64_t c,
-    int64_t chunks, cudaStream_t stream)
+    const float* grad_out, float* grad_bias, int64_t rows, int64_t c_extent, cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c, chunks, stream);
+    return launch_bias_gradient(grad_out, grad_bias, rows, c_extent, stream);
 }
 
 cudaError_t bias_gradient_launch(
-    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, float* partial, int32_t* tickets, int64_t rows,
-    int64_t c, int64_t chunks, cudaStream_t stream)
+    const __nv_bfloat16* grad_out, __nv_bfloat16* grad_bias, int64_t rows, int64_t c_extent, cudaStream_t stream)
 {
-    return launch_bias_gradient(grad_out, grad_bias, partial, tickets, rows, c, chunks, stream);
+    return launch_bias_gradient(grad_out, grad_bias, rows, c_extent, stream);
 }
 
 cudaError_t classifier_launch(
