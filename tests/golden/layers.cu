@@ -46,6 +46,16 @@ __host__ __device__ inline T round_to(Value value)
     return static_cast<T>(static_cast<std::conditional_t<sizeof(T) == 2, float, Value>>(value));
 }
 
+// x / divisor. The product of a float16 with the inverse rounds to the same bits for these divisors.
+template <typename T>
+__device__ inline T quotient(T x, T divisor)
+{
+    if constexpr (std::is_same_v<T, __half>)
+        return static_cast<T>(static_cast<float>(x) * (1 / static_cast<float>(divisor)));
+    else
+        return x / divisor;
+}
+
 // Python's `max(a, b)`: `a` unless `b` is greater, also for NaN.
 template <typename T>
 __device__ inline T python_max(T a, T b)
@@ -63,14 +73,15 @@ struct swiglu_backward_result {
 template <typename T>
 __device__ T gelu(T x)
 {
-    return T(0.5) * x * (T(1) + static_cast<T>(erf(to_compute_type(x / round_to<T>(sqrt(2.0))))));
+    return T(0.5) * x * (T(1) + static_cast<T>(erf(to_compute_type(quotient(x, round_to<T>(sqrt(2.0)))))));
 }
 
 template <typename T>
 __device__ T gelu_backward(T x, T grad_out)
 {
-    T probability = T(0.5) * (T(1) + static_cast<T>(erf(to_compute_type(x / round_to<T>(sqrt(2.0))))));
-    T density = static_cast<T>(exp(to_compute_type(T(-0.5) * x * x))) / round_to<T>(sqrt(2 * 3.141592653589793));
+    T probability = T(0.5) * (T(1) + static_cast<T>(erf(to_compute_type(quotient(x, round_to<T>(sqrt(2.0)))))));
+    T density = quotient(static_cast<T>(exp(to_compute_type(T(-0.5) * x * x))),
+                         round_to<T>(sqrt(2 * 3.141592653589793)));
     return grad_out * (probability + x * density);
 }
 

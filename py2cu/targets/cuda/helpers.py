@@ -119,6 +119,17 @@ template <typename Row>
     "leading_zeros": _of_bits("leading_zeros", "The number of zeros above the highest bit that is set.", "__clz"),
     "reverse_bits": _of_bits("reverse_bits", "The bits in reverse order.", "__brev", "T"),
     "round_to": COMMON["round_to"].replace("{prefix}", "__host__ {prefix}"),  # launchers call it, too
+    "quotient": """\
+// x / divisor. The product of a float16 with the inverse rounds to the same bits for these divisors.
+template <typename T>
+{prefix} T quotient(T x, T divisor)
+{{
+    if constexpr (std::is_same_v<T, __half>)
+        return static_cast<T>(static_cast<float>(x) * (1 / static_cast<float>(divisor)));
+    else
+        return x / divisor;
+}}
+""",
     "lane_id": """\
 // The lane of this thread in its warp.
 {prefix} int lane_id()
@@ -218,6 +229,7 @@ template <typename T>
 """,
 }
 HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "quotient": ("cuda_fp16.h", "type_traits"),
     **dict.fromkeys(("atomic_update", *map(row_access, CACHE_HINTS)), ("cstring", "type_traits")),
     **dict.fromkeys(
         ("round_to", *(f"atomic_{op}" for op in ("add", "sub", "min", "max", "exch", "and", "or", "xor"))),
