@@ -117,6 +117,7 @@ class _KernelReader:
             parameters=tuple(parameters.arguments),
             size=size,
             block=self._block(options, rank, parameters, annotations),
+            has_default_block=options.block is None,
             coarsen=options.coarsen,
             launch_bounds=options.bounds,
             inits=tuple(_inits(options, parameters)),
