@@ -56,7 +56,7 @@ def _numbers(stmt: ir.EachPack) -> tuple[int, int]:
 
 
 def _count(stmt: ir.EachPack, size: int) -> int:
-    """The packs of a thread whose widest result has `size` bytes: one keeps too few loads under way if it loads little."""
+    """The packs of a thread whose widest result has `size` bytes: two where one would load too little at a time."""
     dtypes = [load.type.dtype for load in stmt.loads if isinstance(load.type, ir.ElementType)]
     loaded = BYTES // size * sum(_bytes(dtype) if dtype.variable is None else size for dtype in dtypes)
     return 2 if size == 2 or (size == 4 and loaded <= BYTES) else 1
