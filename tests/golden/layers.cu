@@ -48,10 +48,10 @@ __host__ __device__ inline T round_to(Value value)
 
 // x / divisor. The product of a float16 with the inverse rounds to the same bits for these divisors.
 template <typename T>
-__device__ inline T quotient(T x, T divisor)
+__device__ inline T quotient(T x, T divisor, float inverse)
 {
     if constexpr (std::is_same_v<T, __half>)
-        return static_cast<T>(static_cast<float>(x) * (1 / static_cast<float>(divisor)));
+        return static_cast<T>(static_cast<float>(x) * inverse);
     else
         return x / divisor;
 }
@@ -73,15 +73,17 @@ struct swiglu_backward_result {
 template <typename T>
 __device__ T gelu(T x)
 {
-    return T(0.5) * x * (T(1) + static_cast<T>(erf(to_compute_type(quotient(x, round_to<T>(sqrt(2.0)))))));
+    return T(0.5) * x *
+        (T(1) + static_cast<T>(erf(to_compute_type(quotient(x, round_to<T>(sqrt(2.0)), 0.707182348f)))));
 }
 
 template <typename T>
 __device__ T gelu_backward(T x, T grad_out)
 {
-    T probability = T(0.5) * (T(1) + static_cast<T>(erf(to_compute_type(quotient(x, round_to<T>(sqrt(2.0)))))));
+    T probability = T(0.5) *
+                    (T(1) + static_cast<T>(erf(to_compute_type(quotient(x, round_to<T>(sqrt(2.0)), 0.707182348f)))));
     T density = quotient(static_cast<T>(exp(to_compute_type(T(-0.5) * x * x))),
-                         round_to<T>(sqrt(2 * 3.141592653589793)));
+                         round_to<T>(sqrt(2 * 3.141592653589793)), 0.39906469f);
     return grad_out * (probability + x * density);
 }
 

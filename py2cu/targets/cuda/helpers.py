@@ -122,10 +122,10 @@ template <typename Row>
     "quotient": """\
 // x / divisor. The product of a float16 with the inverse rounds to the same bits for these divisors.
 template <typename T>
-{prefix} T quotient(T x, T divisor)
+{prefix} T quotient(T x, T divisor, float inverse)
 {{
     if constexpr (std::is_same_v<T, __half>)
-        return static_cast<T>(static_cast<float>(x) * (1 / static_cast<float>(divisor)));
+        return static_cast<T>(static_cast<float>(x) * inverse);
     else
         return x / divisor;
 }}

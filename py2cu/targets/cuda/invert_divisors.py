@@ -1,11 +1,11 @@
 """Divides float16 by constants without the branch of CUDA's division.
 
-    x / 3        →        quotient(x, 3)        float16(float32(x) * (1 / float32(3)))
+    x / 3        →        quotient(x, 3, 0.333333343)        float16(float32(x) * 0.333333343)
 
-The float32 product of a float16 with an inverse is within 2**-23 of the quotient, relative to it. All quotients of
-float16 have a greater distance from the middle of two float16, where rounding changes, except those that are such a
-middle. They are subnormal, and their divisor is an even number; if the inverse is near enough, the product is the
-middle, too. `tests/test_half_quotients.py` compares all quotients.
+The inverse is a literal, since nvcc does not compute with the value of a `__half`. The product in float32 is within
+2**-23 of the quotient, relative to it. All quotients of float16 are farther from the middle of two float16, where
+rounding changes, except those that are such a middle. These are subnormal, and their divisor is an even number; if the
+inverse is near enough, the product is the middle, too. `tests/test_half_quotients.py` compares all quotients.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 
 from py2cu import ir
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import F16
+from py2cu.dtypes import F16, F32
 from py2cu.ir.operators import OPERATORS
 from py2cu.ir.rewrite import rebuild_block, with_fields
 
@@ -36,8 +36,11 @@ def invert_divisors(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 def _quotient(expr: ir.Expr) -> ir.Expr:
     match expr:
         case ir.Binary(op="/", left=left, right=right, type=ir.ElementType(dtype=dtype)) if F16 in dtype.admitted:
-            is_product = is_exact(_constant(right))  # rule: half-inverse
-            return ir.Call(HELPER, (left, right), expr.span, expr.type) if is_product else expr
+            inverse = inverse_of(_constant(right))
+            if inverse is None:  # rule: half-inverse
+                return expr
+            factor = ir.Constant(inverse, right.span, ir.ElementType(F32), text=f"{inverse:.9g}")
+            return ir.Call(HELPER, (left, right, factor), expr.span, expr.type)
         case _:
             return expr
 
@@ -61,18 +64,16 @@ def _constant(expr: ir.Expr) -> float:
             return math.nan
 
 
-def is_exact(divisor: float) -> bool:
-    """Whether a quotient by `divisor`, rounded to float16, has the bits of such a product, whatever is divided."""
+def inverse_of(divisor: float) -> float | None:
+    """The float32 that makes products with the bits of all quotients by `divisor`, rounded to float16; None without."""
     if not abs(divisor) <= F16.high:
-        return False
-    # Literals are rounded to float16 at once, other numbers by way of float32.
-    rounded = {_round("e", divisor), _round("e", _round("f", divisor))}
-    return all(number and (number % 2 or _is_near(number)) for number in rounded)  # rule: half-middle
-
-
-def _is_near(divisor: float) -> bool:
-    """Whether products with the inverse are exact where quotients by an even number are."""
-    return abs(Fraction(_round("f", 1 / divisor)) * Fraction(divisor) - 1) <= _NEAR
+        return None
+    half = _round("e", divisor)
+    if half == 0 or half != _round("e", _round("f", divisor)):  # literals are rounded at once, others by way of float32
+        return None
+    inverse = _round("f", 1 / half)
+    is_near = abs(Fraction(inverse) * Fraction(half) - 1) <= _NEAR
+    return inverse if half % 2 or is_near else None  # rule: half-middle
 
 
 def _round(layout: str, value: float) -> float:
