@@ -130,6 +130,19 @@ template <typename T>
         return x / divisor;
 }}
 """,
+    "wide_product": """\
+// The product of two numbers of 32 bits, by one instruction.
+{prefix} uint64_t wide_product(uint32_t a, uint32_t b)
+{{
+#ifdef __CUDA_ARCH__
+    uint64_t product;
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
+    return product;
+#else
+    return static_cast<uint64_t>(a) * b;
+#endif
+}}
+""",
     "lane_id": """\
 // The lane of this thread in its warp.
 {prefix} int lane_id()

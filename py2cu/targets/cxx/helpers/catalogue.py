@@ -96,6 +96,7 @@ def takes_one_type(name: str) -> bool:
         "lane_id",
         "exponent",
         "ldexp_by_any",
+        "wide_product",
         *BIT_HELPERS,
     )
 
