@@ -119,30 +119,6 @@ template <typename Row>
     "leading_zeros": _of_bits("leading_zeros", "The number of zeros above the highest bit that is set.", "__clz"),
     "reverse_bits": _of_bits("reverse_bits", "The bits in reverse order.", "__brev", "T"),
     "round_to": COMMON["round_to"].replace("{prefix}", "__host__ {prefix}"),  # launchers call it, too
-    "quotient": """\
-// x / divisor. The product of a float16 with the inverse rounds to the same bits for these divisors.
-template <typename T>
-{prefix} T quotient(T x, T divisor, float inverse)
-{{
-    if constexpr (std::is_same_v<T, __half>)
-        return static_cast<T>(static_cast<float>(x) * inverse);
-    else
-        return x / divisor;
-}}
-""",
-    "wide_product": """\
-// The product of two numbers of 32 bits, by one instruction.
-{prefix} uint64_t wide_product(uint32_t a, uint32_t b)
-{{
-#ifdef __CUDA_ARCH__
-    uint64_t product;
-    asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
-    return product;
-#else
-    return static_cast<uint64_t>(a) * b;
-#endif
-}}
-""",
     "lane_id": """\
 // The lane of this thread in its warp.
 {prefix} int lane_id()
@@ -242,7 +218,6 @@ template <typename T>
 """,
 }
 HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "quotient": ("cuda_fp16.h", "type_traits"),
     **dict.fromkeys(("atomic_update", *map(row_access, CACHE_HINTS)), ("cstring", "type_traits")),
     **dict.fromkeys(
         ("round_to", *(f"atomic_{op}" for op in ("add", "sub", "min", "max", "exch", "and", "or", "xor"))),
