@@ -108,7 +108,6 @@ class _KernelReader:
                 'make the first parameter an element index, `i: Index["n"]`, or import `blockIdx`, `blockDim`, '
                 "`threadIdx` from py2cu",
             )  # fmt: skip
-        rank = len(size or ()) or 1
         return ir.Kernel(
             name=options.name or function.name.value,
             doc=self._docstring(),
@@ -116,7 +115,8 @@ class _KernelReader:
             launch=tuple(parameters.launch.values()),
             parameters=tuple(parameters.arguments),
             size=size,
-            block=self._block(options, rank, parameters, annotations),
+            block=self._block(options, len(size or ()) or 1, parameters, annotations),
+            has_default_block=options.block is None,
             coarsen=options.coarsen,
             launch_bounds=options.bounds,
             inits=tuple(_inits(options, parameters)),

@@ -104,6 +104,7 @@ class Kernel:
     span: Span = span_field()
     strides: tuple[Stride, ...] = ()  # set by name_strides: of the arrays of `strided`, by array and axis
     former_index_extents: tuple[DimExpr, ...] = ()  # of the indices that the body now computes itself
+    has_default_block: bool = False  # no option gives `block`
     coarsen: int | None = None  # 1: each thread of an index kernel has one element
     launch_bounds: tuple[int, ...] = ()  # at most so many threads a block, at least so many blocks a multiprocessor
     annotated: tuple[Annotation, ...] = ()

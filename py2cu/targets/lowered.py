@@ -23,7 +23,9 @@ from py2cu.targets.cpu.hide_counters import hide_counters
 from py2cu.targets.cpu.inline_collectives import CannotSplit, runs_in_blocks
 from py2cu.targets.cpu.insert_yields import insert_yields
 from py2cu.targets.cpu.split_at_barriers import split_at_barriers
+from py2cu.targets.cuda.invert_divisors import invert_divisors
 from py2cu.targets.cuda.pack_elements import pack_elements
+from py2cu.targets.cuda.wide_products import multiply_wide
 from py2cu.targets.cxx.naming import rename
 from py2cu.targets.cxx.symbols.declare_constants import declare_constants
 from py2cu.targets.cxx.symbols.uniquify_symbols import uniquify_symbols
@@ -33,8 +35,8 @@ from py2cu.translation import Artifacts, CallText, CallTranslation, TargetName, 
 
 Texts = TypeVar("Texts", Artifacts, CallText)
 
-# For CUDA: a thread computes neighbouring elements.
-PACKING: Final = passes(Stage.LOWERED, pack_elements)
+# For CUDA: divisions of halves, products of 32-bit numbers; a thread computes neighbouring elements.
+PACKING: Final = passes(Stage.LOWERED, everywhere(invert_divisors), everywhere(multiply_wide), pack_elements)
 # For the CPU. The threads of a block run one after the other there: spin loops yield, and kernels split at barriers.
 SEARCHES: Final = passes(Stage.LOWERED, everywhere(hide_counters))
 YIELDS: Final = passes(Stage.LOWERED, insert_yields)

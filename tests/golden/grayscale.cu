@@ -142,7 +142,7 @@ cudaError_t rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, dim3 grid
 cudaError_t rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, cudaStream_t stream)
 {
     if (n == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(128);
     const auto launch = [&](auto kernel, int64_t elements) {
         const dim3 grid((n + block.x * elements - 1) / (block.x * elements));
         kernel<<<grid, block, 0, stream>>>(x, out, n);

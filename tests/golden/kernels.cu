@@ -334,7 +334,7 @@ cudaError_t launch_encoder(
 {
     if (b_extent == 0 || t_extent == 0 || c_extent == 0) return cudaSuccess;
     const dim3 block(32, 8, 1);
-    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
+    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 || sizeof(T) == 4 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements) {
         const dim3 grid(covering_blocks(c_extent, block.x * elements), covering_blocks(t_extent, block.y), covering_blocks(b_extent, block.z));
         kernel<<<grid, block, 0, stream>>>(tokens, wte, wpe, out, b_extent, t_extent, c_extent);
@@ -1087,8 +1087,8 @@ template <typename T>
 cudaError_t launch_gelu(const T* x, T* out, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
-    const dim3 block(256);
-    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
+    const dim3 block(128);
+    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 || sizeof(T) == 4 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
         kernel<<<grid, block, 0, stream>>>(x, out, elements);
@@ -1146,7 +1146,7 @@ template <typename T>
 cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(128);
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
@@ -1931,7 +1931,7 @@ cudaError_t adamw_launch(
     int64_t n, cudaStream_t stream)
 {
     if (n == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(128);
     const float beta1_term = static_cast<float>(1 - beta1);
     const float beta2_term = static_cast<float>(1 - beta2);
     const float lr_term = static_cast<float>(1 - lr * weight_decay);
@@ -1972,7 +1972,7 @@ cudaError_t adamw_of_halves_launch(
     double eps, double weight_decay, double greatest_norm, int64_t n, cudaStream_t stream)
 {
     if (n == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(128);
     const float beta1_term = static_cast<float>(1 - beta1);
     const float beta2_term = static_cast<float>(1 - beta2);
     const float lr_term = static_cast<float>(1 - lr * weight_decay);

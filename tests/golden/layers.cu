@@ -46,6 +46,16 @@ __host__ __device__ inline T round_to(Value value)
     return static_cast<T>(static_cast<std::conditional_t<sizeof(T) == 2, float, Value>>(value));
 }
 
+// x / divisor. The product of a float16 with the inverse rounds to the same bits for these divisors.
+template <typename T>
+__device__ inline T quotient(T x, T divisor, float inverse)
+{
+    if constexpr (std::is_same_v<T, __half>)
+        return static_cast<T>(static_cast<float>(x) * inverse);
+    else
+        return x / divisor;
+}
+
 // Python's `max(a, b)`: `a` unless `b` is greater, also for NaN.
 template <typename T>
 __device__ inline T python_max(T a, T b)
@@ -63,14 +73,17 @@ struct swiglu_backward_result {
 template <typename T>
 __device__ T gelu(T x)
 {
-    return T(0.5) * x * (T(1) + static_cast<T>(erf(to_compute_type(x / round_to<T>(sqrt(2.0))))));
+    return T(0.5) * x *
+        (T(1) + static_cast<T>(erf(to_compute_type(quotient(x, round_to<T>(sqrt(2.0)), 0.707182348f)))));
 }
 
 template <typename T>
 __device__ T gelu_backward(T x, T grad_out)
 {
-    T probability = T(0.5) * (T(1) + static_cast<T>(erf(to_compute_type(x / round_to<T>(sqrt(2.0))))));
-    T density = static_cast<T>(exp(to_compute_type(T(-0.5) * x * x))) / round_to<T>(sqrt(2 * 3.141592653589793));
+    T probability = T(0.5) *
+                    (T(1) + static_cast<T>(erf(to_compute_type(quotient(x, round_to<T>(sqrt(2.0)), 0.707182348f)))));
+    T density = quotient(static_cast<T>(exp(to_compute_type(T(-0.5) * x * x))),
+                         round_to<T>(sqrt(2 * 3.141592653589793)), 0.39906469f);
     return grad_out * (probability + x * density);
 }
 
@@ -140,8 +153,8 @@ template <typename T>
 cudaError_t launch_gelu(const T* x, T* out, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
-    const dim3 block(256);
-    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
+    const dim3 block(128);
+    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 || sizeof(T) == 4 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
         kernel<<<grid, block, 0, stream>>>(x, out, elements);
@@ -199,7 +212,7 @@ template <typename T>
 cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(128);
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
@@ -258,7 +271,7 @@ template <typename T>
 cudaError_t launch_swiglu(const T* gate, const T* x, T* out, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(128);
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
@@ -330,7 +343,7 @@ cudaError_t launch_swiglu_backward(
     const T* gate, const T* x, const T* grad_out, T* grad_gate, T* grad_x, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(128);
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));

@@ -124,7 +124,7 @@ cudaError_t sigmoid_launch(const float* x, float* out, int64_t n, dim3 grid, dim
 cudaError_t sigmoid_launch(const float* x, float* out, int64_t n, cudaStream_t stream)
 {
     if (n == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(128);
     const auto launch = [&](auto kernel, int64_t elements) {
         const dim3 grid((n + block.x * elements - 1) / (block.x * elements));
         kernel<<<grid, block, 0, stream>>>(x, out, n);
@@ -132,7 +132,7 @@ cudaError_t sigmoid_launch(const float* x, float* out, int64_t n, cudaStream_t s
     };
     // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
     if (are_aligned({x, out}))
-        return launch(sigmoid_kernel<4, 1>, 4);
+        return launch(sigmoid_kernel<4, 2>, 4 * 2);
     return launch(sigmoid_kernel<1, 4>, 4);
 }
 
@@ -147,7 +147,7 @@ cudaError_t sigmoid_backward_launch(
     const float* out, const float* grad_out, float* grad_x, int64_t n, cudaStream_t stream)
 {
     if (n == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(128);
     const auto launch = [&](auto kernel, int64_t elements) {
         const dim3 grid((n + block.x * elements - 1) / (block.x * elements));
         kernel<<<grid, block, 0, stream>>>(out, grad_out, grad_x, n);

@@ -118,8 +118,8 @@ template <typename T>
 cudaError_t launch_silu(const T* x, T* out, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
-    const dim3 block(256);
-    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
+    const dim3 block(128);
+    constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 || sizeof(T) == 4 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));
         kernel<<<grid, block, 0, stream>>>(x, out, elements);
@@ -177,7 +177,7 @@ template <typename T>
 cudaError_t launch_silu_backward(const T* x, const T* grad_out, T* grad_x, int64_t elements, cudaStream_t stream)
 {
     if (elements == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(128);
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements2) {
         const dim3 grid((elements + block.x * elements2 - 1) / (block.x * elements2));

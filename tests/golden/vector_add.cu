@@ -94,7 +94,7 @@ cudaError_t vector_add_launch(
 cudaError_t vector_add_launch(const float* a, const float* b, float* out, int64_t n, cudaStream_t stream)
 {
     if (n == 0) return cudaSuccess;
-    const dim3 block(256);
+    const dim3 block(128);
     const auto launch = [&](auto kernel, int64_t elements) {
         const dim3 grid((n + block.x * elements - 1) / (block.x * elements));
         kernel<<<grid, block, 0, stream>>>(a, b, out, n);

@@ -90,6 +90,20 @@ def test_halves_are_made_by_way_of_float32(tmp_path, monkeypatch):
     assert f.check().ok
 
 
+def test_halves_are_divided_as_torch_divides_them(tmp_path):
+    divisors = (3, 10, -0.7, 6.5, 100, 2.0, 14, 1000, 65504, 2**-14)
+    lines = "".join(f"    out[{place}, i] = x[i] / {divisor}\n" for place, divisor in enumerate(divisors))
+    (tmp_path / "divided.py").write_text(
+        "from jaxtyping import Float16\nfrom torch import Tensor\nfrom py2cu import Index, kernel\n\n\n@kernel\n"
+        f'def f(i: Index["n"], x: Float16[Tensor, "n"], out: Float16[Tensor, "{len(divisors)} n"]):\n{lines}'
+    )
+    halves = torch.arange(2**16, dtype=torch.int32).to(torch.int16).view(torch.float16).to(CUDA)
+    by = torch.tensor(divisors, dtype=torch.float16, device=CUDA)
+    expected = (halves.float() / by.float()[:, None]).half()
+    found = import_file(tmp_path / "divided.py").f(halves)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+
+
 def test_sums_of_int16_are_compared_as_such(tmp_path, monkeypatch):
     """Two of the least number make zero; compared as `a == -b` in 32 bits they do not."""
     (tmp_path / "summed.py").write_text(

@@ -1,6 +1,6 @@
 """Computes Python integers from 2**63 to 2**64 - 1 in uint64.
 
-    product = a * b          uint64(a) * uint64(b)               a and b are at most 2**32 - 1
+    product = a * b          uint64(uint32(a)) * uint32(b)       a and b are at most 2**32 - 1
     high = product >> 32     int64(uint64(product) >> 32)        a shift of the int64 would copy its sign
     h = (h ^ x) * P & M64    (uint64(h) ^ uint64(x)) * P & M64   the low 64 bits are exact in modular arithmetic
 
@@ -22,7 +22,7 @@ from py2cu import ir
 from py2cu.analysis.natural_bounds import INT64_MAX, UINT64_MAX, NaturalBounds, Sign, exceeds_int64, is_natural
 from py2cu.builtins import ROWS, Bound, Rule
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import U64, Kind
+from py2cu.dtypes import U32, U64, Kind
 from py2cu.ir.operators import OPERATORS
 from py2cu.ir.rewrite import map_all, map_blocks, map_children, map_expressions, rebuild_block, with_fields
 from py2cu.ir.visit import all_expressions, children, statements
@@ -109,6 +109,10 @@ class _Widening:
     def is_wide(self, expr: ir.Expr) -> bool:
         """True for a Python integer that an int64 may not hold, but a uint64 does."""
         return self.exceeds(expr) and self.bounds.of(expr) is not Sign.MIXED  # rule: natural-wide
+
+    def fits_uint32(self, expr: ir.Expr) -> bool:
+        size = self.bounds.of(expr)
+        return isinstance(size, int) and size <= U32.high  # rule: natural-narrow
 
     def is_wide_constant(self, expr: ir.Expr) -> bool:
         return isinstance(expr, ir.Constant) and self.is_wide(expr)
@@ -241,7 +245,10 @@ class _Widening:
                 masked |= op == "&" and isinstance(self.bounds.of(expr), int)
                 if not masked and not self.is_wide(expr) and any(map(self.is_wide_constant, (left, right))):
                     self.refuse_unmasked(expr)
+                is_wide_product = op == "*" and self.fits_uint32(left) and self.fits_uint32(right)
                 left, right = (self.modular(part, masked=masked) for part in (left, right))
+                if is_wide_product:
+                    left, right = _from_uint32(left), _from_uint32(right)
                 return ir.Binary(op, left, right, expr.span, _UINT64)
             case ir.Unary(op="-" | "~" as op, operand=operand, type=ir.PythonType(kind=Kind.INT)):
                 return ir.Unary(op, self.modular(operand, masked=masked), expr.span, _UINT64)
@@ -288,6 +295,14 @@ def _as_uint64(value: ir.Expr) -> ir.Expr:
             return ir.Convert(inner, _UINT64, value.span)
         case _:
             return ir.Convert(value, _UINT64, value.span)
+
+
+def _from_uint32(value: ir.Expr) -> ir.Expr:
+    """A uint64 that a uint32 holds, converted from one: hardware multiplies two of these by one instruction."""
+    inner = value.value if isinstance(value, ir.Convert) else value
+    if isinstance(value, ir.Constant) or (_is_whole_element(inner.type) and inner.type != _UINT64):
+        return value
+    return ir.Convert(ir.Convert(inner, ir.ElementType(U32), value.span), _UINT64, value.span)
 
 
 def _is_whole_element(type_: ir.Type) -> bool:

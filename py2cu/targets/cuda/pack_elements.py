@@ -30,6 +30,8 @@ from py2cu.passes.lowering.index_arithmetic import as_index
 
 Typed = TypeVar("Typed", ir.Expr, Parameter, ir.For)
 HELPER: Final = "aligned_vector"
+_BLOCK: Final = 128
+"""The threads of a block where nothing says how many and there is one index. Twice as many take up to 5 % more time."""
 
 
 def pack_elements(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -40,8 +42,10 @@ def pack_elements(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     if isinstance(packs, Obstacle):
         return kernel
     function, stmt = _element(kernel, packs)
+    chooses_block = kernel.has_default_block and len(kernel.indices) == 1
     return kernel.having(
         body=(stmt,),
+        block=(ir.constant_extent(_BLOCK),) if chooses_block else kernel.block,
         locals=(),
         array_decls=(),
         functions=(*kernel.functions, function),

@@ -22,7 +22,8 @@ def packs_of(kernel: ir.Kernel) -> PackView | None:
     chosen, constants = (str(width), str(count)), ""
     if widest.variable is not None:
         chosen, size = (stmt.names.width, stmt.names.count), f"sizeof({widest.variable.symbol})"
-        constants = f"{stmt.names.width} = {BYTES} / {size}, {stmt.names.count} = {size} == 2 ? 2 : 1"
+        twice = " || ".join(f"{size} == {each}" for each in (2, 4) if _count(stmt, each) == 2)
+        constants = f"{stmt.names.width} = {BYTES} / {size}, {stmt.names.count} = {twice} ? 2 : 1"
     arrays = tuple(map(kernel.c_name, _arrays(stmt)))
     rows = tuple(extent_text(row, kernel, 2) for row in _rows(kernel, stmt))
     taken = {kernel.c_name(name) for name in names_in_scope(kernel)}
@@ -51,7 +52,14 @@ def _bytes(dtype: DType) -> int:
 
 def _numbers(stmt: ir.EachPack) -> tuple[int, int]:
     size = _bytes(_widest(stmt))
-    return BYTES // size, 2 if size == 2 else 1
+    return BYTES // size, _count(stmt, size)
+
+
+def _count(stmt: ir.EachPack, size: int) -> int:
+    """The packs of a thread whose widest result has `size` bytes: two where one would load too little at a time."""
+    dtypes = [load.type.dtype for load in stmt.loads if isinstance(load.type, ir.ElementType)]
+    loaded = BYTES // size * sum(_bytes(dtype) if dtype.variable is None else size for dtype in dtypes)
+    return 2 if size == 2 or (size == 4 and loaded <= BYTES) else 1
 
 
 def _arrays(stmt: ir.EachPack) -> tuple[str, ...]:

@@ -118,6 +118,7 @@ def _without_strings(text: str) -> str:
 
 
 MENTIONS = {
+    "cuda_fp16.h": r"\b__half\b",
     "type_traits": r"std::(make_unsigned_t|conditional_t|is_\w+_v)",
     "cmath": r"\b(fmod|floor|ceil|copysign|sqrt|trunc|frexp|ldexp|fabs|fma|rint)\(",
     "cstring": r"\bmemcpy\(",

@@ -79,6 +79,7 @@ HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     **dict.fromkeys(("wrapping_add", "wrapping_sub", "wrapping_mul", "wrapping_shift", "wrapping_abs"), (_TRAITS,)),
     "bits_as": ("cstring",),
+    "quotient": ("cuda_fp16.h", _TRAITS),
     **dict.fromkeys(("count_bits", "leading_zeros", "reverse_bits"), (_TRAITS,)),
     **dict.fromkeys(("negate_hidden", "int_pow", "gcd", "lcm", "factorial"), (_TRAITS,)),
     **dict.fromkeys(("floor_div", "floor_mod", "isqrt"), (MATH, _TRAITS)),
@@ -96,6 +97,7 @@ def takes_one_type(name: str) -> bool:
         "lane_id",
         "exponent",
         "ldexp_by_any",
+        "wide_product",
         *BIT_HELPERS,
     )
 

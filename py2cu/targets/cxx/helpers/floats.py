@@ -21,6 +21,17 @@ template <typename T>
     return value * value * value;
 }}
 """,
+    "quotient": """\
+// x / divisor. The product of a float16 with the inverse rounds to the same bits for these divisors.
+template <typename T>
+{prefix} T quotient(T x, T divisor, float inverse)
+{{
+    if constexpr (std::is_same_v<T, __half>)
+        return static_cast<T>(static_cast<float>(x) * inverse);
+    else
+        return x / divisor;
+}}
+""",
     "to_compute_type": """\
 // Converts half types to float before a math function; other types are unchanged.
 template <typename T>

@@ -68,6 +68,19 @@ template <typename T, typename Count>
     return static_cast<T>(static_cast<Unsigned>(a) << b);
 }}
 """,
+    "wide_product": """\
+// The product of two numbers of 32 bits, by one instruction.
+{prefix} uint64_t wide_product(uint32_t a, uint32_t b)
+{{
+#ifdef __CUDA_ARCH__
+    uint64_t product;
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
+    return product;
+#else
+    return static_cast<uint64_t>(a) * b;
+#endif
+}}
+""",
     "wrapping_abs": """\
 // The absolute value with wrap-around: the least number of the type stays as it is.
 // The smaller of `a` and `-a` as unsigned numbers, since ptxas (13.0) assumes that `a < 0 ? -a : a` is positive.
