@@ -129,9 +129,7 @@ class _Writer:
         arrays = [p for p in given if p.is_array]
         body = chain(
             self._watched() if self.order.of_call else (),
-            self.extents.shapes(arrays),
             self._likeness(arrays, taken),
-            *(self._contiguous(p) for p in arrays),
             unpacked(self.signature, self.order.names, self.names),
             self._left_out(given),
             self._numbers(),
@@ -215,10 +213,6 @@ class _Writer:
         return any(d.name == parameter.name and d.array in self.order.names for d in self.signature.measured)
 
     # --- arrays ---
-
-    def _contiguous(self, parameter: Parameter) -> Iterator[str]:
-        if parameter.name not in self.signature.strided:
-            yield from if_given(parameter, [f"if not v_{parameter.name}.is_contiguous(): raise misfit"])
 
     def _device_guard(self, taken: Sequence[str]) -> Iterator[str]:
         if self.engine.is_cuda:

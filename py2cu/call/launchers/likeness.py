@@ -1,4 +1,4 @@
-"""The lines of a launcher about what extents and strides do not change: how torch's dispatcher sees the arrays.
+"""The lines of a launcher about each array by itself: how torch's dispatcher sees it, its shape, whether it is contiguous.
 
 In: arrays of a call. Out: lines of Python that refuse what `argument_checks.py` refuses, hand over to autograd what it
 records, and leave to the dispatcher what a transform or the tracer has to see.
@@ -6,7 +6,8 @@ records, and leave to the dispatcher what a transform or the tracer has to see.
 Arrays that are like those of an earlier call need no tests of their own: torch compares all of them at once, by type,
 dtype, device, number of axes, `requires_grad` and the dispatch keys in effect. Bits of conjugation and negation,
 inference tensors and wrappers of transforms have keys of their own, and so have what is active in the thread:
-transforms, the tracer, autocast, inference mode, modes of dispatch but for torch's own (fake tensors).
+transforms, the tracer, autocast, inference mode, modes of dispatch but for torch's own (fake tensors). A second
+comparison, of extents and strides too, comes first: where it holds, the shapes are known as well.
 """
 
 from __future__ import annotations
@@ -33,25 +34,39 @@ _MOST_LESSONS: Final = 16
 
 
 class Likeness:
-    """The arrays of the latest call that was learned."""
+    """The arrays of earlier calls; each call has so many."""
 
-    __slots__ = ("_lessons", "latest")
+    __slots__ = ("_lessons", "_others", "alike", "same")
 
-    def __init__(self) -> None:
+    def __init__(self, arrays: int) -> None:
         # Whether arrays are like these; the device by its number; whether one of them requires grad.
-        self.latest: tuple[Callable[..., bool], int, bool] = (_never, -1, False)
-        self._lessons = 0
+        self.alike: tuple[Callable[..., bool], int, bool] = (_never, -1, False)
+        # The same of arrays of these extents and strides, and then their shapes.
+        self.same: tuple[Any, ...] = (_never, -1, False, *[()] * arrays)
+        self._lessons = self._others = 0
 
     def learn(self, *arrays: torch.Tensor) -> None:
-        """Remember arrays that passed all tests. One that is passed twice is like no other, not even itself."""
-        is_distinct = len({*map(id, arrays)}) == len(arrays)  # rule: likeness-twice
-        if Guards is None or not is_distinct or self._lessons == _MOST_LESSONS:
+        """Remember the kind of arrays that passed all tests."""
+        if self._lessons == _MOST_LESSONS or not _are_distinct(arrays):
             return
         self._lessons += 1
         of_any: Any = [[None] * array.dim() for array in arrays]
         guards = Guards(*arrays, dynamic_dims_sizes=of_any, dynamic_dims_strides=of_any)
         has_grad = any(array.requires_grad for array in arrays)  # rule: likeness-grad
-        self.latest = (guards.check, arrays[0].get_device(), has_grad)
+        self.alike = (guards.check, arrays[0].get_device(), has_grad)
+
+    def remember(self, device: int, has_grad: bool, *arrays: torch.Tensor) -> None:
+        """Remember the shapes of arrays that are not the same, after twice as many calls as the last time."""
+        self._others += 1
+        if self._others & (self._others - 1) or not _are_distinct(arrays):
+            return
+        guards = Guards(*arrays, dynamic_dims_sizes=None, dynamic_dims_strides=None)
+        self.same = (guards.check, device, has_grad, *(array.shape for array in arrays))
+
+
+def _are_distinct(arrays: Sequence[torch.Tensor]) -> bool:
+    """Whether they can be compared: torch takes an array that is passed twice for none, not even itself."""
+    return Guards is not None and len({*map(id, arrays)}) == len(arrays)  # rule: likeness-twice
 
 
 def _never(*_: torch.Tensor) -> bool:
@@ -68,22 +83,32 @@ class LikenessLines:
     names: dict[str, Any]
 
     def lines(self, arrays: Sequence[Parameter]) -> Iterator[str]:
-        """They define `device`, its number, and resolve inputs that torch conjugates or negates as it reads them."""
-        likeness = Likeness()
-        self.names.update({
-            "likeness": likeness, "learn": likeness.learn, "torch": torch, "tracer": torch._C._get_tracing_state,
-            "transforms": torch._C._functorch.peek_interpreter_stack, "records": torch.is_grad_enabled,
-            "inference": torch.is_inference_mode_enabled,
-        })  # fmt: skip
+        """They define `device`, its number, and `shape_x`, and resolve inputs that torch conjugates or negates as it reads them."""
         always = [p for p in arrays if not p.may_be_none]
+        likeness = Likeness(len(always))
+        self.names.update({
+            "likeness": likeness, "learn": likeness.learn, "remember": likeness.remember, "torch": torch,
+            "tracer": torch._C._get_tracing_state, "transforms": torch._C._functorch.peek_interpreter_stack,
+            "records": torch.is_grad_enabled, "inference": torch.is_inference_mode_enabled,
+        })  # fmt: skip
+        passed, shapes = ([f"{kind}_{p.name}" for p in always] for kind in ("v", "shape"))
         optional = [p for p in arrays if p.may_be_none]
-        yield "is_alike, device, has_grad = likeness.latest"
+        yield f"{', '.join(['is_same', 'device', 'has_grad', *shapes])} = likeness.same"
         if always:
-            passed = ", ".join(f"v_{p.name}" for p in always)
-            yield f"if not is_alike({passed}):"
-            yield from (f"    {line}" for line in [*self._one_by_one(always), f"learn({passed})"])
+            taken = ", ".join(passed)
+            yield f"if not is_same({taken}):"
+            lines = [
+                *map(_shape, always),
+                "is_alike, device, has_grad = likeness.alike",
+                f"if not is_alike({taken}):",
+                *(f"    {line}" for line in [*self._one_by_one(always), f"learn({taken})"]),
+                *chain.from_iterable(map(self._contiguous, always)),
+                f"remember(device, has_grad, {taken})",
+            ]
+            yield from (f"    {line}" for line in lines)
         for parameter in optional:
-            yield from if_given(parameter, [*self._of_one(parameter)])
+            lines = [_shape(parameter), *self._of_one(parameter), *self._contiguous(parameter)]
+            yield from if_given(parameter, lines)
         if self.leave:
             grads = ["has_grad", *(f"v_{p.name} is not None and v_{p.name}.requires_grad" for p in optional)]
             yield f"if ({' or '.join(grads)}) and records(): {self.leave}"  # rule: launcher-grad
@@ -107,3 +132,12 @@ class LikenessLines:
         yield f"if {is_lazy}: {resolve}"
         if self.leave and parameter.role is not Role.INPUT:  # inference tensors have no version
             yield f"if {array}.is_inference() and not inference(): raise misfit"
+
+    def _contiguous(self, parameter: Parameter) -> Iterator[str]:
+        if parameter.name not in self.signature.strided:
+            yield f"if not v_{parameter.name}.is_contiguous(): raise misfit"
+
+
+def _shape(parameter: Parameter) -> str:
+    """`shape_x`, which an array has that torch keeps as one block of memory; other ones raise an error of `REFUSED`."""
+    return f"shape_{parameter.name} = v_{parameter.name}.shape"
