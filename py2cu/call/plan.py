@@ -138,14 +138,24 @@ class KernelCall:
         return run
 
     def bind_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
-        """Bind and check the arguments, run the code, and keep a launcher for later calls with the same types."""
+        """Bind and check the arguments, and launch by a launcher that is kept for later calls with the same types.
+
+        What that refuses although the checks accept it, such as an impossible grid, is told by the code below torch's
+        dispatcher.
+        """
         types = argument_types(args, kwargs)
         form, values = self.layout.bind(args, kwargs, on_grid=bool(launch))
         self.layout.require_launch(form)
         if not (are_plain_types(types) and is_plain(values.values())) or is_watched(values.values()):
             return self._through_op(form, (*args, *kwargs.values()), values, launch)
         device = check_arguments(self.signature, values, on_grid=bool(launch))
-        self._keep(device, types, form.names, launch)
+        launcher, extents = self._kept(device, types, form.names, launch), extents_of(*launch) if launch else ()
+        if launcher is not None and extents is not None:
+            try:
+                return launcher(*extents, *args, *kwargs.values())
+            except REFUSED as error:
+                if has_launched(error):
+                    raise
         if form.missing:
             values = allocate_outputs(self.signature, values)
         written = {p.name: values[p.name] for p in self.signature.written if p.name in values}
@@ -154,15 +164,16 @@ class KernelCall:
         result = self.native.run(device, values, launch)
         return result if form.allocated or launch else self.result(values)
 
-    def _keep(self, device: str, types: Types, names: tuple[str, ...], launch: Launch) -> None:
-        """Write the launcher of a form, if it has one for every set of arguments."""
+    def _kept(self, device: str, types: Types, names: tuple[str, ...], launch: Launch) -> LaunchFunction | None:
+        """The launcher of a form, which is kept for later calls; None if a device does not follow from its arguments."""
         if self.native.files or not has_device(self.signature, names):
-            return
+            return None
         launchers = self.grid_launchers if launch else self.launchers
         order = Order(names, on_grid=bool(launch), of_call=True, records=True)
         by_device = self._by_device.setdefault((bool(launch), *types), {})
         by_device[device] = self.native.launcher(device, order)
         launchers[types] = by_device[device] if len(by_device) == 1 else _either(*by_device.values())
+        return by_device[device]
 
     def _recorder(self, device: str, order: Order) -> LaunchFunction | None:
         """The launcher of calls that autograd records; None for forms whose arguments the operator unpacks."""

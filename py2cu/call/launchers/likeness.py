@@ -96,9 +96,10 @@ class LikenessLines:
         yield f"{', '.join(['is_same', 'device', 'has_grad', *shapes])} = likeness.same"
         if always:
             taken = ", ".join(passed)
+            yield f"if {' or '.join(f'{each}.is_nested' for each in passed)}: raise misfit"  # torch would end the process
             yield f"if not is_same({taken}):"
             lines = [
-                *map(_shape, always),
+                *(f"shape_{p.name} = v_{p.name}.shape" for p in always),
                 "is_alike, device, has_grad = likeness.alike",
                 f"if not is_alike({taken}):",
                 *(f"    {line}" for line in [*self._one_by_one(always), f"learn({taken})"]),
@@ -107,7 +108,8 @@ class LikenessLines:
             ]
             yield from (f"    {line}" for line in lines)
         for parameter in optional:
-            lines = [_shape(parameter), *self._of_one(parameter), *self._contiguous(parameter)]
+            lines = [f"shape_{parameter.name} = v_{parameter.name}.shape", *self._of_one(parameter)]
+            lines += self._contiguous(parameter)
             yield from if_given(parameter, lines)
         if self.leave:
             grads = ["has_grad", *(f"v_{p.name} is not None and v_{p.name}.requires_grad" for p in optional)]
@@ -136,8 +138,3 @@ class LikenessLines:
     def _contiguous(self, parameter: Parameter) -> Iterator[str]:
         if parameter.name not in self.signature.strided:
             yield f"if not v_{parameter.name}.is_contiguous(): raise misfit"
-
-
-def _shape(parameter: Parameter) -> str:
-    """`shape_x`, which an array has that torch keeps as one block of memory; other ones raise an error of `REFUSED`."""
-    return f"shape_{parameter.name} = v_{parameter.name}.shape"
