@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import errno
 import functools
 import hashlib
 import json
@@ -56,7 +55,7 @@ class CpuInstance:
 
     @property
     def can_be_lean(self) -> bool:
-        """Whether `math_prelude.h` may stand for <cmath>, and the C++ library is not used: only headers of C are needed."""
+        """Whether only headers of C are needed: `math_prelude.h` may stand for <cmath>, and no C++ library is used."""
         return {*self.headers} <= {"cmath", "cstdint", "cstdio"}
 
     def source(self, *, lean: bool) -> str:
@@ -142,15 +141,14 @@ def _compile(instance: CpuInstance, directory: Path, source: Callable[[], Source
             return library
         if lean and _STATIC in done.output:
             _lean_flags.clear()
-    from py2cu.build.messages import DISK_FULL, call_error
-
-    if any(sign in done.output for sign in DISK_FULL):
-        raise OSError(errno.ENOSPC, "no space left to build in", str(directory))
+    processes.require_space(done.output, directory)
     if done.status == 0:
         raise EnvironmentLacks(f"{_compiler_name()} made no library", _OTHER_HINT)
     if done.status < 0:
         name = signal.Signals(-done.status).name
         raise EnvironmentLacks(f"{_compiler_name()} was ended by {name}", "free some memory, and try again")
+    from py2cu.build.messages import call_error
+
     raise call_error(done.output, instance.code, TargetName.CPU, source() if source else None)
 
 

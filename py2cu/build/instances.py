@@ -11,7 +11,7 @@ from itertools import product
 from py2cu.build import cpu_entry, cuda_kernel, toolchain
 from py2cu.ir.abi.launch import SCATTERED, LaunchProgram
 from py2cu.source import SourceFile
-from py2cu.translation import CallText, CallTranslation, TargetName
+from py2cu.translation import CallTranslation, TargetName
 
 
 def fill_cache(translation: CallTranslation, target: TargetName, *, fma: bool, source: Callable[[], SourceFile]) -> int:
@@ -46,6 +46,6 @@ def instances(translation: CallTranslation, target: TargetName) -> Iterator[tupl
 
 
 def _packs(program: LaunchProgram) -> list[tuple[int, ...]]:
-    """Width and count of the packs of a thread: of a call, of one with arrays out of line, and of an explicit launch."""
+    """Width and count of a thread's packs: of a call, of one with unaligned arrays, and of an explicit launch."""
     packs = program.packs
     return [()] if packs is None else [*dict.fromkeys([(packs.width, packs.count), (1, SCATTERED), (1, 1)])]

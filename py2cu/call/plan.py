@@ -165,7 +165,7 @@ class KernelCall:
         return result if form.allocated or launch else self.result(values)
 
     def _kept(self, device: str, types: Types, names: tuple[str, ...], launch: Launch) -> LaunchFunction | None:
-        """The launcher of a form, which is kept for later calls; None if a device does not follow from its arguments."""
+        """The launcher of a form, kept for later calls; None if a device does not follow from its arguments."""
         if self.native.files or not has_device(self.signature, names):
             return None
         launchers = self.grid_launchers if launch else self.launchers

@@ -1,4 +1,4 @@
-"""The lines of a launcher about each array by itself: how torch's dispatcher sees it, its shape, whether it is contiguous.
+"""The lines of a launcher about each array by itself: how torch's dispatcher sees it, its shape, and its layout.
 
 In: arrays of a call. Out: lines of Python that refuse what `argument_checks.py` refuses, hand over to autograd what it
 records, and leave to the dispatcher what a transform or the tracer has to see.
@@ -83,7 +83,7 @@ class LikenessLines:
     names: dict[str, Any]
 
     def lines(self, arrays: Sequence[Parameter]) -> Iterator[str]:
-        """They define `device`, its number, and `shape_x`, and resolve inputs that torch conjugates or negates as it reads them."""
+        """They define `device`, its number, and `shape_x`; they resolve inputs that torch conjugates or negates."""
         always = [p for p in arrays if not p.may_be_none]
         likeness = Likeness(len(always))
         self.names.update({
@@ -96,7 +96,8 @@ class LikenessLines:
         yield f"{', '.join(['is_same', 'device', 'has_grad', *shapes])} = likeness.same"
         if always:
             taken = ", ".join(passed)
-            yield f"if {' or '.join(f'{each}.is_nested' for each in passed)}: raise misfit"  # torch would end the process
+            nested = " or ".join(f"{each}.is_nested" for each in passed)
+            yield f"if {nested}: raise misfit"  # torch ends the process where it compares them
             yield f"if not is_same({taken}):"
             lines = [
                 *(f"shape_{p.name} = v_{p.name}.shape" for p in always),

@@ -22,7 +22,7 @@ def translated(file: SourceFile) -> CallTranslation:
 
 
 def test_a_pack_a_scattered_and_a_single_element_for_each_thread() -> None:
-    text = '''
+    text = """
 from jaxtyping import UInt8
 from torch import Tensor
 from py2cu import Index, kernel
@@ -34,7 +34,7 @@ def copy(i: Index["n"], x: UInt8[Tensor, "n"], out: UInt8[Tensor, "n"]):
 @kernel(coarsen=1)
 def single(i: Index["n"], x: UInt8[Tensor, "n"], out: UInt8[Tensor, "n"]):
     out[i] = x[i]
-'''
+"""
     translation = translated(SourceFile("copies.py", text))
     found = [(program.symbol, template) for program, template in instances(translation, TargetName.CUDA)]
     assert found[:3] == [("copy", "<16, 1>"), ("copy", "<1, 4>"), ("copy", "<1, 1>")]
@@ -44,7 +44,8 @@ def single(i: Index["n"], x: UInt8[Tensor, "n"], out: UInt8[Tensor, "n"]):
 @pytest.mark.parametrize("name", ["grayscale", "vectors", "rows", "box_blur"])
 def test_instances_have_the_arguments_of_the_template(name: str) -> None:
     translation = translated(SourceFile.read(EXAMPLES / f"{name}.py"))
-    heads = re.compile(r"(?:template <([^>]*)>.*\n)?__global__ (?:void )?(?:__launch_bounds__\([^)]*\) )?(?:void )?(\w+)_kernel\(")
+    bounds = r"(?:void )?(?:__launch_bounds__\([^)]*\) )?(?:void )?"
+    heads = re.compile(rf"(?:template <([^>]*)>.*\n)?__global__ {bounds}(\w+)_kernel\(")
     counts: dict[str, int] = {}
     for parameters, symbol in heads.findall(translation.text(TargetName.CUDA).text.text):
         counts[symbol] = len(parameters.split(",")) if parameters else 0
