@@ -83,7 +83,7 @@ class Kernel(Traced):
         self._translator: Translator | None = None
         self._edited: Translation | None = None  # files in place of those that the translator makes
         self._call: KernelCall | None = None
-        self._launchers: dict[tuple[object, ...], Callable[..., Any]] = {}  # those of `_call`
+        self._launchers: dict[tuple[object, ...] | int, Callable[..., Any]] = {}  # those of `_call`
         self._grids: dict[tuple[Extent, Extent], Callable[..., None]] = {}  # the launches prepared so far
         self._unchanged: Callable[[], bool] = _never  # whether the translation is up to date
         functools.update_wrapper(self, function)
@@ -94,8 +94,11 @@ class Kernel(Traced):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on the tensors' device and return the outputs, a tuple if there are several; see the class."""
         if self._unchanged():
-            types = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
-            if (launcher := self._launchers.get(types)) is not None:
+            launcher = None if kwargs else self._launchers.get(len(args))
+            if launcher is None:
+                types = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
+                launcher = self._launchers.get(types)
+            if launcher is not None:
                 try:
                     return launcher(*args, *kwargs.values()) if kwargs else launcher(*args)
                 except REFUSED as error:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from py2cu.call.gradients import BackwardCall
 
 Types = tuple[object, ...]
+Key = Types | int
 
 
 def argument_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Types:
@@ -50,7 +51,8 @@ class KernelCall:
     """Calls of one translated kernel.
 
     `backwards` are the kernels and host functions attached as backwards. A launcher takes the arguments of its form of
-    call by position, keywords last; that of an explicit launch takes the extents of grid and block before them.
+    call by position, keywords last; that of an explicit launch takes the extents of grid and block before them. Where
+    all parameters are arrays, the number of arguments says how a call without keywords is read.
     """
 
     def __init__(self, native: Native, backwards: Sequence[Differentiated] = ()) -> None:
@@ -60,9 +62,10 @@ class KernelCall:
         self._operators: list[Any] = []  # of the backwards
         self.signature: Signature = native.signature
         self.layout = native.layout
-        self.launchers: dict[Types, LaunchFunction] = {}
-        self.grid_launchers: dict[Types, LaunchFunction] = {}
-        self._by_device: dict[Types, dict[str, LaunchFunction]] = {}  # the same launchers
+        self._is_of_arrays = all(p.is_array and not p.may_be_none for p in self.signature.parameters)
+        self.launchers: dict[Key, LaunchFunction] = {}
+        self.grid_launchers: dict[Key, LaunchFunction] = {}
+        self._by_device: dict[tuple[bool, Key], dict[str, LaunchFunction]] = {}  # the same launchers
         recorder = weakref.WeakMethod(self._recorder)  # an op lives as long as its kernel: no cycle holds it
         native.recorder = lambda device, order: made(device, order) if (made := recorder()) is not None else None
 
@@ -91,7 +94,7 @@ class KernelCall:
         Raises:
             TypeError, RuntimeError: an argument that the kernel does not accept.
         """
-        launcher = self.launchers.get(argument_types(args, kwargs))
+        launcher = self.launchers.get(self._key(args, kwargs))
         if launcher is not None:
             try:
                 return launcher(*args, *kwargs.values())
@@ -149,7 +152,8 @@ class KernelCall:
         if not (are_plain_types(types) and is_plain(values.values())) or is_watched(values.values()):
             return self._through_op(form, (*args, *kwargs.values()), values, launch)
         device = check_arguments(self.signature, values, on_grid=bool(launch))
-        launcher, extents = self._kept(device, types, form.names, launch), extents_of(*launch) if launch else ()
+        key = types if launch else self._key(args, kwargs)
+        launcher, extents = self._kept(device, key, form.names, launch), extents_of(*launch) if launch else ()
         if launcher is not None and extents is not None:
             try:
                 return launcher(*extents, *args, *kwargs.values())
@@ -164,15 +168,19 @@ class KernelCall:
         result = self.native.run(device, values, launch)
         return result if form.allocated or launch else self.result(values)
 
-    def _kept(self, device: str, types: Types, names: tuple[str, ...], launch: Launch) -> LaunchFunction | None:
+    def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Key:
+        """The key of the launcher of a call: types and names of arguments, or the number of arrays."""
+        return len(args) if self._is_of_arrays and not kwargs else argument_types(args, kwargs)
+
+    def _kept(self, device: str, key: Key, names: tuple[str, ...], launch: Launch) -> LaunchFunction | None:
         """The launcher of a form, kept for later calls; None if a device does not follow from its arguments."""
         if self.native.files or not has_device(self.signature, names):
             return None
         launchers = self.grid_launchers if launch else self.launchers
         order = Order(names, on_grid=bool(launch), of_call=True, records=True)
-        by_device = self._by_device.setdefault((bool(launch), *types), {})
+        by_device = self._by_device.setdefault((bool(launch), key), {})
         by_device[device] = self.native.launcher(device, order)
-        launchers[types] = by_device[device] if len(by_device) == 1 else _either(*by_device.values())
+        launchers[key] = by_device[device] if len(by_device) == 1 else _either(*by_device.values())
         return by_device[device]
 
     def _recorder(self, device: str, order: Order) -> LaunchFunction | None:

@@ -19,6 +19,7 @@ from typing import Any, Final
 import torch
 
 from py2cu.call.launchers.extents import if_given
+from py2cu.call.torch_state import PLAIN_TENSORS
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
@@ -90,6 +91,7 @@ class LikenessLines:
             "likeness": likeness, "learn": likeness.learn, "remember": likeness.remember, "torch": torch,
             "tracer": torch._C._get_tracing_state, "transforms": torch._C._functorch.peek_interpreter_stack,
             "records": torch.is_grad_enabled, "inference": torch.is_inference_mode_enabled,
+            "plain": PLAIN_TENSORS,
         })  # fmt: skip
         passed, shapes = ([f"{kind}_{p.name}" for p in always] for kind in ("v", "shape"))
         optional = [p for p in arrays if p.may_be_none]
@@ -119,6 +121,7 @@ class LikenessLines:
     def _one_by_one(self, always: Sequence[Parameter]) -> Iterator[str]:
         if self.leave:
             yield "if transforms() is not None or tracer() is not None: raise misfit"
+            yield f"if not plain.issuperset(map(type, ({', '.join(f'v_{p.name}' for p in always)},))): raise misfit"
             yield f"has_grad = {' or '.join(f'v_{p.name}.requires_grad' for p in always)}"
         yield f"device = v_{always[0].name}.get_device()"
         if self.is_cuda:
