@@ -52,7 +52,7 @@ class KernelCall:
 
     `backwards` are the kernels and host functions attached as backwards. A launcher takes the arguments of its form of
     call by position, keywords last; that of an explicit launch takes the extents of grid and block before them. Where
-    all parameters are arrays, the number of arguments says how a call without keywords is read.
+    all parameters are arrays, the number of arguments and the keywords say how a call is read.
     """
 
     def __init__(self, native: Native, backwards: Sequence[Differentiated] = ()) -> None:
@@ -62,7 +62,7 @@ class KernelCall:
         self._operators: list[Any] = []  # of the backwards
         self.signature: Signature = native.signature
         self.layout = native.layout
-        self._is_of_arrays = all(p.is_array and not p.may_be_none for p in self.signature.parameters)
+        self.is_of_arrays = all(p.is_array and not p.may_be_none for p in self.signature.parameters)
         self.launchers: dict[Key, LaunchFunction] = {}
         self.grid_launchers: dict[Key, LaunchFunction] = {}
         self._by_device: dict[tuple[bool, Key], dict[str, LaunchFunction]] = {}  # the same launchers
@@ -169,8 +169,10 @@ class KernelCall:
         return result if form.allocated or launch else self.result(values)
 
     def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Key:
-        """The key of the launcher of a call: types and names of arguments, or the number of arrays."""
-        return len(args) if self._is_of_arrays and not kwargs else argument_types(args, kwargs)
+        """The key of the launcher of a call: types and names of arguments, of arrays alone their number and names."""
+        if not self.is_of_arrays:
+            return argument_types(args, kwargs)
+        return (len(args), *kwargs) if kwargs else len(args)
 
     def _kept(self, device: str, key: Key, names: tuple[str, ...], launch: Launch) -> LaunchFunction | None:
         """The launcher of a form, kept for later calls; None if a device does not follow from its arguments."""

@@ -19,6 +19,7 @@ from typing import Any, Final
 import torch
 
 from py2cu.call.launchers.extents import if_given
+from py2cu.call.launchers.memory import overlaps_itself
 from py2cu.call.torch_state import PLAIN_TENSORS
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
@@ -35,15 +36,15 @@ _MOST_LESSONS: Final = 16
 
 
 class Likeness:
-    """The arrays of earlier calls; each call has so many."""
+    """The arrays of earlier calls, with so many facts about a call."""
 
     __slots__ = ("_lessons", "_others", "alike", "same")
 
-    def __init__(self, arrays: int) -> None:
+    def __init__(self, facts: int) -> None:
         # Whether arrays are like these; the device by its number; whether one of them requires grad.
         self.alike: tuple[Callable[..., bool], int, bool] = (_never, -1, False)
-        # The same of arrays of these extents and strides, and then their shapes.
-        self.same: tuple[Any, ...] = (_never, -1, False, *[()] * arrays)
+        # The same of arrays of these extents and strides, and then these.
+        self.same: tuple[Any, ...] = (_never, -1, False, *[()] * facts)
         self._lessons = self._others = 0
 
     def learn(self, *arrays: torch.Tensor) -> None:
@@ -56,13 +57,13 @@ class Likeness:
         has_grad = any(array.requires_grad for array in arrays)  # rule: likeness-grad
         self.alike = (guards.check, arrays[0].get_device(), has_grad)
 
-    def remember(self, device: int, has_grad: bool, *arrays: torch.Tensor) -> None:
-        """Remember the shapes of arrays that are not the same, after twice as many calls as the last time."""
+    def remember(self, arrays: Sequence[torch.Tensor], device: int, has_grad: bool, *facts: tuple[int, ...]) -> None:
+        """Remember the extents and strides of other arrays, after twice as many calls as the last time."""
         self._others += 1
         if self._others & (self._others - 1) or not _are_distinct(arrays):
             return
         guards = Guards(*arrays, dynamic_dims_sizes=None, dynamic_dims_strides=None)
-        self.same = (guards.check, device, has_grad, *(array.shape for array in arrays))
+        self.same = (guards.check, device, has_grad, *facts)
 
 
 def _are_distinct(arrays: Sequence[torch.Tensor]) -> bool:
@@ -86,19 +87,22 @@ class LikenessLines:
     def lines(self, arrays: Sequence[Parameter]) -> Iterator[str]:
         """They define `device`, its number, and `shape_x`; they resolve inputs that torch conjugates or negates."""
         always = [p for p in arrays if not p.may_be_none]
-        likeness = Likeness(len(always))
+        facts = [
+            *(f"shape_{p.name}" for p in always),
+            *(f"stride_{p.name}" for p in always if p.name in self.signature.strided),
+        ]
+        likeness = Likeness(len(facts))
         self.names.update({
             "likeness": likeness, "learn": likeness.learn, "remember": likeness.remember, "torch": torch,
             "tracer": torch._C._get_tracing_state, "transforms": torch._C._functorch.peek_interpreter_stack,
             "records": torch.is_grad_enabled, "inference": torch.is_inference_mode_enabled,
-            "plain": PLAIN_TENSORS,
+            "plain": PLAIN_TENSORS, "overlaps_itself": overlaps_itself,
         })  # fmt: skip
-        passed, shapes = ([f"{kind}_{p.name}" for p in always] for kind in ("v", "shape"))
         optional = [p for p in arrays if p.may_be_none]
-        yield f"{', '.join(['is_same', 'device', 'has_grad', *shapes])} = likeness.same"
+        yield f"{', '.join(['is_same', 'device', 'has_grad', *facts])} = likeness.same"
         if always:
-            taken = ", ".join(passed)
-            nested = " or ".join(f"{each}.is_nested" for each in passed)
+            passed = [f"v_{p.name}" for p in always]
+            taken, nested = ", ".join(passed), " or ".join(f"{each}.is_nested" for each in passed)
             yield f"if {nested}: raise misfit"  # torch ends the process where it compares them
             yield f"if not is_same({taken}):"
             lines = [
@@ -106,14 +110,13 @@ class LikenessLines:
                 "is_alike, device, has_grad = likeness.alike",
                 f"if not is_alike({taken}):",
                 *(f"    {line}" for line in [*self._one_by_one(always), f"learn({taken})"]),
-                *chain.from_iterable(map(self._contiguous, always)),
-                f"remember(device, has_grad, {taken})",
+                *chain.from_iterable(map(self._layout, always)),
+                f"remember(({taken},), {', '.join(['device', 'has_grad', *facts])})",
             ]
             yield from (f"    {line}" for line in lines)
         for parameter in optional:
-            lines = [f"shape_{parameter.name} = v_{parameter.name}.shape", *self._of_one(parameter)]
-            lines += self._contiguous(parameter)
-            yield from if_given(parameter, lines)
+            lines = [f"shape_{parameter.name} = v_{parameter.name}.shape"]
+            yield from if_given(parameter, [*lines, *self._of_one(parameter), *self._layout(parameter)])
         if self.leave:
             grads = ["has_grad", *(f"v_{p.name} is not None and v_{p.name}.requires_grad" for p in optional)]
             yield f"if ({' or '.join(grads)}) and records(): {self.leave}"  # rule: launcher-grad
@@ -139,6 +142,12 @@ class LikenessLines:
         if self.leave and parameter.role is not Role.INPUT:  # inference tensors have no version
             yield f"if {array}.is_inference() and not inference(): raise misfit"
 
-    def _contiguous(self, parameter: Parameter) -> Iterator[str]:
+    def _layout(self, parameter: Parameter) -> Iterator[str]:
+        """An array is contiguous, or has `stride_x`; a written one may not overlap itself."""
+        array = f"v_{parameter.name}"
         if parameter.name not in self.signature.strided:
-            yield f"if not v_{parameter.name}.is_contiguous(): raise misfit"
+            yield f"if not {array}.is_contiguous(): raise misfit"
+            return
+        yield f"stride_{parameter.name} = {array}.stride()"
+        if parameter.role is not Role.INPUT:
+            yield f"if not {array}.is_contiguous() and overlaps_itself({array}): raise misfit"

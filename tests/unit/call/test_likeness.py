@@ -82,7 +82,7 @@ def test_only_so_many_are_learned() -> None:
 
 def test_same_arrays_have_the_same_extents_and_strides() -> None:
     made = Likeness(2)
-    made.remember(-1, False, torch.zeros(2, 3), torch.zeros(()))
+    made.remember((torch.zeros(2, 3), torch.zeros(())), -1, False, (2, 3), ())
     is_same, *facts = made.same
     assert facts == [-1, False, (2, 3), ()]
     assert is_same(torch.ones(2, 3), torch.zeros(()))
@@ -93,7 +93,7 @@ def test_same_arrays_have_the_same_extents_and_strides() -> None:
 def test_shapes_are_remembered_ever_more_rarely() -> None:
     made, remembered = Likeness(1), []
     for extent in range(1, 40):
-        made.remember(-1, False, torch.zeros(extent))
+        made.remember([torch.zeros(extent)], -1, False, (extent,))
         remembered.append(made.same[-1][0])
     assert [*dict.fromkeys(remembered)] == [1, 2, 4, 8, 16, 32]
 
