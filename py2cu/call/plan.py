@@ -125,7 +125,7 @@ class KernelCall:
                 pass  # nothing was launched, as above
             else:
                 return
-        self.bind_and_run(args, kwargs, launch)
+        self.bind_and_run(args, kwargs, launch, extents)
 
     def prepared(self, types: Types, launch: Launch) -> Callable[[Sequence[Any]], bool] | None:
         """A function that launches plain arguments of these types, in the order of the parameters, on `launch`.
@@ -146,7 +146,9 @@ class KernelCall:
 
         return run
 
-    def bind_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
+    def bind_and_run(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch, extents: tuple[int, ...] | None = ()
+    ) -> Any:
         """Bind and check the arguments, and launch by a launcher that is kept for later calls with the same types.
 
         What that refuses although the checks accept it, such as an impossible grid, is told by the code below torch's
@@ -159,7 +161,7 @@ class KernelCall:
             return self._through_op(form, (*args, *kwargs.values()), values, launch)
         device = check_arguments(self.signature, values, on_grid=bool(launch))
         key = types if launch else self._key(args, kwargs)
-        launcher, extents = self._kept(device, key, form.names, launch), extents_of(*launch) if launch else ()
+        launcher = self._kept(device, key, form.names, launch)
         if launcher is not None and extents is not None:
             try:
                 return launcher(*extents, *args, *kwargs.values())
