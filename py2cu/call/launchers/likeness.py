@@ -20,7 +20,6 @@ import torch
 
 from py2cu.call.launchers.extents import if_given
 from py2cu.call.launchers.memory import overlaps_itself
-from py2cu.call.torch_state import PLAIN_TENSORS
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
@@ -30,6 +29,9 @@ try:
     from torch._C._dynamo.guards import TensorGuards as Guards
 except ImportError:  # a torch without them: all tests, one by one
     Guards: Any = None  # type: ignore[no-redef]
+
+PLAIN_TENSORS: Final = frozenset({torch.Tensor, torch.nn.Parameter})
+"""Not of a subclass, which may dispatch on its own."""
 
 _MOST_LESSONS: Final = 16
 """So many arrays are learned; a launcher that meets two kinds in turn tests one of them array by array."""
