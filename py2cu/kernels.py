@@ -83,7 +83,8 @@ class Kernel(Traced):
         self._translator: Translator | None = None
         self._edited: Translation | None = None  # files in place of those that the translator makes
         self._call: KernelCall | None = None
-        self._launchers: dict[tuple[object, ...], Callable[..., Any]] = {}  # those of `_call`
+        self._launchers: dict[tuple[object, ...] | int, Callable[..., Any]] = {}  # those of `_call`
+        self._is_of_arrays = False  # and how these are found
         self._grids: dict[tuple[Extent, Extent], Callable[..., None]] = {}  # the launches prepared so far
         self._unchanged: Callable[[], bool] = _never  # whether the translation is up to date
         functools.update_wrapper(self, function)
@@ -94,8 +95,12 @@ class Kernel(Traced):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run on the tensors' device and return the outputs, a tuple if there are several; see the class."""
         if self._unchanged():
-            types = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
-            if (launcher := self._launchers.get(types)) is not None:
+            key: tuple[object, ...] | int
+            if self._is_of_arrays:
+                key = (len(args), *kwargs) if kwargs else len(args)
+            else:
+                key = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
+            if (launcher := self._launchers.get(key)) is not None:
                 try:
                     return launcher(*args, *kwargs.values()) if kwargs else launcher(*args)
                 except REFUSED as error:
@@ -377,7 +382,7 @@ class Kernel(Traced):
                     self._translator = Translator(self._function, self._options)
                 native = Native(self._translator, self._values, self._edited, fma=self._fma)
                 self._call = KernelCall(native, self.backwards)
-                self._launchers = self._call.launchers
+                self._launchers, self._is_of_arrays = self._call.launchers, self._call.is_of_arrays
             return self._call
 
 

@@ -103,7 +103,7 @@ def _headers_are_compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = tmp_path_factory.getbasetemp()
     folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder  # which all workers share
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(library, "_job", with_headers(library._job, folder))
+        patch.setattr(library, "_plan", with_headers(library._plan, folder))
         yield
 
 

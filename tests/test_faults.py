@@ -144,7 +144,7 @@ def test_a_compiler_that_does_not_run_is_named(text: str, tmp_path: Path, monkey
 def test_a_compiler_that_is_killed_once_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when memory was short for a moment; only for texts of which there are two versions."""
     use(monkeypatch, tmp_path, f'[ -e {tmp_path}/once ] || {{ touch {tmp_path}/once; kill -9 $$; }}; exec $REAL "$@"')
-    monkeypatch.setattr(cpu_entry.CpuInstance, "can_do_without_math", True)
+    monkeypatch.setattr(cpu_entry.CpuInstance, "can_be_lean", True)
     call()
     assert (tmp_path / "log").read_text() == "run\nrun\n"
 

@@ -189,8 +189,8 @@ def _build_in(root: Path, key: str, compiler: str, build: Callable[[Path], Path]
 
 
 def _prune_sometimes(key: str) -> None:
-    """After one entry in sixteen: listing all takes time."""
-    if hashlib.sha256(key.encode()).digest()[0] < 16:
+    """After one entry in 256: listing all takes time, half a second of a full cache."""
+    if not hashlib.sha256(key.encode()).digest()[0]:
         from py2cu.build.upkeep import prune
 
         with contextlib.suppress(OSError):

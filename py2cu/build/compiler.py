@@ -1,6 +1,6 @@
-"""Compile one job with torch's `load_inline`: texts in, a shared library out.
+"""Compile a library with torch's `load_inline`: texts in, a shared library out, kept in the cache.
 
-In: a `CompileJob` and an empty directory. Out: the library's path in that directory.
+In: a `Build`. Out: the path of the library.
 Promises: prints nothing; restores the process's environment; an interrupt ends the compilers too; threads may compile
 in parallel.
 
@@ -13,21 +13,19 @@ compilers that it started. Nothing is loaded, so a CUDA kernel can be built on a
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 import os
 import re
 import shlex
 import warnings
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from py2cu.build import toolchain
-from py2cu.build.messages import DISK_FULL
-from py2cu.build.processes import run_ninja
+from py2cu.build import cache, toolchain
+from py2cu.build.processes import require_space, run_ninja
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.threads import ForkSafeLock
 from py2cu.translation import Text
@@ -47,20 +45,56 @@ class Tools:
 
 
 @dataclass(frozen=True, slots=True)
-class CompileJob:
-    """The texts to compile and their flags. `prelude` goes before the first line of the binding, or of host functions,
-    which have no kernel beside them.
+class Build:
+    """How the texts of a library are compiled on this machine, and the key that follows from it.
+
+    `prelude` goes before the first line of the binding, or of host functions, which have no kernel beside them.
     """
 
-    name: str
+    namespace: str  # of the operators under `torch.ops`; the name of the library
+    key: str
     kernel: Text | None
     header: Text | None
     binding: Text
     prelude: str
     cxx_flags: tuple[str, ...]
-    binding_flags: tuple[str, ...]  # for the binding only, after the others
-    nvcc_flags: tuple[str, ...]
-    link_flags: tuple[str, ...]
+    binding_flags: tuple[str, ...] = ()  # for the binding only, after the others
+    nvcc_flags: tuple[str, ...] = ()
+    link_flags: tuple[str, ...] = ("-Wl,--as-needed",)  # without those of torch's libraries that the code does not use
+
+    @property
+    def for_cuda(self) -> bool:
+        return bool(self.nvcc_flags)
+
+    @property
+    def compiler(self) -> str | None:
+        """What identifies the compilers; None if one is missing."""
+        compiler = toolchain.cxx_identity()
+        if not self.for_cuda:
+            return compiler
+        nvcc = toolchain.tool_fingerprint(toolchain.find_nvcc())
+        return compiler and nvcc and f"{compiler}-{nvcc}"
+
+    @property
+    def cached(self) -> Path | None:
+        """The library, if an earlier process built it."""
+        return cache.get_library(self.key, self.compiler)
+
+    def library(self, step: contextlib.AbstractContextManager[None], error: Callable[[str], Exception]) -> Path:
+        """The library, compiled unless it is cached, within `step`; `error` makes an error of a compiler's log.
+
+        Raises:
+            BuildError: a compiler refused the text.
+            EnvironmentLacks: the library is not cached, and a tool to build it is missing.
+        """
+        if (path := self.cached) is not None:
+            return path
+        tools = find_tools(cuda=self.for_cuda)
+        try:
+            with step:
+                return cache.put_library(self.key, str(self.compiler), lambda at: compile_library(self, tools, at))
+        except CompileError as failure:
+            raise error(str(failure)) from None
 
 
 _LOAD_INLINE: Final = ForkSafeLock()
@@ -82,7 +116,7 @@ def find_tools(*, cuda: bool) -> Tools:
     return Tools(cxx, ninja, toolchain.cuda_home() if cuda else None)
 
 
-def compile_library(job: CompileJob, tools: Tools, directory: Path) -> Path:
+def compile_library(job: Build, tools: Tools, directory: Path) -> Path:
     """Compile and link `job` in `directory`.
 
     Raises:
@@ -97,20 +131,19 @@ def compile_library(job: CompileJob, tools: Tools, directory: Path) -> Path:
     if any(sign in log for sign in _LINKER_FAILED):
         # Fast linkers fail with unusual installations of a compiler: link again with the default one.
         log = _attempt(job, tools, directory, None)
-    library = directory / f"{job.name}.so"
+    library = directory / f"{job.namespace}.so"
     if library.is_file():
         return library
-    if any(sign in log for sign in DISK_FULL):
-        raise OSError(errno.ENOSPC, "no space left to build in", str(directory))
+    require_space(log, directory)
     raise CompileError(log)
 
 
-def _attempt(job: CompileJob, tools: Tools, directory: Path, linker: str | None) -> str:
+def _attempt(job: Build, tools: Tools, directory: Path, linker: str | None) -> str:
     _write_build_files(job, tools, directory, linker)
     return run_ninja(tools.ninja, directory)
 
 
-def _write_build_files(job: CompileJob, tools: Tools, directory: Path, linker: str | None) -> None:
+def _write_build_files(job: Build, tools: Tools, directory: Path, linker: str | None) -> None:
     cuda = tools.cuda_home
     linker_scripts = _write_linker_scripts(cuda, directory / "libraries") if cuda else []
     linker_flags = [f"-fuse-ld={linker}"] if linker else []
@@ -118,10 +151,10 @@ def _write_build_files(job: CompileJob, tools: Tools, directory: Path, linker: s
     with _LOAD_INLINE, _silence(), _replaced(os.environ, variables):
         extension = _import_builder()
         # After an earlier failure, torch would name the library `<name>_v1`.
-        extension.JIT_EXTENSION_VERSIONER.entries.pop(job.name, None)
+        extension.JIT_EXTENSION_VERSIONER.entries.pop(job.namespace, None)
         with _replaced(vars(extension), {"CUDA_HOME": str(cuda) if cuda else None}), _without_library():
             extension.load_inline(
-                job.name,
+                job.namespace,
                 cpp_sources=[f"{job.prelude}{_line_one(job.binding)}{job.binding.text}"],
                 cuda_sources=[f"{_line_one(job.kernel)}{job.kernel.text}"] if job.kernel is not None else None,
                 extra_cflags=list(job.cxx_flags),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import errno
 import functools
 import hashlib
 import json
@@ -35,6 +34,9 @@ Entry = Callable[..., int]
 _SECONDS: Final = 60.0
 _OTHER_HINT: Final = "name another compiler in CXX"
 _FLAGS: Final = ("-std=c++17", "-fvisibility=hidden", "-shared", "-fPIC", "-w")
+_STATIC: Final = "lstdc++"
+_lean_flags: Final = ["-static-libstdc++"]
+"""They save a linker from reading the C++ library; emptied where there is no archive of it, which `_STATIC` tells."""
 _entries: dict[str, Entry] = {}
 _LOADING: Final = ForkSafeLock()
 
@@ -52,14 +54,14 @@ class CpuInstance:
         return self.code.headers
 
     @property
-    def can_do_without_math(self) -> bool:
-        """Whether `math_prelude.h` may stand for <cmath>: no header that includes this is needed."""
-        return "cmath" in self.headers and {*self.headers} <= {"cmath", "cstdint", "cstdio"}
+    def can_be_lean(self) -> bool:
+        """Whether only headers of C are needed: `math_prelude.h` may stand for <cmath>, and no C++ library is used."""
+        return {*self.headers} <= {"cmath", "cstdint", "cstdio"}
 
     def source(self, *, lean: bool) -> str:
         """The text behind its headers; `lean`: the prelude in place of <cmath>."""
         text = self.code.text
-        prelude = _math_prelude() if lean else ""
+        prelude = _math_prelude() if lean and "cmath" in self.headers else ""
         includes = "".join(f"#include <{name}>\n" for name in self.headers if not (lean and name == "cmath"))
         return f'{includes}{prelude}#line 1 "{text.name}"\n{text.text}'
 
@@ -75,7 +77,7 @@ class CpuInstance:
 
     @property
     def key(self) -> str:
-        source = self.source(lean=self.can_do_without_math)
+        source = self.source(lean=self.can_be_lean)
         version = torch.__version__ if self.needs_torch else ""
         content = [store.FORMAT, source, self.flags, version, toolchain.cpu_identity()]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
@@ -132,20 +134,21 @@ def _compile(instance: CpuInstance, directory: Path, source: Callable[[], Source
     text, library = directory / "kernel.cpp", directory / f"{instance.symbol}.so"
     headers = ["-I", str(Path(torch.__file__).parent / "include")] if instance.needs_torch else []
     line = [*toolchain.cxx_command(), *instance.flags, *headers, text.name, "-o", library.name]
-    for lean in (True, False) if instance.can_do_without_math else (False,):
+    for lean in (True, False) if instance.can_be_lean else (False,):
         text.write_text(instance.source(lean=lean), encoding="utf-8")
-        done = _run(line, directory)
+        done = _run([*line, *_lean_flags] if lean else line, directory)
         if done.status == 0 and library.is_file():
             return library
-    from py2cu.build.messages import DISK_FULL, call_error
-
-    if any(sign in done.output for sign in DISK_FULL):
-        raise OSError(errno.ENOSPC, "no space left to build in", str(directory))
+        if lean and _STATIC in done.output:
+            _lean_flags.clear()
+    processes.require_space(done.output, directory)
     if done.status == 0:
         raise EnvironmentLacks(f"{_compiler_name()} made no library", _OTHER_HINT)
     if done.status < 0:
         name = signal.Signals(-done.status).name
         raise EnvironmentLacks(f"{_compiler_name()} was ended by {name}", "free some memory, and try again")
+    from py2cu.build.messages import call_error
+
     raise call_error(done.output, instance.code, TargetName.CPU, source() if source else None)
 
 

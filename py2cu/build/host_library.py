@@ -10,12 +10,13 @@ import ctypes
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final
 
-from py2cu.build import cache, toolchain
+from py2cu.build.compiler import Build
 from py2cu.build.library import cxx_standard, load_path
+from py2cu.build.messages import host_build_error
 from py2cu.build.store import FORMAT
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
@@ -50,44 +51,18 @@ extern "C" __attribute__((visibility("default"))) void py2cu_name_kernel(const c
 """
 
 
-@dataclass(frozen=True, slots=True)
-class HostBuild:
-    """How a text is built on this machine."""
+class HostBuild(Build):
+    """How a text of host functions is built on this machine."""
 
-    text: Text
-    prelude: str
-    flags: tuple[str, ...]
-    key: str
+    __slots__ = ()
 
-    @property
-    def namespace(self) -> str:
-        """The namespace of the operators under `torch.ops`."""
-        return f"py2cu_host_{self.key[:16]}"
-
-    @property
-    def cached(self) -> Path | None:
-        """The library, if an earlier process built it."""
-        return cache.get_library(self.key, toolchain.cxx_identity())
-
-    def library(self, source: Callable[[], SourceFile]) -> Path:
-        """The library, compiled unless it is cached.
+    def library_for(self, source: Callable[[], SourceFile]) -> Path:
+        """The library, compiled unless it is cached; `source` returns the Python, for messages.
 
         Raises:
-            BuildError: a compiler refused the text.
-            EnvironmentLacks: the library is not cached, and a tool to build it is missing.
+            BuildError, EnvironmentLacks: as `library`.
         """
-        from py2cu.build.compiler import CompileError, CompileJob, compile_library, find_tools
-        from py2cu.build.messages import host_build_error
-
-        if (path := self.cached) is not None:
-            return path
-        tools = find_tools(cuda=False)
-        job = CompileJob(self.namespace, None, None, self.text, self.prelude, self.flags, (), (), ("-Wl,--as-needed",))
-        compiler = str(toolchain.cxx_identity())
-        try:
-            return cache.put_library(self.key, compiler, lambda directory: compile_library(job, tools, directory))
-        except CompileError as failure:
-            raise host_build_error(str(failure), self.text, source()) from None
+        return self.library(nullcontext(), lambda log: host_build_error(log, self.binding, source()))
 
     def load(self, path: Path, operators: Mapping[str, str]) -> None:
         """Load the library into this process, once, and name the operators of its kernels.
@@ -119,4 +94,5 @@ def plan_host(text: Text, kernels: tuple[str, ...], instance: int = 0) -> HostBu
     prelude = _PRELUDE.format(names=names) if kernels else ""
     flags = (cxx_standard(torch.__version__), *_FLAGS)
     content = [FORMAT, torch.__version__, "host", instance, text.code, prelude, flags]
-    return HostBuild(text, prelude, flags, hashlib.sha256(json.dumps(content).encode()).hexdigest())
+    key = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    return HostBuild(f"py2cu_host_{key[:16]}", key, None, None, text, prelude, flags)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from itertools import product
 
 from py2cu.build import cpu_entry, cuda_kernel, toolchain
-from py2cu.ir.abi.launch import LaunchProgram
+from py2cu.ir.abi.launch import SCATTERED, LaunchProgram
 from py2cu.source import SourceFile
-from py2cu.translation import CallText, CallTranslation, TargetName
+from py2cu.translation import CallTranslation, TargetName
 
 
 def fill_cache(translation: CallTranslation, target: TargetName, *, fma: bool, source: Callable[[], SourceFile]) -> int:
@@ -22,7 +22,7 @@ def fill_cache(translation: CallTranslation, target: TargetName, *, fma: bool, s
         EnvironmentLacks: a compiler is missing, or a kernel has no version for `target`.
     """
     code, count = translation.text(target), 0
-    for program, template in _instances(translation, code):
+    for program, template in instances(translation, target):
         if target is TargetName.CPU:
             cpu_entry.compiled(cpu_entry.CpuInstance(code, program.symbol, template), source)
             count += 1
@@ -34,11 +34,18 @@ def fill_cache(translation: CallTranslation, target: TargetName, *, fma: bool, s
     return count
 
 
-def _instances(translation: CallTranslation, code: CallText) -> Iterator[tuple[LaunchProgram, str]]:
-    """Each program with the template arguments of each of its instances."""
-    for signature, programs in zip(translation.signatures, code.programs, strict=True):
+def instances(translation: CallTranslation, target: TargetName) -> Iterator[tuple[LaunchProgram, str]]:
+    """Each program with the template arguments of each instance that calls launch."""
+    for signature, programs in zip(translation.signatures, translation.text(target).programs, strict=True):
         values = [*product(*(constexpr.values for constexpr in signature.constexprs.values()))]
         for program in programs:
             widths = (False, True) if program.has_index_type and program.fits else (False,)
-            for chosen, given, is_wide in product(values, product((True, False), repeat=len(program.optional)), widths):
-                yield program, program.template_arguments(chosen, given, is_wide=is_wide)
+            given = product((True, False), repeat=len(program.optional))
+            for chosen, presence, packs, is_wide in product(values, given, _packs(program), widths):
+                yield program, program.template_arguments(chosen, presence, packs, is_wide=is_wide)
+
+
+def _packs(program: LaunchProgram) -> list[tuple[int, ...]]:
+    """Width and count of a thread's packs: of a call, of one with unaligned arrays, and of an explicit launch."""
+    packs = program.packs
+    return [()] if packs is None else [*dict.fromkeys([(packs.width, packs.count), (1, SCATTERED), (1, 1)])]

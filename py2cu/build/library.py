@@ -16,20 +16,18 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from py2cu.build import cache, toolchain
+from py2cu.build.compiler import Build
+from py2cu.build.messages import build_error
 from py2cu.build.notices import announced
 from py2cu.build.store import FORMAT
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
 from py2cu.translation import Artifacts, TargetName
-
-if TYPE_CHECKING:
-    from py2cu.build.compiler import CompileJob
 
 __all__ = ["build_library", "load"]
 
@@ -56,26 +54,6 @@ _NVCC_FLAGS: Final = (
 _CPU_PRELUDE: Final = "#undef __F16C__  // else torch's half type includes all of immintrin.h, a quarter of the build\n"
 
 
-@dataclass(frozen=True, slots=True)
-class _BuildPlan:
-    """How artifacts are compiled on this machine, and the key that follows from it."""
-
-    artifacts: Artifacts
-    cxx_flags: tuple[str, ...]
-    nvcc_flags: tuple[str, ...]
-    key: str
-
-    @property
-    def for_cuda(self) -> bool:
-        return self.artifacts.target is TargetName.CUDA
-
-    @property
-    def namespace(self) -> str:
-        return re.sub(
-            r"\W", "_", f"{self.artifacts.target.value}_{self.artifacts.name}_{self.key[:12]}", flags=re.ASCII
-        )
-
-
 def build_library(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceFile] | None = None) -> Path:
     """The path of the shared library of `artifacts`, compiled unless it is cached.
 
@@ -85,7 +63,7 @@ def build_library(artifacts: Artifacts, *, fma: bool = True, source: Callable[[]
         BuildError: a compiler refused the text.
         EnvironmentLacks: the library is not cached, and a tool to build it is missing.
     """
-    return _library(_plan(artifacts, fma), source)
+    return _library(_plan(artifacts, fma), artifacts, source)
 
 
 def load(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceFile] | None = None) -> str:
@@ -98,10 +76,10 @@ def load(artifacts: Artifacts, *, fma: bool = True, source: Callable[[], SourceF
     plan = _plan(artifacts, fma)
     if plan.key not in _loaded:
         _require_cuda_in_torch(artifacts.target)
-        path = _library(plan, source)
+        path = _library(plan, artifacts, source)
         with _LOADING:
             if plan.key not in _loaded:
-                _load(path, plan, source)
+                _load(path, lambda: _library(plan, artifacts, source))
                 _loaded.add(plan.key)
     return plan.namespace
 
@@ -110,13 +88,13 @@ _loaded: set[str] = set()
 _LOADING: Final = ForkSafeLock()
 
 
-def _load(path: Path, plan: _BuildPlan, source: Callable[[], SourceFile] | None) -> None:
+def _load(path: Path, build: Callable[[], Path]) -> None:
     """Load `path`, whose content the cache has just checked; rebuild once what does not load here."""
     with contextlib.suppress(OSError):
         return load_path(path)
     cache.discard(path)
     try:
-        load_path(_library(plan, source))
+        load_path(build())
     except OSError as error:
         raise EnvironmentLacks(f"the built library does not load: {error}", "see `py2cu doctor`") from error
 
@@ -137,23 +115,29 @@ def _require_cuda_in_torch(target: TargetName) -> None:
         )
 
 
-def _plan(artifacts: Artifacts, fma: bool) -> _BuildPlan:
+def _plan(artifacts: Artifacts, fma: bool) -> Build:
     import torch
 
     standard = cxx_standard(torch.__version__)
     cxx: tuple[str, ...]
     nvcc: tuple[str, ...]
-    if artifacts.target is TargetName.CUDA:
+    link: tuple[str, ...] = ("-Wl,--as-needed",)
+    target = artifacts.target
+    if target is TargetName.CUDA:
         machine = toolchain.gencode_flags(toolchain.gpu_architectures())
         cxx = (standard, *_COMMON_FLAGS, "-DUSE_CUDA")  # for the binding alone
         nvcc = (standard, *_NVCC_FLAGS, *machine, *(() if fma else ("--fmad=false",)))  # rule: no-contraction
+        prelude = ""
     else:
         machine = (toolchain.cpu_identity(),)
         cxx, nvcc = (standard, *_COMMON_FLAGS, *toolchain.cpu_flags()), ()
+        prelude, link = _CPU_PRELUDE, (*link, "-fopenmp")
     texts = [(text.name, text.text) for text in artifacts.files]
     flags = [cxx, _BINDING_FLAGS, nvcc]
-    content = [FORMAT, torch.__version__, artifacts.target.value, artifacts.name, texts, flags, machine]
-    return _BuildPlan(artifacts, cxx, nvcc, hashlib.sha256(json.dumps(content).encode()).hexdigest())
+    content = [FORMAT, torch.__version__, target.value, artifacts.name, texts, flags, machine]
+    key = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    namespace = re.sub(r"\W", "_", f"{target.value}_{artifacts.name}_{key[:12]}", flags=re.ASCII)
+    return Build(namespace, key, *artifacts.files, prelude, cxx, _BINDING_FLAGS, nvcc, link)
 
 
 def cxx_standard(torch_version: str) -> str:
@@ -162,40 +146,6 @@ def cxx_standard(torch_version: str) -> str:
     return "-std=c++17" if (major, minor) <= (2, 13) else "-std=c++20"
 
 
-def _library(plan: _BuildPlan, source: Callable[[], SourceFile] | None) -> Path:
-    compiler = toolchain.cxx_identity()
-    if plan.for_cuda:
-        nvcc = toolchain.tool_fingerprint(toolchain.find_nvcc())
-        compiler = compiler and nvcc and f"{compiler}-{nvcc}"
-    return cache.get_library(plan.key, compiler) or _build(plan, compiler, source)
-
-
-def _build(plan: _BuildPlan, compiler: str | None, source: Callable[[], SourceFile] | None) -> Path:
-    # Imported here, since a cached kernel does not need them.
-    from py2cu.build.compiler import CompileError, compile_library, find_tools
-    from py2cu.build.messages import build_error
-
-    tools, job = find_tools(cuda=plan.for_cuda), _job(plan)
-    try:
-        with announced(f"building {plan.artifacts.name} for {plan.artifacts.target.value}"):
-            return cache.put_library(plan.key, str(compiler), lambda directory: compile_library(job, tools, directory))
-    except CompileError as failure:
-        raise build_error(str(failure), plan.artifacts, source() if source else None) from None
-
-
-def _job(plan: _BuildPlan) -> CompileJob:
-    from py2cu.build.compiler import CompileJob
-
-    artifacts = plan.artifacts
-    return CompileJob(
-        name=plan.namespace,
-        kernel=artifacts.kernel,
-        header=artifacts.header,
-        binding=artifacts.binding,
-        prelude="" if plan.for_cuda else _CPU_PRELUDE,
-        cxx_flags=plan.cxx_flags,
-        binding_flags=_BINDING_FLAGS,
-        nvcc_flags=plan.nvcc_flags,
-        # `--as-needed` links only those of torch's libraries that the code uses, which leaves out its Python library.
-        link_flags=("-Wl,--as-needed", *(() if plan.for_cuda else ("-fopenmp",))),
-    )
+def _library(plan: Build, artifacts: Artifacts, source: Callable[[], SourceFile] | None) -> Path:
+    step = announced(f"building {artifacts.name} for {artifacts.target.value}")
+    return plan.library(step, lambda log: build_error(log, artifacts, source() if source else None))

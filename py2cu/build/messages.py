@@ -28,9 +28,6 @@ _UNPLACED: Final = re.compile(
     r"^.*(?:\berror\b|\bfatal\b|undefined reference|cannot find -l|Killed signal).*$", re.MULTILINE
 )
 
-DISK_FULL: Final = ("No space left on device", "Disk quota exceeded")
-"""Parts of a log whose build failed for want of space."""
-
 _HINTS: Final = (
     ("unsupported GNU version", "this nvcc refuses this g++: install an older one, and name it in CC and CXX"),
     (

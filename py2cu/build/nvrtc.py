@@ -34,6 +34,7 @@ _FIRST_WITH_MINIMAL: Final = (12, 6)
 _FIRST_WITH_PRECOMPILED_HEADERS: Final = (12, 8)
 _FIRST_WITH_SEED: Final = (13, 0)
 _HEADERS_HINT: Final = "pip install nvidia-cuda-runtime nvidia-cuda-cccl of NVRTC's version, or set CUDA_HOME"
+_KEPT: Final = 31 << 20
 _MOST_PRECOMPILED: Final = 16  # each takes 5 to 120 MB of the temporary directory
 
 
@@ -211,6 +212,9 @@ def _nvrtc() -> ModuleType:
         version = importlib.import_module("cuda.bindings").__version__
         what = f"cuda-bindings {version} finds no NVRTC of CUDA {version.partition('.')[0]}"
         raise EnvironmentLacks(what, "install nvidia-cuda-nvrtc and cuda-bindings of one CUDA version") from None
+    # After a compile, glibc returns the memory to the system, and a seventh of the next compile is page faults. Once a
+    # block of this size was freed, it keeps as much; 32 MB is the most that it learns from.
+    bytes(_KEPT)
     return nvrtc  # type: ignore[no-any-return, unused-ignore]  # typed where cuda-bindings is installed
 
 

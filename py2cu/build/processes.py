@@ -8,6 +8,7 @@ are written into the directory, so that those of a killed compiler vanish with i
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -31,11 +32,20 @@ _KILLED: Final = 128
 _NOT_EXECUTED: Final = (126, 127)
 
 
+_DISK_FULL: Final = ("No space left on device", "Disk quota exceeded")
+
+
 class Finished(NamedTuple):
     """The result of a command; a negative status is the number of the signal that ended it."""
 
     status: int
     output: str
+
+
+def require_space(output: str, directory: Path) -> None:
+    """Raise an error of the system's if the output of compilers says that the disk is full."""
+    if any(sign in output for sign in _DISK_FULL):
+        raise OSError(errno.ENOSPC, "no space left to build in", str(directory))
 
 
 def run_ninja(ninja: Path, directory: Path) -> str:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from py2cu.call.gradients import BackwardCall
 
 Types = tuple[object, ...]
+Key = Types | int
 
 
 def argument_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Types:
@@ -49,7 +50,8 @@ class KernelCall:
     """Calls of one translated kernel.
 
     `backwards` are the kernels and host functions attached as backwards. A launcher takes the arguments of its form of
-    call by position, keywords last; that of an explicit launch takes the extents of grid and block before them.
+    call by position, keywords last; that of an explicit launch takes the extents of grid and block before them. Where
+    all parameters are arrays, the number of arguments and the keywords say how a call is read.
     """
 
     def __init__(self, native: Native, backwards: Sequence[Differentiated] = ()) -> None:
@@ -57,11 +59,13 @@ class KernelCall:
         self._backwards = backwards
         self._operator: Operator | None = None
         self._operators: list[Any] = []  # of the backwards
+        self._simple: list[KernelCall] = []  # those of the backwards that are kernels
         self.signature: Signature = native.signature
         self.layout = native.layout
-        self.launchers: dict[Types, LaunchFunction] = {}
-        self.grid_launchers: dict[Types, LaunchFunction] = {}
-        self._by_device: dict[Types, dict[str, LaunchFunction]] = {}  # the same launchers
+        self.is_of_arrays = all(p.is_array and not p.may_be_none for p in self.signature.parameters)
+        self.launchers: dict[Key, LaunchFunction] = {}
+        self.grid_launchers: dict[Key, LaunchFunction] = {}
+        self._by_device: dict[tuple[bool, Key], dict[str, LaunchFunction]] = {}  # the same launchers
         recorder = weakref.WeakMethod(self._recorder)  # an op lives as long as its kernel: no cycle holds it
         native.recorder = lambda device, order: made(device, order) if (made := recorder()) is not None else None
 
@@ -71,6 +75,10 @@ class KernelCall:
         another op. It lives until another one replaces it here.
         """
         backwards = [each._as_backward() for each in self._backwards]
+        is_known = self._operator is not None and backwards == self._simple
+        if is_known and not any(call._backwards for call in self._simple):
+            assert self._operator is not None
+            return self._operator  # a kernel without backwards has one operator
         operators = [each.operator for each in backwards]
         if self._operator is None or operators != self._operators:  # rule: operator-renewed
             from py2cu.call.definition import Definition, operator_of
@@ -78,6 +86,7 @@ class KernelCall:
             define = partial(Definition, native=self.native, backwards=backwards)
             self._operator = operator_of(self.signature.op, self.native.digest, backwards, define)
             self._operators = operators
+        self._simple = [each for each in backwards if isinstance(each, KernelCall)]
         return self._operator
 
     def source(self) -> SourceFile:
@@ -90,7 +99,7 @@ class KernelCall:
         Raises:
             TypeError, RuntimeError: an argument that the kernel does not accept.
         """
-        launcher = self.launchers.get(argument_types(args, kwargs))
+        launcher = self.launchers.get(self._key(args, kwargs))
         if launcher is not None:
             try:
                 return launcher(*args, *kwargs.values())
@@ -115,17 +124,30 @@ class KernelCall:
                 pass  # nothing was launched, as above
             else:
                 return
-        self.bind_and_run(args, kwargs, launch)
+        self.bind_and_run(args, kwargs, launch, extents)
 
-    def bind_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
-        """Bind and check the arguments, run the code, and keep a launcher for later calls with the same types."""
+    def bind_and_run(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch, extents: tuple[int, ...] | None = ()
+    ) -> Any:
+        """Bind and check the arguments, and launch by a launcher that is kept for later calls with the same types.
+
+        What that refuses although the checks accept it, such as an impossible grid, is told by the code below torch's
+        dispatcher.
+        """
         types = argument_types(args, kwargs)
         form, values = self.layout.bind(args, kwargs, on_grid=bool(launch))
         self.layout.require_launch(form)
         if not (are_plain_types(types) and is_plain(values.values())) or is_watched(values.values()):
             return self._through_op(form, (*args, *kwargs.values()), values, launch)
         device = check_arguments(self.signature, values, on_grid=bool(launch))
-        self._keep(device, types, form.names, launch)
+        key = types if launch else self._key(args, kwargs)
+        launcher = self._kept(device, key, form.names, launch)
+        if launcher is not None and extents is not None:
+            try:
+                return launcher(*extents, *args, *kwargs.values())
+            except REFUSED as error:
+                if has_launched(error):
+                    raise
         if form.missing:
             values = allocate_outputs(self.signature, values)
         written = {p.name: values[p.name] for p in self.signature.written if p.name in values}
@@ -134,15 +156,22 @@ class KernelCall:
         result = self.native.run(device, values, launch)
         return result if form.allocated or launch else self.result(values)
 
-    def _keep(self, device: str, types: Types, names: tuple[str, ...], launch: Launch) -> None:
-        """Write the launcher of a form, if it has one for every set of arguments."""
+    def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Key:
+        """The key of the launcher of a call: types and names of arguments, of arrays alone their number and names."""
+        if not self.is_of_arrays:
+            return argument_types(args, kwargs)
+        return (len(args), *kwargs) if kwargs else len(args)
+
+    def _kept(self, device: str, key: Key, names: tuple[str, ...], launch: Launch) -> LaunchFunction | None:
+        """The launcher of a form, kept for later calls; None if a device does not follow from its arguments."""
         if self.native.files or not has_device(self.signature, names):
-            return
+            return None
         launchers = self.grid_launchers if launch else self.launchers
         order = Order(names, on_grid=bool(launch), of_call=True, records=True)
-        by_device = self._by_device.setdefault((bool(launch), *types), {})
+        by_device = self._by_device.setdefault((bool(launch), key), {})
         by_device[device] = self.native.launcher(device, order)
-        launchers[types] = by_device[device] if len(by_device) == 1 else _either(*by_device.values())
+        launchers[key] = by_device[device] if len(by_device) == 1 else _either(*by_device.values())
+        return by_device[device]
 
     def _recorder(self, device: str, order: Order) -> LaunchFunction | None:
         """The launcher of calls that autograd records; None for forms whose arguments the operator unpacks."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import is_grad_enabled, is_inference_mode_enabled
 from torch.autograd import forward_ad, profiler
 
-_PLAIN_TENSORS: Final = frozenset({torch.Tensor, torch.nn.Parameter})
+from py2cu.call.launchers.likeness import PLAIN_TENSORS
 
 _dispatch_modes = torch._C._len_torch_dispatch_stack  # fake tensors, `make_fx`, profilers of operators
 _function_modes = torch._C._len_torch_function_stack
@@ -56,7 +56,7 @@ def has_python_mode() -> bool:
 @lru_cache(maxsize=256)
 def are_plain_types(types: tuple[object, ...]) -> bool:
     """Whether arguments of these types are no tensors of a subclass, which may dispatch on its own."""
-    return all(each in _PLAIN_TENSORS for each in types if isinstance(each, type) and issubclass(each, torch.Tensor))
+    return all(each in PLAIN_TENSORS for each in types if isinstance(each, type) and issubclass(each, torch.Tensor))
 
 
 def require_writable(kernel: str, written: Mapping[str, torch.Tensor]) -> None:

@@ -94,7 +94,8 @@ class Translator:
         from py2cu.build.cache import put_translation
 
         key = self._key_of(values)
-        put_translation(key, translation)
+        if translation.texts:  # else they follow, and the file is written then
+            put_translation(key, translation)
         self._known[type(translation), key] = translation
         self._show_warnings(translation.notes)
         return translation

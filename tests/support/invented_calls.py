@@ -57,6 +57,7 @@ class Array:
     address: int = 0
     device: str = "invented"
     is_filled: bool = False
+    is_nested: bool = False
 
     def stride(self) -> tuple[int, ...]:
         return self.strides

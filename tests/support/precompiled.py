@@ -15,25 +15,23 @@ from typing import Final
 import filelock
 
 from py2cu.build import library, toolchain
-from py2cu.build.compiler import CompileJob
+from py2cu.translation import Artifacts
 from tests.support.compilers import torch_headers
 
 _HEADERS: Final = ("library.h", "ops.h", "tensor.h")
 
 
-def with_headers(
-    make_job: Callable[[library._BuildPlan], CompileJob], folder: Path
-) -> Callable[[library._BuildPlan], CompileJob]:
-    """`library._job`, whose bindings for a CPU begin with what is compiled in `folder`."""
+def with_headers(plan: Callable[..., library.Build], folder: Path) -> Callable[..., library.Build]:
+    """`library._plan`, whose bindings for a CPU begin with what is compiled in `folder`."""
 
-    def job(plan: library._BuildPlan) -> CompileJob:
-        made = make_job(plan)
-        if plan.for_cuda:
-            return made
-        header = _compiled(folder, made.prelude, (*made.cxx_flags, *made.binding_flags))
-        return dataclasses.replace(made, binding_flags=(*made.binding_flags, "-include", str(header)))
+    def planned(artifacts: Artifacts, fma: bool) -> library.Build:
+        build = plan(artifacts, fma)
+        if build.for_cuda:
+            return build
+        header = _compiled(folder, build.prelude, (*build.cxx_flags, *build.binding_flags))
+        return dataclasses.replace(build, binding_flags=(*build.binding_flags, "-include", str(header)))
 
-    return job
+    return planned
 
 
 @functools.cache

@@ -34,11 +34,6 @@ class ExtentLines:
     same: dict[str, str] = field(default_factory=dict)  # for an array, another one with the same extents
     _known: set[str] = field(default_factory=set)  # the dimensions that have a value
 
-    def shapes(self, arrays: Sequence[Parameter]) -> Iterator[str]:
-        """`shape_x` of the arrays that a call gives, which those have that torch keeps as one block of memory."""
-        for parameter in arrays:
-            yield from if_given(parameter, [f"shape_{parameter.name} = v_{parameter.name}.shape"])
-
     def lines(self, arrays: Sequence[Parameter]) -> Iterator[str]:
         """For the arrays that a call gives."""
         yield from self._shapes(arrays)

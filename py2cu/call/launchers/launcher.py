@@ -30,7 +30,7 @@ from torch.autograd import forward_ad, profiler
 from py2cu.call.launchers.engines import Engine, Frame, LaunchLines, half_bits, to_float32
 from py2cu.call.launchers.extents import ExtentLines, if_given, refused_extent
 from py2cu.call.launchers.likeness import LikenessLines
-from py2cu.call.launchers.memory import MemoryLines, meet, overlaps_itself
+from py2cu.call.launchers.memory import MemoryLines, meet
 from py2cu.call.launchers.numbers import unpacked
 from py2cu.call.launchers.values import packed, value_lines
 from py2cu.dtypes import BY_NAME, I64, DType, Kind
@@ -118,7 +118,7 @@ class _Writer:
 
     def lines(self) -> Iterator[str]:
         self.names |= {
-            "misfit": Misfit, "prod": math.prod, "overlaps_itself": overlaps_itself, "meet": meet,
+            "misfit": Misfit, "prod": math.prod, "meet": meet,
             "require_memory": _require_memory, "empty": torch.empty, "empty_like": torch.empty_like,
             "dense": torch.contiguous_format, "to_float32": to_float32, "half_bits": half_bits,
         }  # fmt: skip
@@ -129,9 +129,7 @@ class _Writer:
         arrays = [p for p in given if p.is_array]
         body = chain(
             self._watched() if self.order.of_call else (),
-            self.extents.shapes(arrays),
             self._likeness(arrays, taken),
-            *(self._contiguous(p) for p in arrays),
             unpacked(self.signature, self.order.names, self.names),
             self._left_out(given),
             self._numbers(),
@@ -215,10 +213,6 @@ class _Writer:
         return any(d.name == parameter.name and d.array in self.order.names for d in self.signature.measured)
 
     # --- arrays ---
-
-    def _contiguous(self, parameter: Parameter) -> Iterator[str]:
-        if parameter.name not in self.signature.strided:
-            yield from if_given(parameter, [f"if not v_{parameter.name}.is_contiguous(): raise misfit"])
 
     def _device_guard(self, taken: Sequence[str]) -> Iterator[str]:
         if self.engine.is_cuda:

@@ -1,4 +1,4 @@
-"""The lines of a launcher about what extents and strides do not change: how torch's dispatcher sees the arrays.
+"""The lines of a launcher about each array by itself: how torch's dispatcher sees it, its shape, and its layout.
 
 In: arrays of a call. Out: lines of Python that refuse what `argument_checks.py` refuses, hand over to autograd what it
 records, and leave to the dispatcher what a transform or the tracer has to see.
@@ -6,7 +6,8 @@ records, and leave to the dispatcher what a transform or the tracer has to see.
 Arrays that are like those of an earlier call need no tests of their own: torch compares all of them at once, by type,
 dtype, device, number of axes, `requires_grad` and the dispatch keys in effect. Bits of conjugation and negation,
 inference tensors and wrappers of transforms have keys of their own, and so have what is active in the thread:
-transforms, the tracer, autocast, inference mode, modes of dispatch but for torch's own (fake tensors).
+transforms, the tracer, autocast, inference mode, modes of dispatch but for torch's own (fake tensors). A second
+comparison, of extents and strides too, comes first: where it holds, the shapes are known as well.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, Final
 import torch
 
 from py2cu.call.launchers.extents import if_given
+from py2cu.call.launchers.memory import overlaps_itself
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
@@ -28,30 +30,47 @@ try:
 except ImportError:  # a torch without them: all tests, one by one
     Guards: Any = None  # type: ignore[no-redef]
 
+PLAIN_TENSORS: Final = frozenset({torch.Tensor, torch.nn.Parameter})
+"""Not of a subclass, which may dispatch on its own."""
+
 _MOST_LESSONS: Final = 16
 """So many arrays are learned; a launcher that meets two kinds in turn tests one of them array by array."""
 
 
 class Likeness:
-    """The arrays of the latest call that was learned."""
+    """The arrays of earlier calls, with so many facts about a call."""
 
-    __slots__ = ("_lessons", "latest")
+    __slots__ = ("_lessons", "_others", "alike", "same")
 
-    def __init__(self) -> None:
+    def __init__(self, facts: int) -> None:
         # Whether arrays are like these; the device by its number; whether one of them requires grad.
-        self.latest: tuple[Callable[..., bool], int, bool] = (_never, -1, False)
-        self._lessons = 0
+        self.alike: tuple[Callable[..., bool], int, bool] = (_never, -1, False)
+        # The same of arrays of these extents and strides, and then these.
+        self.same: tuple[Any, ...] = (_never, -1, False, *[()] * facts)
+        self._lessons = self._others = 0
 
     def learn(self, *arrays: torch.Tensor) -> None:
-        """Remember arrays that passed all tests. One that is passed twice is like no other, not even itself."""
-        is_distinct = len({*map(id, arrays)}) == len(arrays)  # rule: likeness-twice
-        if Guards is None or not is_distinct or self._lessons == _MOST_LESSONS:
+        """Remember the kind of arrays that passed all tests."""
+        if self._lessons == _MOST_LESSONS or not _are_distinct(arrays):
             return
         self._lessons += 1
         of_any: Any = [[None] * array.dim() for array in arrays]
         guards = Guards(*arrays, dynamic_dims_sizes=of_any, dynamic_dims_strides=of_any)
         has_grad = any(array.requires_grad for array in arrays)  # rule: likeness-grad
-        self.latest = (guards.check, arrays[0].get_device(), has_grad)
+        self.alike = (guards.check, arrays[0].get_device(), has_grad)
+
+    def remember(self, arrays: Sequence[torch.Tensor], device: int, has_grad: bool, *facts: tuple[int, ...]) -> None:
+        """Remember the extents and strides of other arrays, after twice as many calls as the last time."""
+        self._others += 1
+        if self._others & (self._others - 1) or not _are_distinct(arrays):
+            return
+        guards = Guards(*arrays, dynamic_dims_sizes=None, dynamic_dims_strides=None)
+        self.same = (guards.check, device, has_grad, *facts)
+
+
+def _are_distinct(arrays: Sequence[torch.Tensor]) -> bool:
+    """Whether they can be compared: torch takes an array that is passed twice for none, not even itself."""
+    return Guards is not None and len({*map(id, arrays)}) == len(arrays)  # rule: likeness-twice
 
 
 def _never(*_: torch.Tensor) -> bool:
@@ -68,22 +87,38 @@ class LikenessLines:
     names: dict[str, Any]
 
     def lines(self, arrays: Sequence[Parameter]) -> Iterator[str]:
-        """They define `device`, its number, and resolve inputs that torch conjugates or negates as it reads them."""
-        likeness = Likeness()
-        self.names.update({
-            "likeness": likeness, "learn": likeness.learn, "torch": torch, "tracer": torch._C._get_tracing_state,
-            "transforms": torch._C._functorch.peek_interpreter_stack, "records": torch.is_grad_enabled,
-            "inference": torch.is_inference_mode_enabled,
-        })  # fmt: skip
+        """They define `device`, its number, and `shape_x`; they resolve inputs that torch conjugates or negates."""
         always = [p for p in arrays if not p.may_be_none]
+        facts = [
+            *(f"shape_{p.name}" for p in always),
+            *(f"stride_{p.name}" for p in always if p.name in self.signature.strided),
+        ]
+        likeness = Likeness(len(facts))
+        self.names.update({
+            "likeness": likeness, "learn": likeness.learn, "remember": likeness.remember, "torch": torch,
+            "tracer": torch._C._get_tracing_state, "transforms": torch._C._functorch.peek_interpreter_stack,
+            "records": torch.is_grad_enabled, "inference": torch.is_inference_mode_enabled,
+            "plain": PLAIN_TENSORS, "overlaps_itself": overlaps_itself,
+        })  # fmt: skip
         optional = [p for p in arrays if p.may_be_none]
-        yield "is_alike, device, has_grad = likeness.latest"
+        yield f"{', '.join(['is_same', 'device', 'has_grad', *facts])} = likeness.same"
         if always:
-            passed = ", ".join(f"v_{p.name}" for p in always)
-            yield f"if not is_alike({passed}):"
-            yield from (f"    {line}" for line in [*self._one_by_one(always), f"learn({passed})"])
+            passed = [f"v_{p.name}" for p in always]
+            taken, nested = ", ".join(passed), " or ".join(f"{each}.is_nested" for each in passed)
+            yield f"if {nested}: raise misfit"  # torch ends the process where it compares them
+            yield f"if not is_same({taken}):"
+            lines = [
+                *(f"shape_{p.name} = v_{p.name}.shape" for p in always),
+                "is_alike, device, has_grad = likeness.alike",
+                f"if not is_alike({taken}):",
+                *(f"    {line}" for line in [*self._one_by_one(always), f"learn({taken})"]),
+                *chain.from_iterable(map(self._layout, always)),
+                f"remember(({taken},), {', '.join(['device', 'has_grad', *facts])})",
+            ]
+            yield from (f"    {line}" for line in lines)
         for parameter in optional:
-            yield from if_given(parameter, [*self._of_one(parameter)])
+            lines = [f"shape_{parameter.name} = v_{parameter.name}.shape"]
+            yield from if_given(parameter, [*lines, *self._of_one(parameter), *self._layout(parameter)])
         if self.leave:
             grads = ["has_grad", *(f"v_{p.name} is not None and v_{p.name}.requires_grad" for p in optional)]
             yield f"if ({' or '.join(grads)}) and records(): {self.leave}"  # rule: launcher-grad
@@ -91,6 +126,7 @@ class LikenessLines:
     def _one_by_one(self, always: Sequence[Parameter]) -> Iterator[str]:
         if self.leave:
             yield "if transforms() is not None or tracer() is not None: raise misfit"
+            yield f"if not plain.issuperset(map(type, ({', '.join(f'v_{p.name}' for p in always)},))): raise misfit"
             yield f"has_grad = {' or '.join(f'v_{p.name}.requires_grad' for p in always)}"
         yield f"device = v_{always[0].name}.get_device()"
         if self.is_cuda:
@@ -107,3 +143,13 @@ class LikenessLines:
         yield f"if {is_lazy}: {resolve}"
         if self.leave and parameter.role is not Role.INPUT:  # inference tensors have no version
             yield f"if {array}.is_inference() and not inference(): raise misfit"
+
+    def _layout(self, parameter: Parameter) -> Iterator[str]:
+        """An array is contiguous, or has `stride_x`; a written one may not overlap itself."""
+        array = f"v_{parameter.name}"
+        if parameter.name not in self.signature.strided:
+            yield f"if not {array}.is_contiguous(): raise misfit"
+            return
+        yield f"stride_{parameter.name} = {array}.stride()"
+        if parameter.role is not Role.INPUT:
+            yield f"if not {array}.is_contiguous() and overlaps_itself({array}): raise misfit"

@@ -13,7 +13,7 @@ import torch
 
 from py2cu.call.launchers.extents import ExtentLines, if_given
 from py2cu.ir.abi.launch import LaunchProgram
-from py2cu.ir.abi.parameters import Parameter, Role
+from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.signature import Signature
 from py2cu.records import record
 
@@ -108,17 +108,15 @@ class MemoryLines:
         return max(self.signature.dtype(parameter.name).bits, 8) // 8
 
     def _strides(self, parameter: Parameter) -> Iterator[str]:
-        """The strides of an array, 0 where there are no neighbours; a written one may not overlap itself."""
+        """The strides of an array, 0 where there are no neighbours."""
         name = parameter.name
         extents = self.extents.of(name)
         strides = [f"r_{name}_{axis}" for axis in range(len(extents))]
         if strides:
             zeros = f"{' = '.join(strides)} = 0"
-            lines = [f"{' '.join(f'{stride},' for stride in strides)} = v_{name}.stride()"]
+            lines = [f"{' '.join(f'{stride},' for stride in strides)} = stride_{name}"]
             lines += [f"if not ({self.extents.elements(name)}): {zeros}"] if len(strides) > 1 else []
             lines += [f"if {extent} < 2: {stride} = 0" for extent, stride in zip(extents, strides, strict=True)]
-            if parameter.role is not Role.INPUT:
-                lines.append(f"if not v_{name}.is_contiguous() and overlaps_itself(v_{name}): raise misfit")
             if parameter.may_be_none:
                 yield zeros
             yield from if_given(parameter, lines)

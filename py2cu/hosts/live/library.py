@@ -75,7 +75,7 @@ class Library:
 
     def _compile(self) -> None:
         try:
-            self._path = self.build.library(lambda: source_file(self._function))
+            self._path = self.build.library_for(lambda: source_file(self._function))
         except Exception as error:  # `wait` raises it in the thread that asks
             self._error = error
 
@@ -97,7 +97,7 @@ class Library:
             self._thread.join()
         if self._path is None:
             self._error = None
-            self._path = self.build.library(lambda: source_file(self._function))
+            self._path = self.build.library_for(lambda: source_file(self._function))
         self._load()
 
     def _load(self) -> None:
@@ -108,7 +108,7 @@ class Library:
         if self._op is None or operators != self._operators:
             names = {name: f"py2cu::{operator.name}" for name, operator in operators.items()}
             if self._op is None:  # the cache checks the content right before it is loaded
-                self._path = self.build.library(lambda: source_file(self._function))
+                self._path = self.build.library_for(lambda: source_file(self._function))
             self.build.load(self.path, names)
             self._op = getattr(getattr(torch.ops, self.build.namespace), translation.signature.cpp_name).default
             self._operators = operators

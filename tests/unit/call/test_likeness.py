@@ -17,9 +17,9 @@ pytestmark = pytest.mark.builds
 
 
 def learned(*arrays: Tensor) -> Callable[..., bool]:
-    made = Likeness()
+    made = Likeness(len(arrays))
     made.learn(*arrays)
-    return made.latest[0]
+    return made.alike[0]
 
 
 def test_extents_and_strides_do_not_matter() -> None:
@@ -73,11 +73,39 @@ def test_an_array_that_is_passed_twice_is_not_learned() -> None:
 
 
 def test_only_so_many_are_learned() -> None:
-    made = Likeness()
+    made = Likeness(1)
     for rank in range(40):
         made.learn(torch.zeros([1] * (rank % 2)))
-    assert not made.latest[0](torch.zeros(()))
-    assert made.latest[0](torch.zeros(3))
+    assert not made.alike[0](torch.zeros(()))
+    assert made.alike[0](torch.zeros(3))
+
+
+def test_same_arrays_have_the_same_extents_and_strides() -> None:
+    made = Likeness(2)
+    made.remember((torch.zeros(2, 3), torch.zeros(())), -1, False, (2, 3), ())
+    is_same, *facts = made.same
+    assert facts == [-1, False, (2, 3), ()]
+    assert is_same(torch.ones(2, 3), torch.zeros(()))
+    for other in (torch.zeros(2, 4), torch.zeros(3, 2).t(), torch.zeros(2, 3, requires_grad=True)):
+        assert not is_same(other, torch.zeros(()))
+
+
+def test_shapes_are_remembered_ever_more_rarely() -> None:
+    made, remembered = Likeness(1), []
+    for extent in range(1, 40):
+        made.remember([torch.zeros(extent)], -1, False, (extent,))
+        remembered.append(made.same[-1][0])
+    assert [*dict.fromkeys(remembered)] == [1, 2, 4, 8, 16, 32]
+
+
+def test_calls_of_many_shapes_are_checked() -> None:
+    for extent in (*range(1, 20), 4, 4, 4, 0, 4):
+        x, out = torch.arange(1.0 * extent), torch.empty(extent)
+        assert torch.equal(twice(x, out), 2 * x)
+        with pytest.raises(RuntimeError, match="out"):
+            twice(x, torch.empty(extent + 1))
+        with pytest.raises(RuntimeError, match="contiguous"):
+            twice(torch.zeros(max(extent, 2), 2)[:, 0], torch.empty(max(extent, 2)))
 
 
 @kernel

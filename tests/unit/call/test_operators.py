@@ -73,11 +73,13 @@ def test_overloads() -> None:
 
 def test_every_way_to_write_an_array_bumps_its_version_once() -> None:
     out, x = torch.empty(4), X.clone()
+    edited = plus.with_translation(plus.translation)
     ways = {
         "out": lambda: plus(X, out=out),
         "launch": lambda: plus[1, 4](X, out, 1.0),
         "op.out": lambda: overload(plus, "out")(X, out),
         "op.grid": lambda: overload(plus, "grid")(X, out, grid=[1], block=[4]),
+        "of edited files": lambda: edited(X, out),
         "in place": lambda: bump(x),
         "op in place": lambda: bump.op(x),
         "some outputs": lambda: both(X, low=out),
