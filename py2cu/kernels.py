@@ -137,19 +137,6 @@ class Kernel(Traced):
             call = self._prepare()
         call.launch(args, kwargs, launch, extents)
 
-    def prepared(
-        self, types: tuple[object, ...], launch: LaunchShape
-    ) -> tuple[Callable[[], bool], Callable[..., object]] | None:
-        """Whether the kernel is up to date, and what launches plain arguments of these types, one for each parameter.
-
-        The latter raises an error of `REFUSED`, and launches nothing, where the arguments do not fit or a mode, a
-        transform or autograd has to see the call. The result is None before the first launch with these types.
-        """
-        launcher, extents = self._prepare().grid_launchers.get(types), extents_of(*launch)
-        if launcher is None or extents is None:
-            return None
-        return self._unchanged, functools.partial(launcher, *extents)
-
     @property
     def simulate(self) -> Simulator:
         """The same call, executed by CPython thread by thread, so that a debugger can step through it."""

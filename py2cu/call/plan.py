@@ -10,7 +10,7 @@ mode, a tracer or a transform is active, the call goes through the op `py2cu::â€
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,6 +25,7 @@ from py2cu.call.torch_state import are_plain_types, is_plain, is_watched, requir
 from py2cu.ir.abi.launch import REFUSED, has_launched, mark_launched
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID
 from py2cu.ir.abi.signature import Signature
+from py2cu.options import LaunchShape, extents_of
 from py2cu.source import SourceFile
 
 if TYPE_CHECKING:
@@ -125,6 +126,15 @@ class KernelCall:
             else:
                 return
         self.bind_and_run(args, kwargs, launch, extents)
+
+    def prepared(self, types: Types, launch: LaunchShape) -> Callable[..., object] | None:
+        """What launches plain arguments of these types, one for each parameter, on `launch`.
+
+        It raises an error of `REFUSED`, and launches nothing, where the arguments do not fit or a mode, a transform or
+        autograd has to see the call. The result is None before the first launch with these types.
+        """
+        launcher, extents = self.grid_launchers.get(types), extents_of(*launch)
+        return None if launcher is None or extents is None else partial(launcher, *extents)
 
     def bind_and_run(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch, extents: tuple[int, ...] | None = ()

@@ -143,9 +143,10 @@ class Launch:
             with on_stream(self._stream):
                 launch(*values, **({"sanitize": True} if is_simulated else {}))
         if all(map(_is_passed_on, key)) and not (takes_bytes or is_simulated) and self._stream == 0:
-            prepared = kernel.prepared(tuple(map(type, values)), launch_shape(self._shape, signature.name))
+            shape = launch_shape(self._shape, signature.name)
+            prepared = kernel._prepare().prepared(tuple(map(type, values)), shape)
             if prepared is not None:
-                self._prepared[key] = _written(args, *prepared)
+                self._prepared[key] = _written(args, kernel._unchanged, prepared)
 
 
 def _written(args: Sequence[Any], is_current: Callable[[], bool], launch: Callable[..., object]) -> _Prepared:

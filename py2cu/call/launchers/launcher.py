@@ -271,6 +271,8 @@ class _Writer:
                     sizes[:1] = [f"*leading_{source}"]
                 shape, device = "".join(f"{size}, " for size in sizes), f"v_{self._first(arrays).name}.device"
                 yield f"v_{name} = empty(({shape}), dtype=torch.{type_.dtype.name}, device={device})"
+            if name in signature.strided:
+                yield f"stride_{name} = v_{name}.stride()"
             if name in inits:
                 self.names[f"init_{name}"] = inits[name]
                 yield f"v_{name}.fill_(init_{name})"
