@@ -219,5 +219,7 @@ def _unnamed(part: ir.Expr) -> ir.Expr:
             return replace(part, named=None)
         case ir.Select():
             return replace(part, then=_unnamed(part.then), orelse=_unnamed(part.orelse))
+        case ir.Convert():
+            return replace(part, value=_unnamed(part.value))
         case _:
             return part
