@@ -27,7 +27,6 @@ from py2cu.ir.visit import children, expressions, statements
 
 _ROUNDS: Final = 8  # until the locals of a function keep their types; each round can only widen them
 _DEPTH: Final = 16  # of calls that are followed
-_DIGITS: Final = frozenset("0123456789.-")  # a number begins with one of them
 _BITWISE: Final = frozenset(["&", "|", "^"])
 _WRAPPING: Final = frozenset(["+", "-", "*", "<<"]) | _BITWISE  # the low bits of their results need no others
 _ROUNDED_ALIKE: Final = frozenset(["+", "-", "*", "/"])  # in double and then to float32, as in float32
@@ -222,7 +221,7 @@ class _Noter:
         """The value of an expression; None if it is no real number, or of a type that is not known."""
         match expr:
             case ir.Constant(value=bool() | int() | float() as number):
-                is_written = self.reporter.file.quote(expr.span)[:1] in _DIGITS  # not in a formula of the language
+                is_written = not self.reporter.file.quote(expr.span).endswith(")")  # it is of no call's formula
                 type_ = constant_type(number)
                 return _Value(type_, _OF_KIND[type_.kind], causes=((expr, ""),)) if is_written else _Value(type_, BOOL)
             case ir.Name(id=name):
@@ -335,7 +334,7 @@ class _Noter:
             case Rule.FLOAT:
                 return self._function(expr, args)
             case Rule.MAGNITUDE | Rule.ROUNDED | Rule.CHOICE | Rule.SAME:
-                value = self._joined(args)
+                value = self._chosen(self._joined(args), [*zip(args, expr.args, strict=True)])
                 if row.rule is Rule.ROUNDED or (value is not None and _is_whole(value)):
                     self._use(value)
                 return value
@@ -343,6 +342,14 @@ class _Noter:
                 return args[1]
             case _:
                 return None
+
+    def _chosen(self, value: _Value | None, args: list[tuple[_Value | None, ir.Expr]]) -> _Value | None:
+        """`min` or `max` in Numba's type, to which py2cu's rounds some of `args`: the same once it is stored in ours."""
+        if value is None or not (value.theirs.kind is Kind.FLOAT and self._is_wider(value.ours, value.theirs)):
+            return value
+        inexact = [arg.causes or ((each, ""),) for arg, each in args if arg and not self._is_exact(arg, each)]
+        state = max(value.state, State.WIDER if inexact else State.SAME)
+        return replace(value, state=state, causes=_told(_united([value.causes, *inexact]), value.ours))
 
     def _function(self, expr: ir.Call, args: list[_Value | None]) -> _Value | None:
         """`math.f`: with an integer or a double Numba computes it in double, of elements we do in float32."""
