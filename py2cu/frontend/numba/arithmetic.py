@@ -344,7 +344,7 @@ class _Noter:
                 return None
 
     def _chosen(self, value: _Value | None, args: list[tuple[_Value | None, ir.Expr]]) -> _Value | None:
-        """`min` or `max` in Numba's type, to which py2cu's rounds some of `args`: the same once it is stored in ours."""
+        """`min` or `max` of `args` in Numba's type, where ours rounds some: the same once it is stored in ours."""
         if value is None or not (value.theirs.kind is Kind.FLOAT and self._is_wider(value.ours, value.theirs)):
             return value
         inexact = [arg.causes or ((each, ""),) for arg, each in args if arg and not self._is_exact(arg, each)]
