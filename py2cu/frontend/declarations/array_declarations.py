@@ -190,11 +190,15 @@ class ArrayDeclarationReader:
         match node:
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="dtype")) if name in self.extents.arrays:
                 return self.extents.arrays[name].dtype, name
+            case cst.Call(func=function, args=[cst.Arg(value=value, keyword=None, star="")]) if (
+                self.extents.environment.qualify(function) == "numpy.dtype"
+            ):
+                return self._read_dtype(value)
         qualified = self.extents.environment.qualify(node) or ""
         library, _, name = qualified.rpartition(".")
         constant = self.extents.environment.constant(node)
-        if library in {"numpy", "torch", "numba", "numba.types"}:
-            dtype = find_dtype(name)
+        if library in {"numpy", "torch", "numba"}:
+            dtype = find_dtype(name) or (SHORT.get(name) if library == "numba" else None)
         elif isinstance(constant, str):
             dtype = find_dtype(constant) or SHORT.get(constant)
         else:
