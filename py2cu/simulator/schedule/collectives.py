@@ -60,9 +60,10 @@ def _substitute(row: Builtin) -> Callable[..., Any]:
 
 def _signed(function: Callable[..., Any]) -> Callable[..., Any]:
     """Numba's function of masks, which are int32."""
+    of_result: Any = element_class(I32)
 
     def call(*places: Any, **named: Any) -> Any:
-        return element_class(I32).wrapped(int(function(*places, **named)))
+        return of_result.wrapped(int(function(*places, **named)))
 
     return functools.update_wrapper(call, function)
 

@@ -30,6 +30,7 @@ def function_of_bits(row: Builtin) -> Function:
         result = compute(int(value) & ((1 << width) - 1), width)
         if row.result == "int":
             return THREAD.integer(result)
-        return (element_class(value.dtype.unsigned) if row.result == "unsigned" else value).wrapped(result)
+        of_result: Any = element_class(value.dtype.unsigned) if row.result == "unsigned" else value
+        return of_result.wrapped(result)
 
     return call
