@@ -93,7 +93,7 @@ class ArrayDeclarationReader:
         if maker == NUMBA_CONSTANT:
             return self._read_table(call.args[0].value if call.args else call, target)
         array = self._read_call(call, target, MAKERS[maker])
-        if array.space is ir.Space.SHARED and (array.is_dynamic or array.base):
+        if array.space is ir.Space.SHARED and (array.is_dynamic or array.base):  # rule: shared-in-block
             what = "shared memory whose size the launch decides is declared at the top of the kernel"
             self._error(what, call, "move this line there")
         return array
