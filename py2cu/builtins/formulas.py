@@ -304,6 +304,7 @@ REFUSED: Final = {
             "random": "write the generator out: Philox and xorshift are a few lines of masked integers",
             "cg.this_grid": "keep it in a local, or call its `sync` at once",
             "nanosleep": "leave it out",
+            "to_device": "call it before the launch",
         }.items()
     },
     "math.fsum": "add in a loop",
