@@ -113,4 +113,4 @@ def test_files_are_checked_without_numba(file: Path, text: str) -> None:
     command = [sys.executable, "-c", WITHOUT_NUMBA, str(file), *typed, "--device", "cpu"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.count("agrees") == text.count(".jit")
+    assert run.stdout.count("agrees") >= text.count(".jit")
