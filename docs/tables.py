@@ -25,7 +25,6 @@ from py2cu.translation import TargetName, Translation
 IMPORTS: Final = """\
 import cmath
 import math
-import numba.cuda
 import numpy as np
 import torch
 import py2cu
@@ -226,8 +225,8 @@ def builtins() -> str:
     columns = ("float32", "float", "int32", "int", "complex64")
     rows = [
         [codes(map(spelled, row.names)), *(in_c(called(row), arguments(row, type_)) for type_ in columns)]
-        for row in sorted(ROWS.values(), key=lambda row: row.key.startswith(("py2cu.", "numba.")))
-        if row.rule not in HIDDEN and not row.is_part
+        for row in sorted(ROWS.values(), key=lambda row: row.key.startswith("py2cu."))
+        if row.rule not in HIDDEN and not row.is_part and not row.key.startswith("numba.")
     ]
     return table(["Python", "float32", "Python float", "int32", "Python int", "complex64"], rows)
 

@@ -43,9 +43,8 @@ def range_of_binary(expr: ir.Binary[ir.Expr], a: Interval, b: Interval) -> Inter
             corners = [product_of_bounds(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
             return Interval(min(corners), max(corners), times(a.bound, b.bound))
         case "//" if not is_real:
-            if not (a.is_natural and b.is_natural):
-                return Interval(-math.inf, math.inf, a.bound)
-            return Interval(a.low // max(b.high, 1), a.high, a.bound)
+            low = 0 if a.is_natural and b.is_natural else -math.inf
+            return Interval(low, a.high if low == 0 else math.inf, a.bound)
         case "%" if not is_real:
             low = 0 if b.is_natural else -math.inf
             bound = a.bound if a.is_natural and b.is_natural and b.bound is None else b.bound
