@@ -226,7 +226,7 @@ def builtins() -> str:
     rows = [
         [codes(map(spelled, row.names)), *(in_c(called(row), arguments(row, type_)) for type_ in columns)]
         for row in sorted(ROWS.values(), key=lambda row: row.key.startswith("py2cu."))
-        if row.rule not in HIDDEN and not row.is_part
+        if row.rule not in HIDDEN and not row.is_part and not row.key.startswith("numba.")
     ]
     return table(["Python", "float32", "Python float", "int32", "Python int", "complex64"], rows)
 

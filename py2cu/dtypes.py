@@ -134,8 +134,13 @@ class DType:
         return self.variable is None and not self.is_half
 
     @property
+    def unsigned(self) -> DType:
+        """The unsigned integer dtype of as many bits."""
+        return next(row for row in _UNSIGNED if row.bits == self.bits)
+
+    @property
     def is_bare(self) -> bool:
-        """Whether it is an unsigned type that torch promotes with no other type."""
+        """Whether it is an unsigned type that has no common type with another: torch promotes it with floats only."""
         return self.kind is Kind.INT and not self.signed and self.bits > 8
 
 
@@ -193,7 +198,7 @@ def find_dtype(name: str) -> DType | None:
 
 
 def promote(a: DType, b: DType) -> DType | None:
-    """`torch.promote_types`: the common dtype of `a` and `b`; None if there is none.
+    """`torch.promote_types`: the common dtype of `a` and `b`; None if there is none, or for a bare type and a float.
 
     It is a type variable where that is what `a` or `b` is, unless all its dtypes have one common dtype with the other:
     instances whose types have one spelling share a text.

@@ -6,10 +6,11 @@ A reference computes with `bits`, a natural number, and `width`, the number of b
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
-from py2cu.builtins.public import builtin
-from py2cu.builtins.registry import Rule
+from py2cu.builtins.public import PY2CU, builtin
+from py2cu.builtins.registry import ROWS, Rule, register
 
 _COUNT: Final = (0.0, 64.0)
 
@@ -29,6 +30,9 @@ def clz(value: Any) -> int:
     """The number of zeros above the highest bit that is set, in an int32, uint32, int64 or uint64."""
 
 
-@builtin(Rule.WORD, helper="reverse_bits", reference="int(f'{bits:0{width}b}'[::-1], 2)")
+@builtin(Rule.WORD, PY2CU, helper="reverse_bits", reference="int(f'{bits:0{width}b}'[::-1], 2)")
 def brev(value: Any) -> Any:
     """The bits of an int32, uint32, int64 or uint64 in reverse order."""
+
+
+register([replace(ROWS["py2cu.brev"], names=("numba.cuda.brev",), result="unsigned")])

@@ -166,6 +166,10 @@ ROWS: Final = (
     _both("a % b", "remainder"),
     _both("a ** b", "pow"),
     Formula(("numba.cuda.selp",), ("a", "b", "c"), "b if a else c"),
+    *(
+        Formula((f"numba.cuda.{name}",), ("mask", value), f"int32(py2cu.{name}(mask, {value}))")
+        for name, value in (("ballot_sync", "predicate"), ("match_any_sync", "value"))
+    ),
     Formula(("numpy.mod",), ("a", "b"), "a % b"),
     Formula(("numpy.power",), ("a", "b"), "a ** b"),
     Formula(("torch.sub",), ("a", "b"), "a - b"),
@@ -300,6 +304,7 @@ REFUSED: Final = {
             "random": "write the generator out: Philox and xorshift are a few lines of masked integers",
             "cg.this_grid": "keep it in a local, or call its `sync` at once",
             "nanosleep": "leave it out",
+            "to_device": "call it before the launch",
         }.items()
     },
     "math.fsum": "add in a loop",

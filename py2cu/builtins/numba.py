@@ -42,6 +42,7 @@ _OTHERS: Final = {
     "finitef": "math.isfinite(float32(a))",
     "isfinited": "math.isfinite(float64(a))",
     "saturatef": "float32(0) if not a > 0 else (float32(1) if a > 1 else float32(a))",
+    "fast_powf": "py2cu.fast.pow(float32(a), float32(b))", "fast_fdividef": "py2cu.fast.div(float32(a), float32(b))",
     "fsqrt_rn": "math.sqrt(float32(a))", "dsqrt_rn": "math.sqrt(float64(a))", "frcp_rn": "1 / float32(a)",
     "drcp_rn": "1 / float64(a)", "fdiv_rn": "float32(a) / float32(b)", "ddiv_rn": "float64(a) / float64(b)",
 }  # fmt: skip
@@ -77,6 +78,8 @@ def _libdevice() -> Iterator[tuple[str, str]]:
             elif source_dtype.startswith("float") and target_dtype.startswith("int"):
                 for mode, function in _ROUNDING.items():
                     yield f"{source}2{target}_{mode}", f"{target_dtype}({function}({source_dtype}(a)))"
+    for name in ("exp", "log", "sin", "cos"):
+        yield f"fast_{name}f", f"py2cu.fast.{name}(float32(a))"
     yield from _OTHERS.items()
 
 

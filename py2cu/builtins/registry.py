@@ -41,7 +41,7 @@ class Rule(enum.Enum):
     CHOICE = "numbers in, one of them out, in their common type"
     MAGNITUDE = "a number in, its magnitude out, in the same real type"
     BITS = "a whole number of 32 or 64 bits in, a Python integer out; Python integers have 64"
-    WORD = "an integer element of 32 or 64 bits in, `result` out: the same type if None"
+    WORD = 'an integer element of 32 or 64 bits in, `result` out: the same type if None, or "unsigned"'
     SHUFFLE = "a mask, a number and a lane in, the number of another lane out"
     VOTE = "a thread's predicate in, `result` for all threads out"
     MATCH = "a mask and a number in, `result` out"

@@ -1,6 +1,6 @@
 """Collectives of a warp: shuffles, votes, matches and reductions. All lanes of a mask call them together.
 
-CUDA's functions have the same names behind two underscores.
+CUDA's functions have the same names behind two underscores. Numba's masks are int32: they are formulas of these rows.
 The reference of a shuffle is the lane that `lane` reads, where `at` is its third argument; a lane above `lane`'s group
 of `width` cannot be read. Those of votes and matches compute with `lanes`, and with `holds` or `values` of them. A
 reduction combines two values.
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from py2cu.builtins.launch import FULL_MASK, WARP_SIZE
-from py2cu.builtins.public import builtin
+from py2cu.builtins.public import PY2CU, builtin
 from py2cu.builtins.registry import Effects, Rule, ThreadScope
 
 _MASK: Final = (0.0, float(FULL_MASK))
@@ -41,6 +41,7 @@ def shfl_xor_sync(mask: int, value: Any, lanes: int, width: int = WARP_SIZE) -> 
 
 @builtin(
     Rule.VOTE,
+    PY2CU,
     result="int",
     effects=_WAITS,
     reference="sum(1 << lane for lane, hold in zip(lanes, holds) if hold)",
@@ -62,6 +63,7 @@ def all_sync(mask: int, predicate: object) -> bool:
 
 @builtin(
     Rule.MATCH,
+    PY2CU,
     result="int",
     effects=_WAITS,
     reference="sum(1 << lane for lane, other in zip(lanes, values) if other == value)",

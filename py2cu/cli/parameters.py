@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -80,6 +80,17 @@ def require_namespace(namespace: str, *, is_of_files: bool, option: str) -> None
         refuse(f"`--namespace` is that of the written files, which calls do not compile\n  hint: add `{option}`")
 
 
+def require_functions(signatures: Iterable[str], files: Iterable[Path]) -> None:
+    """Refuse a name in `--signature` that no function of the files has, before the kernel that is meant lacks types.
+
+    Raises:
+        InputError: for the first such name, with the nearest known one.
+    """
+    if signatures:
+        texts = (path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file())
+        require_kernels(signatures, {name for text in texts for name in _FUNCTION.findall(text)})
+
+
 def require_kernels(signatures: Iterable[str], names: Collection[str]) -> None:
     """Refuse a name in `--signature` that no kernel has.
 
@@ -91,7 +102,7 @@ def require_kernels(signatures: Iterable[str], names: Collection[str]) -> None:
     for text in signatures:
         name = read_signature(text).name
         if name is not None and name not in names:
-            hint = did_you_mean(name, names, f"the kernels are {', '.join(sorted(names))}")
+            hint = did_you_mean(name, names, f"there are {', '.join(sorted(names))}")
             refuse(f"no kernel here is called `{name}`, as in `{text}`\n  hint: {hint}")
 
 
@@ -106,6 +117,8 @@ def require_constexprs(values: Values, signatures: Iterable[Signature]) -> None:
         hint = did_you_mean(name, known, f"they have {', '.join(sorted(known)) or 'none'}")
         refuse(f"no kernel here has a `Constexpr[int]` parameter `{name}`\n  hint: {hint}")
 
+
+_FUNCTION: Final = re.compile(r"^\s*def (\w+)", re.MULTILINE)
 
 TARGETS = click.Choice([str(name) for name in TargetName])
 FILES = click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))

@@ -27,6 +27,7 @@ from py2cu.cli.parameters import (
     as_target,
     examples,
     require_constexprs,
+    require_functions,
     require_kernels,
     require_namespace,
 )
@@ -230,6 +231,7 @@ def _loaded(
     """Import the files; refuse an option `--constexpr` or `--signature` that no kernel has."""
     from py2cu.cli.loading import load_files
 
+    require_functions(signatures, files)
     done = load_files(files, only, values, signatures, namespace)
     found = [kernel.signature for loaded in done for kernel in loaded.kernels]
     require_constexprs(values, found)

@@ -24,6 +24,7 @@ from py2cu.cli.parameters import (
     as_target,
     examples,
     require_constexprs,
+    require_functions,
     require_kernels,
 )
 from py2cu.options import NO_VALUES, Values
@@ -121,6 +122,7 @@ def translate_all(
     """
     from py2cu.pipeline import translate_file
 
+    require_functions(signatures, files)
     done: list[Translation] = []
     with collecting() as errors:
         for path in files:

@@ -93,13 +93,9 @@ class DeviceArray:
     def shape(self) -> tuple[int, ...]:
         return tuple(self.tensor.shape)
 
-    @property
-    def size(self) -> int:
-        return self.tensor.numel()
-
-    @property
-    def ndim(self) -> int:
-        return self.tensor.ndim
+    size = property(lambda self: self.tensor.numel())
+    ndim = property(lambda self: self.tensor.ndim)
+    nbytes = property(lambda self: self.tensor.nbytes)
 
     @property
     def dtype(self) -> Any:

@@ -18,6 +18,8 @@ from py2cu.dtypes import ALIASES, BY_NAME, SHORT
 class TypeName:
     """A type of Numba where Numba is not installed: `float32`, `float32[:, ::1]`, `void(float32[:])`."""
 
+    __module__ = "numba"  # the simulator takes it for Numba's
+
     def __init__(self, text: str) -> None:
         self.text = text
 
@@ -38,17 +40,17 @@ class TypeName:
 @contextlib.contextmanager
 def imported_as_numba() -> Iterator[None]:
     """Within this context `from numba import cuda` imports this module, whether Numba is installed or not."""
+    numba: Any = ModuleType("numba")  # the file keeps it: its kernels find `numba.cuda` here when they are simulated
     try:
-        numba: Any = importlib.import_module("numba")
+        vars(numba).update(vars(importlib.import_module("numba")))
     except ImportError:
-        numba = ModuleType("numba")
-        vars(numba).update({name: TypeName(name) for name in (*BY_NAME, *ALIASES, *SHORT, "void", "none")})
+        vars(numba).update({name: TypeName(name) for name in (*BY_NAME, *ALIASES, "void", "none")})
+        vars(numba).update({name: TypeName(dtype.name) for name, dtype in SHORT.items()})
         numba.types = numba
-    ours = importlib.import_module("py2cu.numba")
-    names = {"numba": numba, "numba.cuda": ours, "numba.types": getattr(numba, "types", numba)}
-    before, cuda = {name: sys.modules.get(name) for name in names}, vars(numba).get("cuda")
+    numba.cuda = importlib.import_module("py2cu.numba")
+    names = {"numba": numba, "numba.cuda": numba.cuda, "numba.types": getattr(numba, "types", numba)}
+    before = {name: sys.modules.get(name) for name in names}
     sys.modules.update(names)
-    numba.cuda = ours
     try:
         yield
     finally:
@@ -57,6 +59,3 @@ def imported_as_numba() -> Iterator[None]:
                 del sys.modules[name]
             else:
                 sys.modules[name] = module
-        del numba.cuda
-        if cuda is not None:
-            numba.cuda = cuda

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from py2cu.dtypes import ALIASES, BY_NAME, find_dtype
+from py2cu.dtypes import ALIASES, BY_NAME, SHORT, find_dtype
 from py2cu.simulator.values.family import Element, element_class
 from py2cu.simulator.values.library_functions import LIBRARY
 from py2cu.simulator.values.math_functions import Function
@@ -55,4 +55,7 @@ def members(module: str) -> dict[str, Function | type[Element]]:
     if top not in ("numpy", "torch", "numba"):
         return {}
     functions: dict[str, Function | type[Element]] = dict(LIBRARY.get(top, {}))
-    return functions | {name: cls for name in (*BY_NAME, *ALIASES) if (cls := cast_named(name)) is not None}
+    functions |= {name: element_class(dtype) for name, dtype in (BY_NAME | ALIASES).items()}
+    if top == "numba":
+        functions |= {name: element_class(dtype) for name, dtype in SHORT.items()}
+    return functions | ({"dtype": lambda dtype: dtype} if top == "numpy" else {})

@@ -710,16 +710,18 @@ def warp_exchange(x, out):
     out[i, 3] = cuda.any_sync(-1, x[i] > 40)
 
 
-@case(1, 32, ints(32), zeros(32, 2, dtype=np.int32), own=True)
+@case(1, 32, ints(32), zeros(32, 4, dtype=np.int64), own=True)
 @cuda.jit
 def warp_votes(x, out):
     i = cuda.grid(1)
     out[i, 0] = cuda.all_sync(-1, x[i] > -100)
     out[i, 1] = cuda.popc(cuda.ballot_sync(-1, x[i] > 0))
+    out[i, 2] = cuda.ballot_sync(-1, x[i] > -100)
+    out[i, 3] = cuda.match_any_sync(-1, x[i])
     cuda.syncwarp()
 
 
-@case(1, 16, naturals(16, dtype=np.int32, below=200), zeros(16, dtype=np.int32), own=True)
+@case(1, 16, naturals(16, dtype=np.int32, below=200), zeros(16, dtype=np.int64), own=True)
 @cuda.jit
 def reversed_bits(x, out):
     i = cuda.grid(1)

@@ -726,7 +726,7 @@ def usable_names(row: Builtin) -> list[str]:
 
 
 _FUNCTIONS: Final = tuple(row for row in ROWS.values() if row.rule is Rule.FLOAT and usable_names(row))
-_OF_BITS: Final = tuple(row for row in ROWS.values() if row.rule in (Rule.BITS, Rule.WORD))
+_OF_BITS: Final = tuple(row for row in ROWS.values() if row.rule in (Rule.BITS, Rule.WORD) and usable_names(row))
 _FORMULAS: Final = tuple(row for row in FORMULAS if row.in_float32)
 _ANALYTIC: Final = tuple(row for row in ROWS.values() if row.rule is Rule.ANALYTIC)
 _OF_CMATH: Final = tuple(row for row in ROWS.values() if row.rule is Rule.COMPLEX)

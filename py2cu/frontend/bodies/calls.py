@@ -29,7 +29,7 @@ from py2cu.frontend.bodies.sequences.unrolling import is_unroll
 from py2cu.frontend.bodies.tables import Read, read_indices
 from py2cu.frontend.bodies.tuples.forms import numbers_of
 from py2cu.frontend.bodies.tuples.values import open_tuple
-from py2cu.frontend.declarations.array_declarations import EXAMPLES, MAKERS
+from py2cu.frontend.declarations.array_declarations import MAKERS, example
 from py2cu.frontend.hints.calls import nearest_function, rewrite_call
 from py2cu.frontend.names.constants import as_float
 from py2cu.frontend.names.syntax import named_in, nodes_in, source_text
@@ -320,8 +320,8 @@ class CallReader:
                 if self.scope.base_array(name) in self.scope.optional_parameters:
                     hint = f"index the elements of `{name}`, which may be None"
                 self.scope.error("P410", "a view in rows must be assigned on a line of its own", node, hint)
-            case _ if (space := MAKERS.get(qualified or "")) is not None:
-                hint = f"`{EXAMPLES[space]}` outside loops and branches, once"
+            case _ if qualified is not None and (space := MAKERS.get(qualified)) is not None:
+                hint = f"`{example(qualified)}` outside loops and branches, once"
                 self.scope.error("P408", f"a {space.value} array must be assigned on a line of its own", node, hint)
             case _ if (row := self._sync_row(node)) is not None:
                 hint = f"write `{row.name}()` on a line of its own"

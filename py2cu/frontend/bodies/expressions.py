@@ -29,10 +29,11 @@ from py2cu.frontend.bodies.parts import (
     read_subscript,
     subscripts,
 )
-from py2cu.frontend.bodies.scope import Scope
+from py2cu.frontend.bodies.scope import LAUNCH_OBJECTS, Scope
 from py2cu.frontend.bodies.tables import constant_value, read_indices, read_lookup
 from py2cu.frontend.bodies.tuples.values import choose, read_display, read_item, settle
 from py2cu.frontend.bodies.views import View
+from py2cu.frontend.hints.annotations import array_type
 from py2cu.frontend.hints.subscripts import rewrite_slices
 from py2cu.frontend.names.constants import Value, check_64_bits
 from py2cu.frontend.names.operators import SYMBOLS
@@ -40,6 +41,7 @@ from py2cu.frontend.names.syntax import source_text
 from py2cu.ir.complex_numbers import is_literal, literal
 from py2cu.ir.visit import names_in, walk
 from py2cu.source import Span
+from py2cu.suggestions import did_you_mean
 
 _WORDS: Final[dict[type[cst.BaseExpression], str]] = {
     cst.SimpleString: "a string", cst.FormattedString: "an f-string", cst.ConcatenatedString: "a string",
@@ -234,7 +236,9 @@ class ExpressionReader:
         if self.scope.reports_class(node):
             return ir.Constant(0, span)
         if qualified is not None or isinstance(node, cst.Attribute) or text in self.scope.environment.live:
-            self.scope.error("P202", f"a kernel cannot use the value of `{text}`", node, "pass it as a parameter")
+            member = (qualified or "").removeprefix("numba.cuda.").removeprefix("py2cu.").partition(".")[0]
+            hint = did_you_mean(member, LAUNCH_OBJECTS, "pass it as a parameter")
+            self.scope.error("P202", f"a kernel cannot use the value of `{text}`", node, hint)
         elif text in self.scope.environment.definitions:
             hint = f"assign a number to it, `{text} = …`, or make it a parameter"
             self.scope.error("P202", f"`{text}` is not a literal constant", node, hint)
@@ -323,7 +327,7 @@ class ExpressionReader:
                 hint = builtins.REFUSED.get(self.scope.environment.qualify(function) or "", unpacked)
                 self.scope.error("P401", "only names can be indexed", node, hint)
             case base:
-                hint = 'make it a parameter: `Float32[Tensor, "n"]`'
+                hint = f"make it a parameter: {array_type(1, self.scope.environment)}"
                 if isinstance(base, cst.Subscript) or self.scope.environment.constant(base) is not None:
                     hint = f"use it without an index: `{source_text(base)}`"
                 self.scope.error("P401", "only arrays can be indexed", node, hint)
@@ -350,7 +354,7 @@ class ExpressionReader:
                     return ir.TupleItem(base, at, self.scope.span_of(node))
         self.scope.error(
             "P401", "only arrays can be indexed at run time", node,
-            'make it a parameter: `Float32[Tensor, "n"]`; of a tuple, take one item: `t[0]`',
+            f"make it a parameter: {array_type(1, self.scope.environment)}; of a tuple, take one item: `t[0]`",
         )  # fmt: skip
         return ir.Constant(0, self.scope.span_of(node))
 
@@ -361,7 +365,11 @@ class ExpressionReader:
                 count = f"{rank} dimension{'s' * (rank > 1)}"
                 what = f"this is a part of `{array}` with {count}; a kernel works on elements"
                 indices = ", ".join("klmnopq"[:rank])
-                self.scope.error("P303", what, node, f"index it: `{source_text(node)}[{indices}]`")
+                hint = f"index it: `{source_text(node)}[{indices}]`"
+                if self.scope.environment.imports_numba:
+                    others = len(self.scope.arrays[array].dims) - rank
+                    hint += f", or type `{array}` as {array_type(others, self.scope.environment)}"
+                self.scope.error("P303", what, node, hint)
                 return None
             case element:
                 return element

@@ -20,6 +20,7 @@ from py2cu.frontend.bodies.parts import is_array, is_list_part, is_part, is_tens
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read, read_table
 from py2cu.frontend.bodies.views import ZERO, larger
+from py2cu.frontend.hints.annotations import array_type
 from py2cu.frontend.names.syntax import source_text
 from py2cu.suggestions import did_you_mean
 
@@ -112,7 +113,7 @@ def read_shape(node: cst.Subscript, base: cst.BaseExpression, scope: Scope, read
         case [cst.Slice(step=None) as part] if (bounds := scope.constant_bounds(part)) is not None:
             return ir.Tuple(extents[bounds], span)
     takes = f"takes a constant from {-rank} to {rank - 1}" if rank else "is empty: it has no dimensions"
-    hint = f"`{name}.shape[0]`" if rank else 'annotate it with one: `Float32[Tensor, "n"]`'
+    hint = f"`{name}.shape[0]`" if rank else f"give it one: {array_type(1, scope.environment)}"
     scope.error("P401", f"`.shape` of `{name}` {takes}", node, hint)
     return ir.Constant(0, span)
 

@@ -14,6 +14,7 @@ from py2cu import ir
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read, read_indices
 from py2cu.frontend.bodies.views import ZERO, View, count_back, is_negative, larger, plus, smaller
+from py2cu.frontend.hints.annotations import array_type
 from py2cu.frontend.hints.subscripts import rewrite_brackets, rewrite_slices
 from py2cu.frontend.names.syntax import is_starred, source_text
 from py2cu.ir.abi.parameters import NegativeIndex
@@ -170,6 +171,8 @@ def _refuse_count(node: cst.Subscript, base: View, parts: list[cst.BaseSlice], s
     what = f"`{base.array}` has" if isinstance(node.value, cst.Name) and not base.prefix else "this part has"
     is_parameter = isinstance(node.value, cst.Name) and not base.prefix and base.array not in scope.array_decls
     annotated = f", or annotate `{base.array}` with {count} dimensions" if is_parameter else ""
+    if is_parameter and scope.environment.imports_numba:
+        annotated = f", or type `{base.array}` as {array_type(count, scope.environment)}"
     indices = ", ".join(map(source_text, parts[:rank])) or "()"
     hint = f"write `{source_text(node.value)}[{indices}]`{annotated}"
     scope.error("P401", f"{what} {rank} {dimensions} and takes {rank} {s}, not {count}", node, hint)

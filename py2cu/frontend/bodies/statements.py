@@ -38,6 +38,7 @@ _WORDS: Final[dict[type[cst.CSTNode], str]] = {
 
 _INSTEAD: Final[dict[type[cst.CSTNode], str]] = {
     cst.Match: "write `if` and `elif`", cst.FunctionDef: "define each once, before its calls",
+    cst.Raise: "write `assert`, or do it outside the kernel",
     cst.AnnAssign: "assign without the annotation: locals take the type of what they are assigned",
     cst.Import: "import at the top of the file", cst.ImportFrom: "import at the top of the file",
 }  # fmt: skip

@@ -30,10 +30,11 @@ MAKERS: Final = {**dict.fromkeys(LOCAL, ir.Space.LOCAL), **dict.fromkeys(SHARED,
 MAX_BYTES: Final = {ir.Space.LOCAL: 512 * 1024, ir.Space.SHARED: 227 * 1024}  # of a thread, and of a block
 MAX_CONSTANT_BYTES: Final = 64 * 1024
 STATIC_BYTES: Final = 48 * 1024  # the default limit of shared memory for a block
-EXAMPLES: Final = {
-    ir.Space.LOCAL: "acc = local((4, 4), np.float32)",
-    ir.Space.SHARED: "tile = shared((16, 16), np.float32)",
+_EXAMPLES: Final = {
+    ir.Space.LOCAL: "acc = {}((4, 4), np.float32)",
+    ir.Space.SHARED: "tile = {}((16, 16), np.float32)",
 }
+_IN_BLOCKS: Final = (*LOCAL, NUMBA_SHARED, NUMBA_CONSTANT)  # these may be declared where only one block uses them
 _PYTHON: Final = {"builtins.bool": BOOL, "builtins.int": I64, "builtins.float": F64}  # as NumPy reads them
 
 
@@ -79,12 +80,23 @@ class ArrayDeclarationReader:
                 ):
                     self.declared[name] = views.read_rows(base, value, target)
         for target, value, block in _in_blocks(body) if self._may_declare_local() else ():
-            match value:
-                case cst.Call(func=function) if MAKERS.get(qualify(function) or "") is ir.Space.LOCAL and (
-                    target.value not in self.parameters | self.declared.keys() and _is_of(block, target.value, body)
-                ):
-                    self.declared[target.value] = self._read_call(value, target, ir.Space.LOCAL)
+            maker = qualify(value.func) if isinstance(value, cst.Call) else None
+            if maker not in _IN_BLOCKS or target.value in self.parameters | self.declared.keys():
+                continue
+            assert isinstance(value, cst.Call)
+            if _is_of(block, target.value, body):
+                self.declared[target.value] = self._read_in_block(value, target, maker)
         return self.declared
+
+    def _read_in_block(self, call: cst.Call, target: cst.Name, maker: str) -> ir.ArrayDecl:
+        """The array that a branch or a loop declares for itself."""
+        if maker == NUMBA_CONSTANT:
+            return self._read_table(call.args[0].value if call.args else call, target)
+        array = self._read_call(call, target, MAKERS[maker])
+        if array.space is ir.Space.SHARED and (array.is_dynamic or array.base):  # rule: shared-in-block
+            what = "shared memory whose size the launch decides is declared at the top of the kernel"
+            self._error(what, call, "move this line there")
+        return array
 
     def _may_declare_local(self) -> bool:
         """Whether the file may know `local`: by an import of it or of its module, or as a live object."""
@@ -100,7 +112,8 @@ class ArrayDeclarationReader:
         dtype, like, is_python = F32, "", False
         shape: tuple[ir.Expr, ...] = (ir.Constant(1, self.extents.span_of(call), ir.PY_INT),)
         if arguments.keys() != {"shape", "dtype"} or len(places) + len(named) != 2:
-            self._error(f"`{space.value}` takes a shape and a dtype", call, f"`{EXAMPLES[space]}`")
+            maker = self.extents.environment.qualify(call.func) or ""
+            self._error(f"`{space.value}` takes a shape and a dtype", call, f"`{example(maker)}`")
         else:
             dtype, like = self._read_dtype(arguments["dtype"])
             is_python = self.extents.environment.qualify(arguments["dtype"]) in _PYTHON
@@ -190,11 +203,15 @@ class ArrayDeclarationReader:
         match node:
             case cst.Attribute(value=cst.Name(value=name), attr=cst.Name(value="dtype")) if name in self.extents.arrays:
                 return self.extents.arrays[name].dtype, name
+            case cst.Call(func=function, args=[cst.Arg(value=value, keyword=None, star="")]) if (
+                self.extents.environment.qualify(function) == "numpy.dtype"
+            ):
+                return self._read_dtype(value)
         qualified = self.extents.environment.qualify(node) or ""
         library, _, name = qualified.rpartition(".")
         constant = self.extents.environment.constant(node)
-        if library in {"numpy", "torch", "numba", "numba.types"}:
-            dtype = find_dtype(name)
+        if library in {"numpy", "torch", "numba"}:
+            dtype = find_dtype(name) or (SHORT.get(name) if library == "numba" else None)
         elif isinstance(constant, str):
             dtype = find_dtype(constant) or SHORT.get(constant)
         else:
@@ -237,6 +254,11 @@ class ArrayDeclarationReader:
 
     def _error(self, message: str, node: cst.CSTNode, hint: str) -> None:
         self.extents.error("P408", message, node, hint)
+
+
+def example(maker: str) -> str:
+    """A declaration by the function of this qualified name."""
+    return _EXAMPLES[MAKERS[maker]].format(maker.removeprefix("py2cu.").removeprefix("numba."))
 
 
 def is_dynamic(call: cst.Call, environment: Environment) -> bool:

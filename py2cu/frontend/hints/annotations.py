@@ -1,4 +1,4 @@
-"""Annotations of parameters that lack one, by their uses in the body.
+"""Types of parameters that lack one, or have the wrong one, by their uses in the body.
 
 syncb.wait()    syncb: threading.Barrier
 x[i, j]         x: Float32[Tensor, "h w"]
@@ -11,6 +11,7 @@ from typing import Final
 
 import libcst as cst
 
+from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import is_named, nodes_in
 
 _DIMS: Final = {1: "n", 2: "h w", 3: "c h w", 4: "b c h w"}
@@ -19,6 +20,13 @@ _DIMS: Final = {1: "n", 2: "h w", 3: "c h w", 4: "b c h w"}
 def dims_text(rank: int) -> str:
     """Names for the dimensions of an array, as in an annotation."""
     return _DIMS.get(rank, " ".join("abcdefgh"[:rank]))
+
+
+def array_type(rank: int, environment: Environment) -> str:
+    """The type of an array, as annotations say it, or the signatures of Numba."""
+    if environment.imports_numba:
+        return f"`float32[{', '.join(':' * rank)}]` in the signature"
+    return f'`Float32[Tensor, "{dims_text(rank)}"]`'
 
 
 def rewrite_parameter(name: str, body: cst.CSTNode, rank: int) -> str:

@@ -37,5 +37,7 @@ def nearest_function(qualified: str) -> str:
         near = nearest(f"{name}_", ATOMICS) or nearest(name, ATOMICS)
         return f"did you mean `atomic.{near}`?" if near else f"`atomic` has {', '.join(ATOMICS)}"
     known = {each.rpartition(".")[2]: each for each in builtins.names() if each.rpartition(".")[0] == library}
-    near = nearest(name, known)
-    return _FUNCTIONS if near is None else f"did you mean `{known[near].removeprefix('builtins.')}`?"
+    if (near := nearest(name, known)) is None:
+        return _FUNCTIONS
+    spelled = known[near].removeprefix("builtins.").removeprefix("numba.")
+    return f"did you mean `{spelled}`?"

@@ -27,7 +27,6 @@ from py2cu.ir.visit import children, expressions, statements
 
 _ROUNDS: Final = 8  # until the locals of a function keep their types; each round can only widen them
 _DEPTH: Final = 16  # of calls that are followed
-_DIGITS: Final = frozenset("0123456789.-")  # a number begins with one of them
 _BITWISE: Final = frozenset(["&", "|", "^"])
 _WRAPPING: Final = frozenset(["+", "-", "*", "<<"]) | _BITWISE  # the low bits of their results need no others
 _ROUNDED_ALIKE: Final = frozenset(["+", "-", "*", "/"])  # in double and then to float32, as in float32
@@ -106,9 +105,9 @@ def _wider_integer(ours: ir.ScalarType, theirs: DType, expr: ir.Expr, state: Sta
     return _Value(ours, theirs, max(state, State.WIDER), ((expr, str(ours)),))
 
 
-def _words(is_float: bool, ours: str, text: str) -> tuple[str, str]:
+def _words(ours: str, text: str) -> tuple[str, str]:
     """The message and the hint for the number `text`, which py2cu computes in the type `ours`."""
-    if is_float:
+    if "float" in ours:
         what = f"Numba computes in double because of this, py2cu in {ours}: results may differ"
         return what, f"write `np.{ours}({text})` for {ours} everywhere, or `np.float64({text})` for double"
     what = f"Numba computes this in 64 bits, py2cu in {ours}, which wraps: results may differ"
@@ -214,15 +213,18 @@ class _Noter:
             place = (self.reporter.file.name, cause.span.line, cause.span.column)
             if place not in self.noted:
                 self.noted.add(place)
-                text, is_float = self.reporter.file.quote(cause.span), value.theirs.kind is Kind.FLOAT
-                what, hint = _words(is_float, ours or str(value.ours), text)
+                quote = self.reporter.file.quote
+                text = quote(cause.span)
+                if isinstance(cause, ir.Binary) and f"{cause.op}=" in text:  # rule: noted-statement
+                    text = f"{quote(cause.left.span)} {cause.op} {quote(cause.right.span)}"
+                what, hint = _words(ours or str(value.ours), text)
                 self.reporter.note("P314", what, cause.span, hint)
 
     def of(self, expr: ir.Expr) -> _Value | None:
         """The value of an expression; None if it is no real number, or of a type that is not known."""
         match expr:
             case ir.Constant(value=bool() | int() | float() as number):
-                is_written = self.reporter.file.quote(expr.span)[:1] in _DIGITS  # not in a formula of the language
+                is_written = not self.reporter.file.quote(expr.span).endswith(")")  # rule: noted-number
                 type_ = constant_type(number)
                 return _Value(type_, _OF_KIND[type_.kind], causes=((expr, ""),)) if is_written else _Value(type_, BOOL)
             case ir.Name(id=name):
@@ -335,7 +337,7 @@ class _Noter:
             case Rule.FLOAT:
                 return self._function(expr, args)
             case Rule.MAGNITUDE | Rule.ROUNDED | Rule.CHOICE | Rule.SAME:
-                value = self._joined(args)
+                value = self._chosen(self._joined(args), [*zip(args, expr.args, strict=True)])
                 if row.rule is Rule.ROUNDED or (value is not None and _is_whole(value)):
                     self._use(value)
                 return value
@@ -343,6 +345,14 @@ class _Noter:
                 return args[1]
             case _:
                 return None
+
+    def _chosen(self, value: _Value | None, args: list[tuple[_Value | None, ir.Expr]]) -> _Value | None:
+        """`min` or `max` of `args` in Numba's type, where ours rounds some: the same once it is stored in ours."""
+        if value is None or not (value.theirs.kind is Kind.FLOAT and self._is_wider(value.ours, value.theirs)):
+            return value
+        inexact = [arg.causes or ((each, ""),) for arg, each in args if arg and not self._is_exact(arg, each)]
+        state = max(value.state, State.WIDER if inexact else State.SAME)  # rule: noted-choice
+        return replace(value, state=state, causes=_told(_united([value.causes, *inexact]), value.ours))
 
     def _function(self, expr: ir.Call, args: list[_Value | None]) -> _Value | None:
         """`math.f`: with an integer or a double Numba computes it in double, of elements we do in float32."""

@@ -125,7 +125,9 @@ def parameter_types(
     try:
         types = read_signature(text).types
     except ValueError as error:
-        reporter.error("P301", str(error), span, "write Numba's types: `void(float32[:], …)`")
+        is_record = "Record(" in text or "[('" in text
+        hint = "pass an array for each field of a record" if is_record else "write Numba's types: `void(float32[:], …)`"
+        reporter.error("P301", str(error), span, hint)
         return {}
     if len(types) != len(params):
         name = source.function.name.value

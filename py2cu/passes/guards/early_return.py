@@ -57,7 +57,7 @@ def add_guards(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         )
         return kernel
     for guard in missing:
-        index, extent = print_expr(guard.index), print_expr(guard.extent)
+        index, extent = print_expr(guard.index), _in_python(guard.extent, kernel)
         test = f"if {index} >= {extent}: return"
         what = f"`{index}` may pass the end: added `{test}`"
         reporter.note("P406", what, guard.span, "write it yourself, or leave it")
@@ -182,7 +182,7 @@ def _predicate_each(
         )  # fmt: skip
         for span in dict.fromkeys((*item.spans, *dependent_effects)):
             needed[span] = (*needed.get(span, ()), IndexLimit(item.index, item.extent))
-        index, extent = print_expr(item.index), print_expr(item.extent)
+        index, extent = print_expr(item.index), _in_python(item.extent, kernel)
         what = f"`{index}` may pass the end: where it does, reads give 0, writes and atomics do nothing"
         reporter.note("P406", what, item.span, f"write `if {index} < {extent}:` yourself, or leave it")
     guards = tuple(Guard(print_expr(item.index), ir.as_extent(item.extent), item.axis) for item in missing)

@@ -162,6 +162,9 @@ class CallTyper(TypeJoiner):
             self.error("P307", what, value.span, f"say how many: `np.uint32({self.quote(value)})`", self.origins(value))
             return ir.Constant(0, expr.span, ir.PY_INT)
         self.check_reaching("call", value)
+        if row.result == "unsigned" and isinstance(type_, ir.ElementType):  # rule: bits-unsigned
+            type_ = ir.ElementType(type_.dtype.unsigned)
+            value = self.cast_element(value, type_)
         return with_fields(expr, args=(value,), type=ir.PY_INT if row.result == "int" else type_)
 
     def view(self, expr: ir.Call, row: Builtin, value: ir.Expr) -> ir.Expr:

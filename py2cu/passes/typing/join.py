@@ -70,7 +70,7 @@ class TypeJoiner:
         for value in rest:
             joined = join(type_, scalar(value))
             if joined is None:
-                message = f"{type_} and {value.type} have no common type in torch"
+                message = f"{type_} and {value.type} have no common type"
                 casts = [f"`np.{t}(…)`" for t in (value.type, type_) if isinstance(t, ir.ElementType)]
                 widen = f"widen it first: `opmath({self.quote(first)})`"
                 self.error(  # rule: unsigned-clash

@@ -16,6 +16,7 @@ from typing import Any, Final
 from py2cu.builtins import PUBLIC, ROWS, Builtin, Rule, ThreadScope
 from py2cu.builtins.launch import FULL_MASK
 from py2cu.builtins.sync import GRID_BARRIER
+from py2cu.dtypes import I32
 from py2cu.live import reachable_functions, visible_objects
 from py2cu.simulator.memory.atomics import SimulatedAtomics
 from py2cu.simulator.memory.cache_hints import load_hinted, store_hinted
@@ -26,6 +27,7 @@ from py2cu.simulator.memory.races import RACES
 from py2cu.simulator.schedule.block import SCHEDULER
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import CheckedInt
+from py2cu.simulator.values.family import element_class
 from py2cu.simulator.values.library_functions import LIBRARY, NUMBA
 
 
@@ -54,6 +56,16 @@ def _substitute(row: Builtin) -> Callable[..., Any]:
     elif effects.together is not ThreadScope.WARP:
         substitute = barrier
     return functools.update_wrapper(substitute, PUBLIC[name])  # type: ignore[arg-type]
+
+
+def _signed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Numba's function of masks, which are int32."""
+    of_result: Any = element_class(I32)
+
+    def call(*places: Any, **named: Any) -> Any:
+        return of_result.wrapped(int(function(*places, **named)))
+
+    return functools.update_wrapper(call, function)
 
 
 def _arguments_of(row: Builtin) -> Callable[..., tuple[Any, ...]]:
@@ -129,6 +141,7 @@ PY2CU_SUBSTITUTES: Final = _of("py2cu") | {
     "stcs": store_hinted, "fast": SimpleNamespace(**LIBRARY["py2cu.fast"]),
 }  # fmt: skip
 NUMBA_SUBSTITUTES: Final = _of("numba.cuda") | {
+    **{name: _signed(COOPERATIVE[f"py2cu.{name}"]) for name in ("ballot_sync", "match_any_sync")},
     "local": SimpleNamespace(array=_local), "shared": SimpleNamespace(array=_shared_of_numba),
     "const": SimpleNamespace(array_like=_constant), "warpsize": CheckedInt(WARP),
     "cg": SimpleNamespace(this_grid=lambda: SimpleNamespace(sync=COOPERATIVE[GRID_BARRIER])),

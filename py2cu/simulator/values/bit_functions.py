@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from py2cu.builtins import Builtin, Rule
 from py2cu.simulator.state import THREAD
+from py2cu.simulator.values.family import element_class
 from py2cu.simulator.values.integer_elements import IntElement
 from py2cu.simulator.values.math_functions import Function, compiled
 
@@ -16,7 +17,7 @@ _PYTHON_BITS: Final = 64
 
 
 def function_of_bits(row: Builtin) -> Function:
-    """The function that a row defines; its result is a Python integer, or an element of the argument's type."""
+    """The function that a row defines; its result is a Python integer, or an element of the argument's width."""
     compute = compiled(row.reference, "bits", "width")
 
     def call(value: Any) -> Any:
@@ -27,6 +28,9 @@ def function_of_bits(row: Builtin) -> Function:
         if width < 32:
             raise TypeError(f"{value!r} is not an integer of 32 or 64 bits")
         result = compute(int(value) & ((1 << width) - 1), width)
-        return THREAD.integer(result) if row.result == "int" else value.wrapped(result)
+        if row.result == "int":
+            return THREAD.integer(result)
+        of_result: Any = element_class(value.dtype.unsigned) if row.result == "unsigned" else value
+        return of_result.wrapped(result)
 
     return call

@@ -116,6 +116,7 @@ def _compile_formula(parameters: tuple[str, ...], text: str) -> Function:
     names = {
         "math": SimpleNamespace(**{**vars(math), **_plain("math")}), "cmath": SimpleNamespace(**_plain("cmath")),
         "part": float_parts, "complex": python_complex,
+        "py2cu": SimpleNamespace(fast=SimpleNamespace(**_plain("py2cu.fast"))),
         **{name: _plain("torch")[name] for name in ("minimum", "maximum")},
         **{name: _plain("numpy")[name] for name in ("trunc", "floor", "ceil", "rint")},
         **{name: _plain("py2cu")[name] for name in ("popc", "clz", "ffs", "brev")},
