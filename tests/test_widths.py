@@ -22,12 +22,13 @@ from tests.support.compilers import gxx
 from tests.support.libraries import Device, Setting, build
 from tests.support.modules import import_file
 from tests.support.samples import proofs
+from tests.test_constants import TRANSLATED_AT_CALLS
 from tests.test_kernel_cases import CHECKED, read_case, values_of
 from tests.widths.narrow import bits_of, is_within_reach
 from tests.widths.sizes import cases
 
 EXAMPLES: Final = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
-FILES: Final = {path.stem: path for path in (*CHECKED, *EXAMPLES)}
+FILES: Final = {path.stem: path for path in (*CHECKED, *EXAMPLES) if path.stem != TRANSLATED_AT_CALLS}
 BATCHES: Final = [[*FILES][start::10] for start in range(10)]
 HARMLESS_BITS: Final = 8
 THREADS: Final = 150_000  # of a call that is not
@@ -35,18 +36,20 @@ SECONDS: Final = 2.0  # for a call that is simulated
 # Kernels beyond reach: their threads meet by other means than `__syncthreads()`.
 BEYOND: Final = {
     "lanes of a warp meet": frozenset((
-        "arguments_by_name.named", "collective_bounds.counted", "dequantise.matvec", "guards_kept_in_locals.compacted",
-        "masks.of_all_lanes", "masks.of_the_uppermost", "narrow_shifts.votes", "reductions.warp_sums",
-        "shared_arrays.through_functions", "tuples_from_waiting_functions.by_shuffles", "warp_reductions.signed",
-        "warp_reductions.unsigned", "warps.sums", "warps.types", "warps.votes",
+        "arguments_by_name.named", "collective_bounds.counted", "constants_named.smooth", "dequantise.matvec",
+        "guards_kept_in_locals.compacted", "masks.of_all_lanes", "masks.of_the_uppermost", "narrow_shifts.votes",
+        "reductions.warp_sums", "shared_arrays.through_functions", "tuples_from_waiting_functions.by_shuffles",
+        "warp_reductions.signed", "warp_reductions.unsigned", "warps.sums", "warps.types", "warps.votes",
     )),
     "threads wait for what others write, or fence it": frozenset((
         "agreed_in_shared_memory.last_block", "assert_of_blocks.in_order", "atomics_inside.locked",
-        "shared_arrays.fences", "waiting.grid_wide", "waiting.locked", "waiting.passed_on", "waiting.scanned",
+        "backward_scratch.scaled_w", "shared_arrays.fences", "waiting.grid_wide", "waiting.locked",
+        "waiting.passed_on", "waiting.scanned",
     )),
     "checked integers have no twin of CUDA's functions of bits": frozenset((
         "bit_counts.constants", "bit_counts.differences", "bit_counts.elements", "bit_counts.numbers",
-        "bit_counts.ranks", "bit_counts.starts", "element_functions.bits", "naturals_joined.calls",
+        "bit_counts.ranks", "bit_counts.starts", "element_functions.bits", "naturals.random",
+        "naturals_joined.calls", "naturals_joined.grown",
     )),
     "blocks of a grid meet": frozenset((
         "assert_of_blocks.doubled_by_the_grid", "assert_of_blocks.in_order_before_the_grid", "cooperative.relax",

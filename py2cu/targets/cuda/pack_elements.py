@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, replace
+from itertools import takewhile
 from typing import Final, TypeVar
 
 from py2cu import ir
@@ -203,13 +204,14 @@ def _ended(block: ir.Block, value: ir.Expr) -> ir.Block:
 
 
 def _merged(block: ir.Block) -> ir.Block:
-    """`out = v; return out` as `return v`."""
+    """`out = v; return out` as `return v`; comments at the end stay there."""
     done: list[ir.Stmt] = []
     for stmt in block:
         each = map_blocks(stmt, _merged)
-        match done, each:
+        notes = [*takewhile(lambda other: isinstance(other, ir.Comment), reversed(done))]
+        match done[: len(done) - len(notes)], each:
             case [*_, ir.Assign(name=name) as last], ir.Return(value=ir.Name(id=returned)) if returned == name:
-                done[-1] = ir.Return(last.span, last.trivia, last.value)
+                done[-1 - len(notes)] = ir.Return(last.span, last.trivia, last.value)
             case _:
                 done.append(each)
     return tuple(done)
