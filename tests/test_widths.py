@@ -48,7 +48,7 @@ BEYOND: Final = {
     )),
     "checked integers have no twin of CUDA's functions of bits": frozenset((
         "bit_counts.constants", "bit_counts.differences", "bit_counts.elements", "bit_counts.numbers",
-        "bit_counts.ranks", "bit_counts.starts", "element_functions.bits", "naturals.random",
+        "bit_counts.ranks", "bit_counts.starts", "element_functions.bits", "naturals.masked", "naturals.random",
         "naturals_joined.calls", "naturals_joined.grown",
     )),
     "blocks of a grid meet": frozenset((
