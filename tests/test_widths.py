@@ -48,8 +48,7 @@ BEYOND: Final = {
     )),
     "checked integers have no twin of CUDA's functions of bits": frozenset((
         "bit_counts.constants", "bit_counts.differences", "bit_counts.elements", "bit_counts.numbers",
-        "bit_counts.ranks", "bit_counts.starts", "element_functions.bits", "naturals.masked", "naturals.random",
-        "naturals_joined.calls", "naturals_joined.grown",
+        "bit_counts.ranks", "bit_counts.starts", "element_functions.bits", "naturals_joined.calls",
     )),
     "blocks of a grid meet": frozenset((
         "assert_of_blocks.doubled_by_the_grid", "assert_of_blocks.in_order_before_the_grid", "cooperative.relax",

@@ -42,6 +42,7 @@ _WAITS: Final = frozenset((
     "__all_sync", "__match_any_sync", "__activemask", "asm", "cooperative_groups", "__threadfence", "__syncthreads_or",
     "__threadfence_system", "__threadfence_block", "__syncthreads_and", "__syncthreads_count",
 ))  # fmt: skip
+_ON_A_GPU: Final = re.compile(r"^#ifdef __CUDA_ARCH__$.*?^#else$", re.MULTILINE | re.DOTALL)
 _OF_BITS: Final = frozenset(("__brev", "__brevll", "__clz", "__clzll", "__ffs", "__ffsll", "__popc", "__popcll"))
 _TYPES: Final = {"int": "Int", "unsigned": "Unsigned", "INT32_MAX": "MOST_OF_WIDTH"}
 _FLOAT: Final = re.compile(r"(\d+\.\d*(?:e\+?\d+)?)f?")
@@ -66,7 +67,8 @@ def is_within_reach(translation: Translation) -> bool:
     """True where no thread of the CUDA text waits for another, but for all of its block at `__syncthreads()`, and the
     text calls no function of bits.
     """
-    return (_WAITS | _OF_BITS).isdisjoint(token.text for token in code(tokenize(translation.cuda.kernel.text)))
+    on_a_host = _ON_A_GPU.sub("", translation.cuda.kernel.text)
+    return (_WAITS | _OF_BITS).isdisjoint(token.text for token in code(tokenize(on_a_host)))
 
 
 def bits_of(translation: Translation) -> int:
