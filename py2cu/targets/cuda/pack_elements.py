@@ -194,24 +194,33 @@ def _as_function(
 
 def _ended(block: ir.Block, value: ir.Expr) -> ir.Block:
     """`block` with a return at its end, or at those of the branches of its last statement."""
-    match block:
+    stmts, notes = _without_notes(block)
+    match stmts:
         case (*_, ir.Return()):
             return block
         case (*head, ir.If(body=body, orelse=orelse) as last) if orelse and isinstance(value, ir.Name):
-            return (*head, with_fields(last, body=_ended(body, value), orelse=_ended(orelse, value)))
+            return (*head, with_fields(last, body=_ended(body, value), orelse=_ended(orelse, value)), *notes)
         case _:
             return (*block, ir.Return(value=value))
 
 
 def _merged(block: ir.Block) -> ir.Block:
-    """`out = v; return out` as `return v`; comments at the end stay there."""
-    done: list[ir.Stmt] = []
-    for stmt in block:
-        each = map_blocks(stmt, _merged)
-        notes = [*takewhile(lambda other: isinstance(other, ir.Comment), reversed(done))]
-        match done[: len(done) - len(notes)], each:
-            case [*_, ir.Assign(name=name) as last], ir.Return(value=ir.Name(id=returned)) if returned == name:
-                done[-1 - len(notes)] = ir.Return(last.span, last.trivia, last.value)
-            case _:
-                done.append(each)
-    return tuple(done)
+    """`out = v; return out` at the end as `return v`, with the comments of both; those at the end stay there."""
+    done = tuple(map_blocks(stmt, _merged) for stmt in block)
+    stmts, footer = _without_notes(done)
+    if not stmts or not isinstance(last := stmts[-1], ir.Return):
+        return done
+    before, notes = _without_notes(stmts[:-1])
+    match before, last.value:
+        case (*head, ir.Assign(name=name) as made), ir.Name(id=returned) if returned == name:
+            above = (*made.trivia.above, *last.trivia.above)
+            beside = "  ".join(filter(None, (made.trivia.beside, last.trivia.beside)))
+            return (*head, ir.Return(made.span, ir.Trivia(above, beside), made.value), *notes, *footer)
+        case _:
+            return done
+
+
+def _without_notes(block: ir.Block) -> tuple[ir.Block, ir.Block]:
+    """A block up to the comments at its end, and these."""
+    notes = [*takewhile(lambda stmt: isinstance(stmt, ir.Comment), reversed(block))]
+    return block[: len(block) - len(notes)], block[len(block) - len(notes) :]
