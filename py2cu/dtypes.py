@@ -140,7 +140,7 @@ class DType:
 
     @property
     def is_bare(self) -> bool:
-        """Whether it is an unsigned type that has no common type with another: torch promotes it with floats only."""
+        """Whether it is an unsigned type of 16 bits or more: torch promotes these with floats alone."""
         return self.kind is Kind.INT and not self.signed and self.bits > 8
 
 
@@ -198,7 +198,8 @@ def find_dtype(name: str) -> DType | None:
 
 
 def promote(a: DType, b: DType) -> DType | None:
-    """`torch.promote_types`: the common dtype of `a` and `b`; None if there is none, or for a bare type and a float.
+    """The common dtype of `a` and `b`, that of `torch.promote_types`; None if there is none, and for `is_bare` types
+    beside floats, which kernels have to cast.
 
     It is a type variable where that is what `a` or `b` is, unless all its dtypes have one common dtype with the other:
     instances whose types have one spelling share a text.

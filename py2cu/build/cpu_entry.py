@@ -34,9 +34,10 @@ Entry = Callable[..., int]
 _SECONDS: Final = 60.0
 _OTHER_HINT: Final = "name another compiler in CXX"
 _FLAGS: Final = ("-std=c++17", "-fvisibility=hidden", "-shared", "-fPIC", "-w")
-_STATIC: Final = "lstdc++"
+_NO_ARCHIVE: Final = "lstdc++"
+"""Part of a linker's message where there is no static C++ library."""
 _lean_flags: Final = ["-static-libstdc++"]
-"""They save a linker from reading the C++ library; emptied where there is no archive of it, which `_STATIC` tells."""
+"""Flags of kernels that need no C++ library: linkers read less. Cleared where there is no archive of it."""
 _entries: dict[str, Entry] = {}
 _LOADING: Final = ForkSafeLock()
 
@@ -139,7 +140,7 @@ def _compile(instance: CpuInstance, directory: Path, source: Callable[[], Source
         done = _run([*line, *_lean_flags] if lean else line, directory)
         if done.status == 0 and library.is_file():
             return library
-        if lean and _STATIC in done.output:
+        if lean and _NO_ARCHIVE in done.output:
             _lean_flags.clear()
     processes.require_space(done.output, directory)
     if done.status == 0:

@@ -60,7 +60,7 @@ class KernelCall:
         self._backwards = backwards
         self._operator: Operator | None = None
         self._operators: list[Any] = []  # of the backwards
-        self._simple: list[KernelCall] = []  # those of the backwards that are kernels
+        self._backward_kernels: list[KernelCall] = []  # the backwards without host functions
         self.signature: Signature = native.signature
         self.layout = native.layout
         self.is_of_arrays = all(p.is_array and not p.may_be_none for p in self.signature.parameters)
@@ -76,10 +76,9 @@ class KernelCall:
         another op. It lives until another one replaces it here.
         """
         backwards = [each._as_backward() for each in self._backwards]
-        is_known = self._operator is not None and backwards == self._simple
-        if is_known and not any(call._backwards for call in self._simple):
-            assert self._operator is not None
-            return self._operator  # a kernel without backwards has one operator
+        are_simple = backwards == self._backward_kernels and not any(each._backwards for each in self._backward_kernels)
+        if self._operator is not None and are_simple:
+            return self._operator  # a kernel without backwards keeps its own
         operators = [each.operator for each in backwards]
         if self._operator is None or operators != self._operators:  # rule: operator-renewed
             from py2cu.call.definition import Definition, operator_of
@@ -87,7 +86,7 @@ class KernelCall:
             define = partial(Definition, native=self.native, backwards=backwards)
             self._operator = operator_of(self.signature.op, self.native.digest, backwards, define)
             self._operators = operators
-        self._simple = [each for each in backwards if isinstance(each, KernelCall)]
+        self._backward_kernels = [each for each in backwards if isinstance(each, KernelCall)]
         return self._operator
 
     def source(self) -> SourceFile:

@@ -148,7 +148,7 @@ cudaError_t rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, cudaStrea
         kernel<<<grid, block, 0, stream>>>(x, out, n);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
+    // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (n % 16 == 0 && are_aligned({x, out}))
         return launch(rgb2grey_kernel<16, 1>, 16);
     return launch(rgb2grey_kernel<1, 4>, 4);
@@ -170,7 +170,7 @@ cudaError_t rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_
         kernel<<<grid, block, 0, stream>>>(x, out, h, w);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
+    // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (w % 16 == 0 && are_aligned({x, out}))
         return launch(rgb2grey_2d_kernel<16, 1>, 16);
     return launch(rgb2grey_2d_kernel<1, 4>, 4);

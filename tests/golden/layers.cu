@@ -160,7 +160,7 @@ cudaError_t launch_gelu(const T* x, T* out, int64_t elements, cudaStream_t strea
         kernel<<<grid, block, 0, stream>>>(x, out, elements);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
+    // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({x, out}))
         return launch(gelu_kernel<N, PACKS, T>, N * PACKS);
     return launch(gelu_kernel<1, 4, T>, 4);
@@ -219,7 +219,7 @@ cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64
         kernel<<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
+    // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({x, grad_out, grad_x}))
         return launch(gelu_backward_kernel<N, PACKS, T>, N * PACKS);
     return launch(gelu_backward_kernel<1, 4, T>, 4);
@@ -278,7 +278,7 @@ cudaError_t launch_swiglu(const T* gate, const T* x, T* out, int64_t elements, c
         kernel<<<grid, block, 0, stream>>>(gate, x, out, elements);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
+    // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({x, gate, out}))
         return launch(swiglu_kernel<N, PACKS, T>, N * PACKS);
     return launch(swiglu_kernel<1, 4, T>, 4);
@@ -350,7 +350,7 @@ cudaError_t launch_swiglu_backward(
         kernel<<<grid, block, 0, stream>>>(gate, x, grad_out, grad_gate, grad_x, elements);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
+    // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({gate, grad_out, x, grad_x, grad_gate}))
         return launch(swiglu_backward_kernel<N, PACKS, T>, N * PACKS);
     return launch(swiglu_backward_kernel<1, 4, T>, 4);

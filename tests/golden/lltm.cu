@@ -146,7 +146,7 @@ cudaError_t launch_lltm_gates(
         kernel<<<grid, block, 0, stream>>>(gates, old_cell, new_h, new_cell, b, s);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
+    // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (s % N == 0 && are_aligned({old_cell, gates, new_cell, new_h}))
         return launch(lltm_gates_kernel<N, PACKS, T>, N * PACKS);
     return launch(lltm_gates_kernel<1, 4, T>, 4);

@@ -125,7 +125,7 @@ cudaError_t launch_silu(const T* x, T* out, int64_t elements, cudaStream_t strea
         kernel<<<grid, block, 0, stream>>>(x, out, elements);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
+    // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({x, out}))
         return launch(silu_kernel<N, PACKS, T>, N * PACKS);
     return launch(silu_kernel<1, 4, T>, 4);
@@ -184,7 +184,7 @@ cudaError_t launch_silu_backward(const T* x, const T* grad_out, T* grad_x, int64
         kernel<<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
+    // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({x, grad_out, grad_x}))
         return launch(silu_backward_kernel<N, PACKS, T>, N * PACKS);
     return launch(silu_backward_kernel<1, 4, T>, 4);

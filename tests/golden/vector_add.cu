@@ -100,7 +100,7 @@ cudaError_t vector_add_launch(const float* a, const float* b, float* out, int64_
         kernel<<<grid, block, 0, stream>>>(a, b, out, n);
         return cudaGetLastError();
     };
-    // 16 bytes a thread; where an array or its rows are not aligned, four elements, a block apart.
+    // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({a, b, out}))
         return launch(vector_add_kernel<4, 1>, 4);
     return launch(vector_add_kernel<1, 4>, 4);

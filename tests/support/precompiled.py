@@ -22,7 +22,7 @@ _HEADERS: Final = ("library.h", "ops.h", "tensor.h")
 
 
 def with_headers(plan: Callable[..., library.Build], folder: Path) -> Callable[..., library.Build]:
-    """`library._plan`, whose bindings for a CPU begin with what is compiled in `folder`."""
+    """`library._plan` with a precompiled header, kept in `folder`, for bindings of the CPU target."""
 
     def planned(artifacts: Artifacts, fma: bool) -> library.Build:
         build = plan(artifacts, fma)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
+from py2cu import ir
 from py2cu.builtins.atomics import ATOMICS
+from py2cu.ir.rewrite import rebuild_block, with_fields
 
 # Helpers that call other helpers.
 _NEEDS: Final[dict[str, tuple[str, ...]]] = {
@@ -28,3 +31,11 @@ class RequiredHelpers:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._names)
+
+
+def with_helper(kernel: ir.Kernel, helper: str, change: Callable[[ir.Expr], ir.Expr]) -> ir.Kernel:
+    """The kernel with every expression as `change` makes it, which puts calls of `helper` in the place of some."""
+    body = rebuild_block(kernel.body, change)
+    if body == kernel.body:
+        return kernel
+    return with_fields(kernel, body=body, helpers=tuple(dict.fromkeys((*kernel.helpers, helper))))

@@ -19,7 +19,8 @@ from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import F16, F32
 from py2cu.ir.operators import OPERATORS
-from py2cu.ir.rewrite import rebuild_block, with_fields
+from py2cu.passes.lowering.required_helpers import with_helper
+from py2cu.passes.lowering.widen_halves import ROUND_TO
 
 HELPER: Final = "quotient"
 _NEAR: Final = Fraction(1, 2**25)
@@ -27,10 +28,7 @@ _NEAR: Final = Fraction(1, 2**25)
 
 def invert_divisors(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with such quotients as calls of a helper; in a generic kernel the helper divides other dtypes."""
-    body = rebuild_block(kernel.body, _quotient)
-    if body == kernel.body:
-        return kernel
-    return with_fields(kernel, body=body, helpers=tuple(dict.fromkeys((*kernel.helpers, HELPER))))
+    return with_helper(kernel, HELPER, _quotient)
 
 
 def _quotient(expr: ir.Expr) -> ir.Expr:
@@ -50,7 +48,9 @@ def _constant(expr: ir.Expr) -> float:
     match expr:
         case ir.Constant(value=int() | float() as value):
             return float(value)
-        case ir.Convert(value=value) | ir.Call(function="round_to", args=(value,)):
+        case ir.Convert(value=value):
+            return _constant(value)
+        case ir.Call(function=function, args=(value,)) if function == ROUND_TO:
             return _constant(value)
         case ir.Unary(op="-", operand=operand):
             return -_constant(operand)

@@ -11,6 +11,7 @@ from typing import Final
 from py2cu import ir
 from py2cu.analysis.effects import syncs_grid
 from py2cu.analysis.launches import launch_program
+from py2cu.analysis.signatures import arrays_of_row_pointers
 from py2cu.dtypes import C64, C128
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.passes.lowering.index_arithmetic import add_index_arithmetic
@@ -74,6 +75,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         launch_arguments=launch_args,
         computed=value_texts(kernel, DIALECT),
         takes_strides=bool(kernel.strides),
+        in_rows=tuple(map(kernel.c_name, arrays_of_row_pointers(kernel))),
         optional=tuple((kernel.c_name(p.name), kernel.flag(p.name)) for p in kernel.optional_arrays),
         indices=(),
         launch=(),

@@ -12,7 +12,8 @@ from typing import Final
 from py2cu import ir
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import U32, U64, Kind
-from py2cu.ir.rewrite import rebuild_block, with_fields
+from py2cu.ir.rewrite import with_fields
+from py2cu.passes.lowering.required_helpers import with_helper
 
 HELPER: Final = "wide_product"
 _UINT32: Final = ir.ElementType(U32)
@@ -20,10 +21,7 @@ _UINT32: Final = ir.ElementType(U32)
 
 def multiply_wide(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with such products as calls of a helper."""
-    body = rebuild_block(kernel.body, _product)
-    if body == kernel.body:
-        return kernel
-    return with_fields(kernel, body=body, helpers=tuple(dict.fromkeys((*kernel.helpers, HELPER))))
+    return with_helper(kernel, HELPER, _product)
 
 
 def _product(expr: ir.Expr) -> ir.Expr:

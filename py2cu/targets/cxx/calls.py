@@ -47,7 +47,7 @@ class CallEmitter(ExpressionEmitter):
             name, args = expr.function, [self.expr(arg).text for arg in expr.args]
         elif row is None or row.rule is Rule.CHOICE:
             name = row.name if row else expr.function
-            count = {"wrapping_shift": 1, "quotient": 2}.get(name)  # what follows has a type of its own
+            count = {"wrapping_shift": 1, "quotient": 2}.get(name)  # so many arguments have the type of the result
             args = [self.as_type(arg, expr.type) for arg in expr.args[:count]]
             args += [self.expr(arg).text for arg in expr.args[len(args) :]]
             if row is not None:  # CUDA's functions promote narrow integers to int

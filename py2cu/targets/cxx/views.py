@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
+from textwrap import wrap
 from typing import Final
 
 from py2cu import ir
@@ -99,6 +100,7 @@ class KernelView:
     optional: tuple[tuple[str, str], ...] = ()  # arrays that may be null, and the template arguments that say whether
     overloads: tuple[Overload, ...] = ()  # of a template; one if only values are its parameters
     choices: tuple[tuple[str, ...], ...] = ()  # the values of the constexprs, for which there are instances
+    in_rows: tuple[str, ...] = ()  # on CUDA: arrays of which a row is loaded or stored at once
     packs: PackView | None = None  # on CUDA: its threads have packs of elements
     grid: tuple[str, ...] = ()  # on CUDA: how many blocks cover `threads`
     empty_tests: tuple[str, ...] = ()  # on CUDA: the conditions under which there are no threads
@@ -170,14 +172,24 @@ class KernelView:
     @property
     def declared_sentences(self) -> tuple[str, ...]:
         """The sentences for a header, where each type has an overload."""
-        return (*self.admitted_values, *self._about_null)
+        return (*self.admitted_values, *self._about_null, *self._about_rows)
+
+    @property
+    def _about_rows(self) -> tuple[str, ...]:
+        """What a caller in C++ must see to, since launchers do not test it; in lines of a comment."""
+        if not self.in_rows:
+            return ()
+        what = (
+            f"Whole rows of {listed(self.in_rows, 'and')} are accessed at once: these arrays must be aligned to a row"
+        )
+        return tuple(wrap(f"{what}, and its length must divide their last extent.", 117))
 
     @property
     def _about_null(self) -> tuple[str, ...]:
         """`a and b may be null: the kernel has 4 instances.`, of all widths, types and values together."""
         if not self.optional:
             return ()
-        names = " and ".join(filter(None, (", ".join(name for name, _ in self.optional[:-1]), self.optional[-1][0])))
+        names = listed((name for name, _ in self.optional), "and")
         widths = 2 if self.is_template and self.fits else 1
         count = 2 ** len(self.optional) * max(1, len(self.overloads) * len(self.choices)) * widths
         return (f"{names} may be null: the kernel has {count} instances.",)
@@ -313,10 +325,10 @@ class KernelView:
         )
 
 
-def listed(words: Iterable[str]) -> str:
+def listed(words: Iterable[str], before_last: str = "or") -> str:
     """`a, b or c`."""
     *most, last = words
-    return f"{', '.join(most)} or {last}" if most else last
+    return f"{', '.join(most)} {before_last} {last}" if most else last
 
 
 def with_values(name: str, values: Iterable[str]) -> str:

@@ -82,3 +82,9 @@ def test_gradients_are_compared_for_rows_that_only_the_backward_has() -> None:
     report = doubled.check(grad=True)
     assert report.ok, str(report)
     assert report.gradients == ("x",)
+
+
+def test_a_header_says_what_rows_ask_of_a_caller():
+    said = "Whole rows of by, out and x are accessed at once: these arrays must be aligned to a row"
+    assert f"// {said}" in scaled.header
+    assert "Whole rows" not in scaled_by.header

@@ -69,7 +69,7 @@ template <typename T, typename Count>
 }}
 """,
     "wide_product": """\
-// The product of two numbers of 32 bits, by one instruction.
+// The product of two numbers of 32 bits by one instruction; nvcc (13.0) multiplies by large constants in 64 bits.
 {prefix} uint64_t wide_product(uint32_t a, uint32_t b)
 {{
 #ifdef __CUDA_ARCH__
