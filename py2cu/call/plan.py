@@ -10,11 +10,12 @@ mode, a tracer or a transform is active, the call goes through the op `py2cu::â€
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+import torch
 from torch.autograd.graph import increment_version
 
 from py2cu.call.argument_checks import check_arguments
@@ -25,7 +26,6 @@ from py2cu.call.torch_state import are_plain_types, is_plain, is_watched, requir
 from py2cu.ir.abi.launch import REFUSED, has_launched, mark_launched
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID
 from py2cu.ir.abi.signature import Signature
-from py2cu.options import LaunchShape, extents_of
 from py2cu.source import SourceFile
 
 if TYPE_CHECKING:
@@ -126,14 +126,18 @@ class KernelCall:
                 return
         self.bind_and_run(args, kwargs, launch, extents)
 
-    def prepared(self, types: Types, launch: LaunchShape) -> Callable[..., object] | None:
-        """What launches plain arguments of these types, one for each parameter, on `launch`.
+    def launcher_on_grid(self, values: Sequence[Any], *, of_call: bool) -> LaunchFunction | None:
+        """What launches arguments of the types of `values`, one for each parameter, behind six extents.
 
-        It raises an error of `REFUSED`, and launches nothing, where the arguments do not fit or a mode, a transform or
-        autograd has to see the call. The result is None before the first launch with these types.
+        It raises an error of `REFUSED`, and launches nothing, where the arguments do not fit. A launch `of_call` does
+        so too where a mode, a transform or autograd has to see it. None before the first launch with these types.
         """
-        launcher, extents = self.grid_launchers.get(types), extents_of(*launch)
-        return None if launcher is None or extents is None else partial(launcher, *extents)
+        launcher = self.grid_launchers.get((*map(type, values),))
+        if launcher is None or of_call:
+            return launcher
+        device = next(value.device.type for value in values if isinstance(value, torch.Tensor))
+        names = tuple(p.name for p in self.signature.parameters)
+        return self.native.launcher(device, Order(names, on_grid=True, of_call=False))
 
     def bind_and_run(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch, extents: tuple[int, ...] | None = ()

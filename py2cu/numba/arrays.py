@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 def as_tensors(args: Sequence[Any]) -> Iterator[list[Any]]:
     """The arguments of a launch, arrays as tensors; arrays of NumPy are copied back at the end."""
     import numpy as np
+    import torch
 
     values = [_adopted(value) for value in args]
-    device = _device(values)
+    device = next((value.device for value in values if isinstance(value, torch.Tensor)), None) or _default_device()
     copied: dict[int, tuple[Any, torch.Tensor]] = {}
     for place, value in enumerate(values):
         if isinstance(value, np.bool_):
@@ -58,13 +59,6 @@ def _adopted(value: Any) -> Any:
     return value
 
 
-def _device(values: Sequence[Any]) -> Any:
-    import torch
-
-    tensors = [value for value in values if isinstance(value, torch.Tensor)]
-    return tensors[0].device if tensors else _default_device()
-
-
 def _default_device() -> torch.device:
     """Where arrays of NumPy are copied to: the GPU, if there is one and nothing asks for the simulator."""
     import torch
@@ -84,10 +78,15 @@ def on_stream(stream: Any) -> contextlib.AbstractContextManager[Any]:
 
 
 class DeviceArray:
-    """An array on the device of kernels, with the methods of Numba's device arrays; `tensor` is it as torch sees it."""
+    """An array on the device of kernels, with the methods of Numba's device arrays.
+
+    `tensor` shares its memory. Autograd and the modes of torch do not see what kernels do with it.
+    """
 
     def __init__(self, tensor: torch.Tensor) -> None:
-        self.tensor = tensor
+        if tensor.is_nested:
+            raise TypeError("a nested tensor is no device array")
+        self.tensor = tensor.detach()
 
     @property
     def shape(self) -> tuple[int, ...]:

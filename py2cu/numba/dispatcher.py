@@ -21,7 +21,7 @@ from py2cu.ir.abi.signature import Signature
 from py2cu.kernels import Kernel
 from py2cu.live import python_behind
 from py2cu.numba.arrays import DeviceArray, as_tensors, on_stream
-from py2cu.options import KernelOptions, launch_shape
+from py2cu.options import KernelOptions, extents_of, launch_shape
 
 _NUMBERS: Final = frozenset((bool, int, float, complex))
 _MOST_LAUNCHES: Final = 64
@@ -61,17 +61,16 @@ class Dispatcher:
         self.py_func = function
         self.signature = signature
         self._kernels: dict[str, Kernel] = {}
-        self._launches: dict[tuple[Any, ...], Launch] = {}
+        self._launches: dict[tuple[Any, ...], Callable[..., None]] = {}
 
     def __getitem__(self, launch: tuple[Any, ...]) -> Callable[..., None]:
         """Prepare a launch: `k[blocks, threads]`, then a stream of torch or 0, and bytes of dynamic shared memory."""
         if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
             raise TypeError(f"launch it as {self.py_func.__name__}[blocks, threads](…), with a stream and bytes behind")
-        if (kept := self._launches.get(launch)) is not None:
-            return kept
-        if len(self._launches) >= _MOST_LAUNCHES:
-            self._launches.clear()
-        self._launches[launch] = Launch(self, *launch)
+        if launch not in self._launches:
+            if len(self._launches) >= _MOST_LAUNCHES:
+                self._launches.clear()
+            self._launches[launch] = _launch(self, *launch)
         return self._launches[launch]
 
     def __call__(self, *_: Any) -> None:
@@ -99,69 +98,76 @@ _Prepared = Callable[[tuple[Any, ...]], bool]
 """Launches a kernel with arguments; False, without a launch, if they are of another kind or the kernel is outdated."""
 
 
-class Launch:
+def _launch(dispatcher: Dispatcher, grid: Any, block: Any, stream: Any = 0, shared_bytes: int = 0) -> Any:
     """`k[blocks, threads, stream, shared_bytes]`: called with arguments, it launches the kernel for their types."""
+    import torch
 
-    def __init__(self, dispatcher: Dispatcher, grid: Any, block: Any, stream: Any = 0, shared_bytes: int = 0) -> None:
-        import torch
+    by_types: dict[tuple[object, ...], _Prepared] = {}  # where nothing is converted
+    latest: _Prepared | None = None  # the last one of contiguous arrays, which refuses others
 
-        self._tensor = torch.Tensor
-        self._dispatcher, self._shape, self._stream, self._bytes = dispatcher, (grid, block), stream, shared_bytes
-        self._prepared: dict[tuple[object, ...], _Prepared] = {}  # by types, where nothing is converted
-        self._latest: _Prepared = _never  # the last one of contiguous arrays, which refuses others
-
-    def __call__(self, *args: Any) -> None:
-        if self._latest(args):
+    def launch(*args: Any) -> None:
+        nonlocal latest
+        if latest is not None and latest(args):
             return
         values = [arg.tensor if arg.__class__ is DeviceArray else arg for arg in args]
         key = tuple([
             (each.dtype if each.is_contiguous() else (each.dtype,))
-            if each.__class__ is self._tensor
+            if each.__class__ is torch.Tensor
             else each.__class__
             for each in values
         ])  # fmt: skip
-        prepared = self._prepared.get(key)
+        prepared = by_types.get(key)
         if prepared is None or not prepared(args):
-            self._launch(args, key)
+            prepared = _launch_any(dispatcher, (grid, block), stream, shared_bytes, args)
+            if prepared is not None and all(map(_is_passed_on, key)):
+                by_types[key] = prepared
         elif not any(isinstance(each, tuple) for each in key):
-            self._latest = prepared
+            latest = prepared
 
-    def _launch(self, args: Sequence[Any], key: tuple[object, ...]) -> None:
-        """Find the kernel for the arguments, and launch it; where nothing is converted, later calls go straight to it.
-
-        Raises:
-            RuntimeError, TypeError, ValueError: an argument that the kernel does not accept.
-        """
-        dispatcher, is_simulated = self._dispatcher, os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-        with as_tensors(args) as values:
-            kernel = dispatcher.kernel(dispatcher.signature or _signature(values))
-            signature = kernel.signature
-            _refuse_read_only(signature, args)
-            takes_bytes = DYNAMIC_BYTES in signature.keywords and len(signature.parameters) == len(values) + 1
-            values = [*values, self._bytes] if takes_bytes else values
-            launch = (kernel.simulate if is_simulated else kernel)[self._shape]
-            with on_stream(self._stream):
-                launch(*values, **({"sanitize": True} if is_simulated else {}))
-        if all(map(_is_passed_on, key)) and not (takes_bytes or is_simulated) and self._stream == 0:
-            shape = launch_shape(self._shape, signature.name)
-            prepared = kernel._prepare().prepared(tuple(map(type, values)), shape)
-            if prepared is not None:
-                self._prepared[key] = _written(args, kernel._unchanged, prepared)
+    return launch
 
 
-def _written(args: Sequence[Any], is_current: Callable[[], bool], launch: Callable[..., object]) -> _Prepared:
+def _launch_any(
+    dispatcher: Dispatcher, shape: tuple[Any, Any], stream: Any, shared_bytes: int, args: Sequence[Any]
+) -> _Prepared | None:
+    """Find the kernel for the arguments, and launch it. Out: what launches others of these types, if anything can.
+
+    Raises:
+        RuntimeError, TypeError, ValueError: an argument that the kernel does not accept.
+    """
+    is_simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+    with as_tensors(args) as values:
+        kernel = dispatcher.kernel(dispatcher.signature or _signature(values))
+        signature = kernel.signature
+        _refuse_read_only(signature, args)
+        takes_bytes = DYNAMIC_BYTES in signature.keywords and len(signature.parameters) == len(values) + 1
+        values = [*values, shared_bytes] if takes_bytes else values
+        launch = (kernel.simulate if is_simulated else kernel)[shape]
+        with on_stream(stream):
+            launch(*values, **({"sanitize": True} if is_simulated else {}))
+    if takes_bytes or is_simulated or stream != 0:
+        return None
+    is_seen = not all(isinstance(arg, DeviceArray) or type(arg) in _NUMBERS for arg in args)  # by torch
+    launcher = kernel._prepare().launcher_on_grid(values, of_call=is_seen)
+    extents = extents_of(*launch_shape(shape, signature.name))
+    return _written(args, kernel._unchanged, launcher, extents) if launcher and extents else None
+
+
+def _written(
+    args: Sequence[Any], is_current: Callable[[], bool], launch: Callable[..., object], extents: Sequence[int]
+) -> _Prepared:
     """A function that launches arguments of the types of `args`, written out for them; `launch` tests the rest."""
     names: dict[str, Any] = {"is_current": is_current, "launch": launch, "refused": REFUSED}
     names |= {f"t{place}": type(arg) for place, arg in enumerate(args)}
     taken = "".join(f"a{place}, " for place in range(len(args)))
     tests = "".join(f"a{place}.__class__ is t{place} and " for place in range(len(args)))
-    passed = ", ".join(f"a{place}" + ".tensor" * isinstance(arg, DeviceArray) for place, arg in enumerate(args))
+    tensors = (f"a{place}" + ".tensor" * isinstance(arg, DeviceArray) for place, arg in enumerate(args))
     text = f"""
 def launch_these(args):
     try:
         [{taken}] = args
         if not ({tests}is_current()): return False
-        launch({passed})
+        launch({", ".join([*map(str, extents), *tensors])})
     except refused:
         return False
     return True
@@ -169,10 +175,6 @@ def launch_these(args):
     exec(text, names)
     function: _Prepared = names["launch_these"]
     return function
-
-
-def _never(*_: Any) -> bool:
-    return False
 
 
 def _is_passed_on(kind: object) -> bool:

@@ -58,6 +58,7 @@ class Array:
     device: str = "invented"
     is_filled: bool = False
     is_nested: bool = False
+    requires_grad: bool = False
 
     def stride(self) -> tuple[int, ...]:
         return self.strides
@@ -141,6 +142,11 @@ class Inventor:
             if call is not None:
                 return call
         raise AssertionError(f"no call of {self.signature.name} was found")
+
+    def with_other_numbers(self, call: Call) -> Call:
+        """The arrays of a call with other numbers, grid and block, which may not fit them."""
+        numbers = {p.name: self._number(p, {}, [], is_small=True) for p in self.signature.parameters if not p.is_array}
+        return Call({**call.arguments, **numbers}, call.dims, self._shape() if call.shape else ())
 
     def _try(self, *, is_small: bool, on_grid: bool) -> Call | None:
         random, signature = self.random, self.signature

@@ -114,10 +114,9 @@ class Engine(Protocol):
 
 
 class LaunchLines(NamedTuple):
-    """The input of an engine: the launch program, and expressions for presence of optional arrays and packed values."""
+    """The input of an engine: the launch program, and expressions for the packed values."""
 
     program: LaunchProgram
-    given: Sequence[str]
     values: Sequence[str]
 
     def pack(self, *launch: str) -> str:
@@ -169,8 +168,6 @@ class CudaEngine:
             "allowed": self._allowed, "stream_of": torch._C._cuda_getCurrentRawStream,
             "launch": driver.launch_function(),
         }  # fmt: skip
-        key = ["device", "packs" if program.packs else "narrow", *launch.given]
-        yield f"key = {', '.join(key)}"
         yield "kernel = kernels.get(key)"
         yield "if kernel is None: kernel = load(key)"
         if program.shared:

@@ -32,6 +32,7 @@ from py2cu.call.launchers.extents import ExtentLines, if_given, refused_extent
 from py2cu.call.launchers.likeness import LikenessLines
 from py2cu.call.launchers.memory import MemoryLines, meet
 from py2cu.call.launchers.numbers import unpacked
+from py2cu.call.launchers.settled import settle
 from py2cu.call.launchers.values import packed, value_lines
 from py2cu.dtypes import BY_NAME, I64, DType, Kind
 from py2cu.ir.abi.launch import (
@@ -127,21 +128,22 @@ class _Writer:
         yield f"def launcher({', '.join(taken)}):"
         given = self._given()
         arrays = [p for p in given if p.is_array]
-        body = chain(
-            self._watched() if self.order.of_call else (),
-            self._likeness(arrays, taken),
-            unpacked(self.signature, self.order.names, self.names),
-            self._left_out(given),
-            self._numbers(),
-            self._device_guard(taken),
-            self.extents.lines(arrays),
-            self._block(),
-            self._allocation(arrays),
-            self._memory.lines([*arrays, *self._allocated], arrays),
-            self._versions(arrays) if self.order.of_call else (),
-            self._launch(),
-        )
-        yield from (f"    {line}" for line in body)
+        body = [
+            *unpacked(self.signature, self.order.names, self.names),
+            *self._left_out(given),
+            *self._numbers(),
+            *self.extents.lines(arrays),
+            *self._block(),
+            *self._allocation(arrays),
+            *self._memory.lines([*arrays, *self._allocated], arrays),
+            *(self._versions(arrays) if self.order.of_call else ()),
+            *self._launch(),
+        ]
+        likeness = self._likeness(taken)
+        settled, others = settle(body, [*likeness.known(arrays)], taken)
+        others = [*self._device_guard(taken), *others, *self._engine_lines(), f"return {self._result}"]
+        watched = self._watched() if self.order.of_call else ()
+        yield from (f"    {line}" for line in chain(watched, likeness.lines(arrays, settled, others), others))
 
     def _given(self) -> list[Parameter]:
         """The parameters that the call passes, by themselves or in tuples."""
@@ -168,11 +170,10 @@ class _Writer:
         yield "if dispatch_modes() or function_modes(): raise misfit"
         yield "if dual._current_level >= 0 or profiler._is_profiler_enabled: raise misfit"
 
-    def _likeness(self, arrays: Sequence[Parameter], taken: Sequence[str]) -> Iterator[str]:
+    def _likeness(self, taken: Sequence[str]) -> LikenessLines:
         self.names["record"] = self.record
         leave = "raise misfit" if self.record is None else f"return record({', '.join(taken)})"
-        names, is_cuda = self.names, self.engine.is_cuda
-        return LikenessLines(self.signature, is_cuda, leave if self.order.of_call else None, names).lines(arrays)
+        return LikenessLines(self.signature, self.engine.is_cuda, leave if self.order.of_call else None, self.names)
 
     def _left_out(self, given: Sequence[Parameter]) -> Iterator[str]:
         allocated = self._allocated
@@ -326,9 +327,10 @@ class _Writer:
     def _packs(self, packs: PackedLaunch) -> Iterator[str]:
         """Width and count of the packs of a thread, and `span`, the elements of a block on the x axis."""
         self.names |= {"packed": (packs.width, packs.count), "scattered": (1, SCATTERED)}
-        rows = [f"{self.extents.text(row)} % {packs.width}" for row in packs.rows]
+        ragged = " or ".join(f"{self.extents.text(row)} % {packs.width}" for row in packs.rows)
+        yield f"ragged = {ragged or False}"
         misaligned = f"({' | '.join(f'p_{name}' for name in packs.arrays)}) % {ALIGNMENT}"
-        yield f"if {' or '.join([*rows, misaligned])}: packs, span = scattered, bx * {SCATTERED}"
+        yield f"if ragged or {misaligned}: packs, span = scattered, bx * {SCATTERED}"
         yield f"else: packs, span = packed, bx * {packs.width * packs.count}"
 
     def _overflows(self) -> Iterator[str]:
@@ -356,14 +358,19 @@ class _Writer:
             yield f"shared = {' + '.join(arrays) or '0'}"
             fits = [f"{bound_in_python(bound, self.extents.symbol)} <= {INT32_MAX}" for bound in program.fits]
             yield f"narrow = {' and '.join(fits) if program.has_index_type and fits else True}"
+            yield f"key = {', '.join(['device', 'packs' if program.packs else 'narrow', *self._presence()])}"
+        yield from value_lines(self.signature, program, self.extents, self.names)
+
+    def _presence(self) -> list[str]:
+        return [f"v_{name} is not None" for name in self.program.optional]
+
+    def _engine_lines(self) -> Iterator[str]:
+        program = self.program
         types = [None if p.source is Source.ARRAY else BY_NAME.get(p.type, I64) for p in program.passed]
         frame = Frame(self.engine.launch, types)
         self.names |= {"free": frame.free, "new": frame.new, "pack": frame.pack}
-        yield from value_lines(self.signature, program, self.extents, self.names)
-        given = [f"v_{name} is not None" for name in program.optional]
         values = [*chain.from_iterable(packed(self.signature, self.extents, each) for each in program.passed)]
-        yield from self.engine.lines(self.names, LaunchLines(program, given, values))
-        yield f"return {self._result}"
+        yield from self.engine.lines(self.names, LaunchLines(program, values))
 
 
 def _require_memory(*tensors: torch.Tensor | None) -> None:

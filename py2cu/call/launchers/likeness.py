@@ -20,6 +20,7 @@ import torch
 
 from py2cu.call.launchers.extents import if_given
 from py2cu.call.launchers.memory import overlaps_itself
+from py2cu.call.launchers.settled import defined_in, read_in
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
@@ -86,13 +87,20 @@ class LikenessLines:
     leave: str | None
     names: dict[str, Any]
 
-    def lines(self, arrays: Sequence[Parameter]) -> Iterator[str]:
-        """They define `device`, its number, and `shape_x`; they resolve inputs that torch conjugates or negates."""
-        always = [p for p in arrays if not p.may_be_none]
-        facts = [
-            *(f"shape_{p.name}" for p in always),
-            *(f"stride_{p.name}" for p in always if p.name in self.signature.strided),
-        ]
+    def known(self, arrays: Sequence[Parameter]) -> Iterator[str]:
+        """The names that arrays of one kind, extents and strides settle."""
+        yield from ("device", "has_grad")
+        for parameter in (p for p in arrays if not p.may_be_none):
+            yield f"shape_{parameter.name}"
+            if parameter.name in self.signature.strided:
+                yield f"stride_{parameter.name}"
+
+    def lines(self, arrays: Sequence[Parameter], settled: Sequence[str], others: Sequence[str]) -> Iterator[str]:
+        """They define `device`, its number, and what else the `others` read that the `settled` lines define."""
+        always, optional = ([p for p in arrays if p.may_be_none is may_be_none] for may_be_none in (False, True))
+        optional_lines = [*chain.from_iterable(map(self._optional, optional))]
+        defined = {*self.known(arrays), *defined_in(settled)} - {"device", "has_grad"}
+        facts = sorted(defined & read_in([*optional_lines, *others]))
         likeness = Likeness(len(facts))
         self.names.update({
             "likeness": likeness, "learn": likeness.learn, "remember": likeness.remember, "torch": torch,
@@ -100,12 +108,15 @@ class LikenessLines:
             "records": torch.is_grad_enabled, "inference": torch.is_inference_mode_enabled,
             "plain": PLAIN_TENSORS, "overlaps_itself": overlaps_itself,
         })  # fmt: skip
-        optional = [p for p in arrays if p.may_be_none]
-        yield f"{', '.join(['is_same', 'device', 'has_grad', *facts])} = likeness.same"
-        if always:
+        if not always:
+            yield "device, has_grad = -1, False"
+            yield from settled
+        else:
+            yield f"{', '.join(['is_same', 'device', 'has_grad', *facts])} = likeness.same"
             passed = [f"v_{p.name}" for p in always]
             taken, nested = ", ".join(passed), " or ".join(f"{each}.is_nested" for each in passed)
-            yield f"if {nested}: raise misfit"  # torch ends the process where it compares them
+            if self.leave:  # below the dispatcher there are none
+                yield f"if {nested}: raise misfit"  # torch ends the process where it compares them
             yield f"if not is_same({taken}):"
             lines = [
                 *(f"shape_{p.name} = v_{p.name}.shape" for p in always),
@@ -113,15 +124,18 @@ class LikenessLines:
                 f"if not is_alike({taken}):",
                 *(f"    {line}" for line in [*self._one_by_one(always), f"learn({taken})"]),
                 *chain.from_iterable(map(self._layout, always)),
+                *settled,
                 f"remember(({taken},), {', '.join(['device', 'has_grad', *facts])})",
             ]
             yield from (f"    {line}" for line in lines)
-        for parameter in optional:
-            lines = [f"shape_{parameter.name} = v_{parameter.name}.shape"]
-            yield from if_given(parameter, [*lines, *self._of_one(parameter), *self._layout(parameter)])
+        yield from optional_lines
         if self.leave:
             grads = ["has_grad", *(f"v_{p.name} is not None and v_{p.name}.requires_grad" for p in optional)]
             yield f"if ({' or '.join(grads)}) and records(): {self.leave}"  # rule: launcher-grad
+
+    def _optional(self, parameter: Parameter) -> Iterator[str]:
+        shape = f"shape_{parameter.name} = v_{parameter.name}.shape"
+        return if_given(parameter, [shape, *self._of_one(parameter), *self._layout(parameter)])
 
     def _one_by_one(self, always: Sequence[Parameter]) -> Iterator[str]:
         if self.leave:

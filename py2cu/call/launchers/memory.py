@@ -100,7 +100,7 @@ class MemoryLines:
             yield from self._strides(parameter)
         pairs = [*self.signature.apart({p.name for p in given})]
         for parameter in dict.fromkeys(chain.from_iterable(pairs)):
-            yield self._end(parameter)
+            yield from self._end(parameter)
         for written, other in pairs:
             yield self._apart(written, other)  # rule: launcher-overlap
 
@@ -124,17 +124,18 @@ class MemoryLines:
             if stride.array == name:
                 yield f"t_{stride.name} = {strides[stride.axis]}"
 
-    def _end(self, parameter: Parameter) -> str:
+    def _end(self, parameter: Parameter) -> Iterator[str]:
         """`e_x`: the address behind the last element of `x`."""
         name, size, elements = parameter.name, self._size(parameter), self.extents.elements(parameter.name)
         extents = self.extents.of(name)
         strides = [f"r_{name}_{axis}" for axis in range(len(extents))]
+        length = f"{elements} * {size}"
         if name in self.signature.strided and strides:
             spans = [f"({extent} - 1) * {stride}" for extent, stride in zip(extents, strides, strict=True)]
-            end = f"p_{name} + ((1 + {' + '.join(spans)}) * {size} if {elements} else 0)"
-        else:
-            end = f"p_{name} + {elements} * {size}"
-        return f"e_{name} = {f'0 if v_{name} is None else ' * parameter.may_be_none}{end}"
+            length = f"(1 + {' + '.join(spans)}) * {size} if {elements} else 0"
+        is_left_out = f"0 if v_{name} is None else " * parameter.may_be_none
+        yield f"l_{name} = {is_left_out}{length}"
+        yield f"e_{name} = p_{name} + l_{name}"
 
     def _apart(self, written: Parameter, other: Parameter) -> str:
         one, two = written.name, other.name

@@ -1,0 +1,50 @@
+"""The lines of a launcher that need not run again for arrays of the same kind, extents and strides.
+
+In: lines of Python, and the names that such arrays settle. Out: the lines in two parts. What the first one defines and
+the second one reads is remembered in place of running the first.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+
+def settle(lines: Sequence[str], known: Iterable[str], taken: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The statements that depend on nothing but `known` names and each other, and the others, both in order.
+
+    `taken` are the launcher's arguments. A statement that returns is among the others, since what stands before it has
+    to run, and so are those behind it that may raise. So is one that defines a name after one of these.
+    """
+    statements = ast.parse("\n".join(lines)).body
+    settled: list[str] = []
+    others: list[str] = []
+    late: set[str] = set()  # defined by one of the others
+    unsettled = {*taken, *defined_in(lines)} - {*known}
+    stays: tuple[type[ast.stmt], ...] = (ast.Return,)
+    for each in statements:
+        own = lines[each.lineno - 1 : each.end_lineno]
+        if any(isinstance(node, ast.Return) for node in ast.walk(each)):
+            stays = ast.Return, ast.Raise
+        is_bound = any(isinstance(node, stays) for node in ast.walk(each))
+        if is_bound or read_in(own) & unsettled or defined_in(own) & late:  # rule: launcher-settled
+            others += own
+            late |= defined_in(own)
+            unsettled |= late
+        else:
+            settled += own
+            unsettled -= defined_in(own)
+    return settled, others
+
+
+def read_in(lines: Sequence[str]) -> set[str]:
+    return _names_in(lines, ast.Load)
+
+
+def defined_in(lines: Sequence[str]) -> set[str]:
+    return _names_in(lines, ast.Store)
+
+
+def _names_in(lines: Sequence[str], context: type[ast.expr_context]) -> set[str]:
+    nodes = ast.walk(ast.parse("\n".join(lines)))
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
