@@ -70,7 +70,7 @@ class _Chooser:
         self.ranges = Ranges(kernel)
         self.bounds: list[SymbolicBound] = []
         self.is_bounded = True
-        self.index_names = {*kernel.dims, *(index.name for index in kernel.indices)} - constexprs.keys()
+        self.index_names = {*kernel.dims, *(index.name for index in kernel.indices)} - kernel.constexprs.keys()
 
     def run(self) -> ir.Kernel:
         kernel = self.kernel
