@@ -1,7 +1,7 @@
-"""Build and load the library of host functions, for calls in this process.
+"""The library of host functions, for calls in this process.
 
-In: the text of `NAME_host.cpp` and the kernels that it calls. Out: the namespace of its operators under `torch.ops`,
-and a way to say which operators of `py2cu::` its kernels are: an edited kernel compiles no host function again.
+In: the text of `NAME_host.cpp` and the kernels that it calls. Out: how it is built, and a way to say which operators of
+`py2cu::` its kernels are: an edited kernel compiles no host function again.
 """
 
 from __future__ import annotations
@@ -9,17 +9,12 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Final
 
 from py2cu.build.compiler import Build
-from py2cu.build.library import cxx_standard, load_path
-from py2cu.build.messages import host_build_error
+from py2cu.build.library import cxx_standard
 from py2cu.build.store import FORMAT
-from py2cu.source import SourceFile
-from py2cu.threads import ForkSafeLock
 from py2cu.translation import Text
 
 _FLAGS: Final = ("-fvisibility=hidden", "-O1")
@@ -51,42 +46,7 @@ extern "C" __attribute__((visibility("default"))) void py2cu_name_kernel(const c
 """
 
 
-class HostBuild(Build):
-    """How a text of host functions is built on this machine."""
-
-    __slots__ = ()
-
-    def library_for(self, source: Callable[[], SourceFile]) -> Path:
-        """The library, compiled unless it is cached; `source` returns the Python, for messages.
-
-        Raises:
-            BuildError, EnvironmentLacks: as `library`.
-        """
-        return self.library(nullcontext(), lambda log: host_build_error(log, self.binding, source()))
-
-    def load(self, path: Path, operators: Mapping[str, str]) -> None:
-        """Load the library into this process, once, and name the operators of its kernels.
-
-        Raises:
-            OSError: it does not load.
-        """
-        with _LOADING:
-            if self.key not in _loaded:
-                load_path(path)
-                _loaded[self.key] = ctypes.CDLL(str(path))
-        self.name_kernels(operators)
-
-    def name_kernels(self, operators: Mapping[str, str]) -> None:
-        """Say which operator each kernel is from now on: by its name in the text, `py2cu::grey_0123456789abcdef`."""
-        for kernel, operator in operators.items():
-            _loaded[self.key].py2cu_name_kernel(kernel.encode(), operator.encode())
-
-
-_loaded: Final[dict[str, ctypes.CDLL]] = {}
-_LOADING: Final = ForkSafeLock()
-
-
-def plan_host(text: Text, kernels: tuple[str, ...], instance: int = 0) -> HostBuild:
+def plan_host(text: Text, kernels: tuple[str, ...], instance: int = 0) -> Build:
     """The build of a text that calls these kernels; an `instance` has names of kernels of its own."""
     import torch
 
@@ -95,4 +55,10 @@ def plan_host(text: Text, kernels: tuple[str, ...], instance: int = 0) -> HostBu
     flags = (cxx_standard(torch.__version__), *_FLAGS)
     content = [FORMAT, torch.__version__, "host", instance, text.code, prelude, flags]
     key = hashlib.sha256(json.dumps(content).encode()).hexdigest()
-    return HostBuild(f"py2cu_host_{key[:16]}", key, None, None, text, prelude, flags)
+    return Build(f"py2cu_host_{key[:16]}", key, None, None, text, prelude, flags)
+
+
+def name_kernels(library: ctypes.CDLL, operators: Mapping[str, str]) -> None:
+    """Say which operator each kernel is from now on: by its name in the text, `py2cu::grey_0123456789abcdef`."""
+    for kernel, operator in operators.items():
+        library.py2cu_name_kernel(kernel.encode(), operator.encode())

@@ -207,7 +207,7 @@ class Native:
 
     def _operator(self, artifacts: Artifacts, order: Order) -> LaunchFunction:
         """The operator of built files, which takes what calls below the dispatcher do."""
-        from py2cu.build import load
+        from py2cu.build.library import load
 
         packet = getattr(getattr(torch.ops, load(artifacts, fma=self.fma, source=self.source)), self.signature.op)
         op = getattr(packet, self.layout.overload(order.names, on_grid=order.on_grid))

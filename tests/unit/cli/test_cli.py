@@ -510,12 +510,12 @@ def test_a_traceback_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_build_that_a_compiler_refuses(write, monkeypatch: pytest.MonkeyPatch) -> None:
-    from py2cu.build import BuildError
+    from py2cu.build.messages import BuildError
 
     def refuse(*args: object, **kwargs: object) -> None:
         raise BuildError([], "cc1plus: fatal error: no space left", "free some")
 
-    monkeypatch.setattr("py2cu.build.fill_cache", refuse)
+    monkeypatch.setattr("py2cu.build.instances.fill_cache", refuse)
     result = run("build", write("k.py", TWICE), "--target", "cpu")
     assert result.exit_code == 3 and "no space left" in result.stderr and "hint: free some" in result.stderr
 
