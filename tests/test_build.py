@@ -17,7 +17,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from py2cu.build import cache, compiler, library, toolchain  # noqa: E402
+from py2cu.build import cache, library, toolchain  # noqa: E402
 from py2cu.build.messages import BuildError  # noqa: E402
 from py2cu.diagnostics import EnvironmentLacks  # noqa: E402
 from py2cu.source import SourceFile, Span  # noqa: E402
@@ -184,6 +184,7 @@ def test_the_next_process_needs_no_compiler_and_is_ready_in_50_ms(shared_cache: 
 
 def test_of_four_processes_one_compiles(empty_cache: Path) -> None:
     code = """
+        from py2cu.build import compiler
         original = compiler.compile_library
         compiler.compile_library = lambda *a: print("compiled") or original(*a)
         library.load(CPU)

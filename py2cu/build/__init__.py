@@ -1,5 +1,5 @@
 """Compile and load what was translated, with a cache on disk.
 
-Calls run single instances of kernels (`cpu_entry`, `cuda_kernel`), which `instances` compiles beforehand. Written files
-become libraries of operators (`library`). Errors: `BuildError` of `messages`, and `EnvironmentLacks` for a missing tool.
+Calls run single instances of kernels (`cpu_entry`, `cuda_kernel`), which `instances` compiles beforehand; written files
+become libraries of operators (`library`). Errors: `BuildError` of `messages`, `EnvironmentLacks` for a missing tool.
 """

@@ -47,10 +47,7 @@ _PLAIN: Final = re.compile(r"[\w./+-]+", re.ASCII)
 def get_translation(key: str, class_: type[Class]) -> Class | None:
     """What this version of the translator stored under `key`, of that class; None if it is missing or damaged."""
     content = _read(Kind.TRANSLATION, _with_stamp(key, class_))
-    try:
-        return None if content is None else codec.decode(content, class_)
-    except codec.Undecodable:
-        return None
+    return None if content is None else codec.decode(content, class_)
 
 
 def put_translation(key: str, translation: CallTranslation | Translation) -> None:

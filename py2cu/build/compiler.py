@@ -43,8 +43,8 @@ except (OSError, RuntimeError) as error:
     print(error)
 """
 
-_NO_GAPS: Final = "-Wl,-z,defs"
-"""An undefined launcher fails the build, not the load."""
+_AS_NEEDED: Final = "-Wl,--as-needed"  # without those of torch's libraries that the code does not use
+_NO_GAPS: Final = "-Wl,-z,defs"  # an undefined launcher fails the build, not the load
 
 Source = Callable[[], SourceFile]
 """Returns the Python that texts were translated from, for messages."""
@@ -181,8 +181,7 @@ def _options(build: Build, folder: Path) -> dict[str, object]:
         "cuda_sources": [f"{_line_one(build.kernel)}{build.kernel.text}"] if build.kernel is not None else None,
         "extra_cflags": build.cxx_flags,
         "extra_cuda_cflags": build.nvcc_flags,
-        # Without those of torch's libraries that the code does not use.
-        "extra_ldflags": ["-Wl,--as-needed", *build.link_flags, *(_cuda_link_flags(cuda, folder) if cuda else [_NO_GAPS])],
+        "extra_ldflags": [_AS_NEEDED, *build.link_flags, *(_cuda_link_flags(cuda, folder) if cuda else [_NO_GAPS])],
         "extra_include_paths": _cuda_includes(cuda) if cuda else [],
         "build_directory": str(folder),
         "with_cuda": build.for_cuda,
@@ -221,9 +220,8 @@ def _cuda_includes(home: Path) -> list[str]:
 def _cuda_link_flags(home: Path, folder: Path) -> list[str]:
     """Where the linker finds libraries that torch's link line names and this machine lacks: as scripts in `folder`.
 
-    A CPU wheel of torch lacks torch's CUDA libraries, whose symbols are resolved when the kernel is loaded: a script
-    names another of torch's libraries in their place. The wheel of the CUDA runtime has libcudart.so with its version
-    only.
+    A CPU wheel of torch lacks torch's CUDA libraries: a script names another of torch's libraries in their place, and
+    symbols may stay undefined. The wheel of the CUDA runtime has libcudart.so with its version only.
     """
     import torch
 
@@ -231,9 +229,9 @@ def _cuda_link_flags(home: Path, folder: Path) -> list[str]:
     missing = [name for name in ("libc10_cuda.so", "libtorch_cuda.so") if not (of_torch / name).exists()]
     targets = dict.fromkeys(missing, of_torch / "libc10.so")
     runtimes = sorted(of_cuda.glob("libcudart.so*"))
-    targets |= {"libcudart.so": runtime for runtime in runtimes[:1] if runtime.name != "libcudart.so"}
+    if runtimes and runtimes[0].name != "libcudart.so":
+        targets["libcudart.so"] = runtimes[0]
     for name, target in targets.items():
         (folder / name).write_text(f'INPUT ( "{target}" )\n', encoding="utf-8")
     # Found at run time for a torch without a CUDA runtime of this version; one that is already loaded takes precedence.
-    flags = [f"-L{folder}", f"-Wl,-rpath,{of_cuda}"]
-    return flags if missing else [*flags, _NO_GAPS]
+    return [f"-L{folder}", f"-Wl,-rpath,{of_cuda}", *([] if missing else [_NO_GAPS])]

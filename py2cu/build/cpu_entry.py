@@ -26,7 +26,7 @@ from py2cu.diagnostics import EnvironmentLacks
 from py2cu.records import record
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
-from py2cu.translation import CallText, TargetName
+from py2cu.translation import CallText
 
 Entry = Callable[..., int]
 """`entry(arguments, launch, message)`, arrays of ctypes: 0, or 1 with the error in `message`."""
@@ -148,14 +148,15 @@ def _compile(instance: CpuInstance, directory: Path, source: Callable[[], Source
     if done.status < 0:
         name = signal.Signals(-done.status).name
         raise EnvironmentLacks(f"{_compiler_name()} was ended by {name}", "free some memory, and try again")
-    from py2cu.build.messages import call_error
+    from py2cu.build.messages import build_error
 
-    raise call_error(done.output, instance.code, TargetName.CPU, source() if source else None)
+    texts = {instance.code.text.name: instance.code.text}
+    raise build_error(done.output, texts, source() if source else None)
 
 
 def _run(line: Sequence[str], directory: Path) -> processes.Finished:
     try:
-        return processes.run(line, directory, _SECONDS)
+        return processes.run(line, directory, timeout=_SECONDS)
     except subprocess.TimeoutExpired:
         what = f"{_compiler_name()} did not end within {_SECONDS:.0f} seconds"
         raise EnvironmentLacks(what, _OTHER_HINT) from None

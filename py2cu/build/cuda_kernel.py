@@ -19,7 +19,7 @@ from py2cu.build.notices import announced
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
-from py2cu.translation import CallText, TargetName
+from py2cu.translation import CallText
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ class CudaInstance:
                 name=text.name,
             )
         except CompileError as failure:
-            from py2cu.build.messages import call_error
+            from py2cu.build.messages import build_error
 
-            error = call_error(failure.log, self.code, TargetName.CUDA, source())
+            error = build_error(failure.log, {text.name: text}, source(), of_nvcc=text)
         raise error
 
 

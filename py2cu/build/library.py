@@ -77,12 +77,14 @@ def _plan(artifacts: Artifacts, fma: bool) -> Build:
 
     standard = cxx_standard(torch.__version__)
     target = artifacts.target
+    cxx: tuple[str, ...]
     nvcc: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
     if target is TargetName.CUDA:
         machine = toolchain.gencode_flags(toolchain.gpu_architectures())
         cxx = (standard, *_COMMON_FLAGS, "-DUSE_CUDA", "-O1")  # for the binding alone
         nvcc = (standard, *_NVCC_FLAGS, *machine, *(() if fma else ("--fmad=false",)))  # rule: no-contraction
-        prelude, link = "", ()
+        prelude = ""
     else:
         machine = (toolchain.cpu_identity(),)
         # `-x c++`, since `load_inline` writes the kernel to a file named .cu. Binding and kernel are two files, so that

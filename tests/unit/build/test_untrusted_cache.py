@@ -238,6 +238,6 @@ def test_each_damage_of_each_entry_is_noticed(kind: str, root: Path) -> None:
 def test_a_valid_entry_of_other_json_is_missing(root: Path) -> None:
     folder = store.folder_of(store.shared_root(), Kind.TRANSLATION, create=True)
     encoded = codec.encode(TRANSLATION)
-    for content in (b"[]", b'["Translation"]', encoded.replace(b"Translation", b"os.system"), encoded + b"\n[]"):
+    for content in (b"[]", b'{"Translation":[]}', encoded.replace(b"Translation", b"os.system"), encoded + b"\n[]"):
         store.write(folder, Kind.TRANSLATION, cache._with_stamp("key", Translation), "k", content)
         assert cache.get_translation("key", Translation) is None
