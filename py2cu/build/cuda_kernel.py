@@ -89,20 +89,12 @@ def compiled(instance: CudaInstance, architecture: str, source: Callable[[], Sou
         BuildError: the compiler refused the text.
         EnvironmentLacks: a compiler or a header is missing.
     """
-    key = instance.key(architecture)
-    if (cubin := _cached(key)) is not None:
-        return cubin
-    with cache.building_cubin(key):
-        if (cubin := _cached(key)) is None:
-            with announced(f"compiling {instance.program.symbol} for {architecture}"):
-                cubin = instance.compile(architecture, source)
-            cache.put_cubin(key, b"\0".join([cubin.symbol.encode(), cubin.image]), instance.program.symbol)
-    return cubin
 
+    def compile_() -> bytes:
+        with announced(f"compiling {instance.program.symbol} for {architecture}"):
+            cubin = instance.compile(architecture, source)
+        return b"\0".join([cubin.symbol.encode(), cubin.image])
 
-def _cached(key: str) -> Cubin | None:
-    content = cache.get_cubin(key)
-    if content is None:
-        return None
+    content = cache.cubin(instance.key(architecture), instance.program.symbol, compile_)
     symbol, _, image = content.partition(b"\0")
     return Cubin(image, symbol.decode())

@@ -1,13 +1,13 @@
 """Find the tools of a build on this machine: compilers, ninja, the CUDA toolkit, and the architectures to compile for.
 
 In: environment variables, PATH, installed wheels. Out: paths and short names, or None for a missing tool.
-Promises: never raises for a missing tool, and runs no program except a wrapper script in place of nvcc, once, to learn
-which nvcc it wraps. Answers are cached per process while the environment variables behind them stay the same.
+Promises: never raises for a missing tool; runs nvidia-smi, and a wrapper script in place of nvcc to learn which nvcc it
+wraps, once each. Answers are cached per process while the environment variables behind them stay the same.
 """
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -88,12 +88,6 @@ def find_ninja() -> Path | None:
     """Ninja on PATH, beside this Python (a virtual environment that was not activated), or in its wheel."""
     on_path = _first_on_path(("ninja",), os.environ.get("PATH", ""))
     return on_path or _ninja_of_python()
-
-
-def find_linker() -> str | None:
-    """A name for `-fuse-ld=`: lld or gold, which read torch's large libraries twice as fast as the default linker."""
-    path = os.environ.get("PATH", "")
-    return next((name for name in ("lld", "gold") if _first_on_path((f"ld.{name}",), path)), None)
 
 
 def find_nvcc() -> Path | None:
@@ -206,41 +200,18 @@ def gencode_flags(architectures: tuple[str, ...]) -> tuple[str, ...]:
 def gpu_capabilities() -> tuple[tuple[int, int], ...]:
     """The compute capability of each GPU here.
 
-    Asks torch if it has initialised CUDA already, else NVML: initialising CUDA takes several times the 50 ms in which a
-    cached kernel starts.
+    Asks torch if it has initialised CUDA already, else nvidia-smi, which is faster than that. Torch's answer is the
+    only one where there is no nvidia-smi (Jetson).
     """
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        return _torch_capabilities()
-    try:
-        nvml = ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError:
-        return _torch_capabilities()
-    if nvml.nvmlInit_v2() != 0:
-        return _torch_capabilities()
-    try:
-        return tuple(_nvml_capabilities(nvml))
-    finally:
-        nvml.nvmlShutdown()
-
-
-def _nvml_capabilities(nvml: ctypes.CDLL) -> Iterator[tuple[int, int]]:
-    count, device = ctypes.c_uint(), ctypes.c_void_p()
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    nvml.nvmlDeviceGetCount_v2(ctypes.byref(count))
-    for index in range(count.value):
-        if nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)) != 0:
-            continue
-        if nvml.nvmlDeviceGetCudaComputeCapability(device, ctypes.byref(major), ctypes.byref(minor)) == 0:
-            yield major.value, minor.value
-
-
-def _torch_capabilities() -> tuple[tuple[int, int], ...]:
-    """Torch's answer; the only source if the driver has no NVML (Jetson)."""
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
+    cuda = sys.modules["torch"].cuda if "torch" in sys.modules else None
+    if cuda is None or not cuda.is_initialized():
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            query = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+            found = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True).stdout
+            return tuple((int(major), int(minor)) for major, minor in re.findall(r"(\d+)\.(\d+)", found))
+    if cuda is None or not cuda.is_available():
         return ()
-    return tuple(torch.cuda.get_device_capability(index) for index in range(torch.cuda.device_count()))
+    return tuple(cuda.get_device_capability(index) for index in range(cuda.device_count()))
 
 
 def _parse_architectures(listed: str) -> tuple[str, ...]:

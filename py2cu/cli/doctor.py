@@ -171,5 +171,5 @@ def _cache() -> Finding:
         upkeep.probe()
     except EnvironmentLacks as lack:
         return Finding("cache", State.WARN, lack.message, lack.hint)
-    usage = upkeep.usage()
-    return Finding("cache", State.OK, f"{store.location()} ({usage.entries} entries, {usage.size / 2**20:.1f} MB)")
+    sizes = [entry.size for entry in upkeep.entries()]
+    return Finding("cache", State.OK, f"{store.location()} ({len(sizes)} entries, {sum(sizes) / 2**20:.1f} MB)")

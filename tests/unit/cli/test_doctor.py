@@ -11,8 +11,9 @@ from typing import cast
 
 import pytest
 
-from py2cu.build import doctor, driver, nvrtc, toolchain
-from py2cu.build.doctor import Finding, State
+from py2cu.build import driver, nvrtc, toolchain
+from py2cu.cli import doctor
+from py2cu.cli.doctor import Finding, State
 from py2cu.diagnostics import EnvironmentLacks
 
 
