@@ -1,8 +1,6 @@
-"""Build and load shared libraries of operators: texts in, by torch's `load_inline`, a library in the cache out.
+"""Build shared libraries of operators by torch's `load_inline`.
 
-In: a `Build`. Out: the path of the library, or the library in this process. Promises: a cached library is found and
-loaded without a compiler or a child process; a build prints nothing, and threads may build in parallel. Errors:
-`BuildError`, with compiler messages at Python lines, and `EnvironmentLacks` for a missing tool.
+In: texts and flags, a `Build`. Out: a library that registers operators. Promises: prints nothing.
 
 `load_inline` runs in a Python of its own, since it loads what it built, reads environment variables, and prints. What
 it cannot load is built all the same: a library of CUDA kernels on a machine without a GPU.
@@ -10,24 +8,20 @@ it cannot load is built all the same: a library of CUDA kernels on a machine wit
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import importlib.util
 import json
 import os
 import shlex
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from py2cu.build import cache, processes, toolchain
+from py2cu.build import processes, toolchain
+from py2cu.build.libraries import LibraryBuild, Source
 from py2cu.build.messages import build_error
-from py2cu.build.notices import announced
 from py2cu.diagnostics import EnvironmentLacks
-from py2cu.source import SourceFile
-from py2cu.threads import ForkSafeLock
 from py2cu.translation import Text
 
 _LOAD_INLINE: Final = """
@@ -46,19 +40,17 @@ except (OSError, RuntimeError) as error:
 _AS_NEEDED: Final = "-Wl,--as-needed"  # without those of torch's libraries that the code does not use
 _NO_GAPS: Final = "-Wl,-z,defs"  # an undefined launcher fails the build, not the load
 
-Source = Callable[[], SourceFile]
-"""Returns the Python that texts were translated from, for messages."""
-
 
 @dataclass(frozen=True, slots=True)
-class Build:
+class Build(LibraryBuild[ctypes.CDLL]):
     """How the texts of a library are compiled on this machine, and the key that follows from it.
 
     `prelude` goes before the first line of the binding, or of host functions, which have no kernel beside them.
     """
 
-    namespace: str  # of the operators under `torch.ops`; the name of the library
     key: str
+    notice: str
+    namespace: str  # of the operators under `torch.ops`; the name of the library
     kernel: Text | None
     header: Text | None
     binding: Text
@@ -66,7 +58,6 @@ class Build:
     cxx_flags: tuple[str, ...]
     nvcc_flags: tuple[str, ...] = ()
     link_flags: tuple[str, ...] = ()
-    notice: str = ""  # what to say of a build that takes long
 
     @property
     def for_cuda(self) -> bool:
@@ -74,101 +65,44 @@ class Build:
 
     @property
     def compiler(self) -> str | None:
-        """What identifies the compilers; None if one is missing."""
         compiler = toolchain.cxx_identity()
         if not self.for_cuda:
             return compiler
         nvcc = toolchain.tool_fingerprint(toolchain.find_nvcc())
         return compiler and nvcc and f"{compiler}-{nvcc}"
 
-    @property
-    def cached(self) -> Path | None:
-        """The library, if an earlier process built it."""
-        return cache.get_library(self.key, self.compiler)
+    def require_tools(self) -> None:
+        super(Build, self).require_tools()
+        if toolchain.find_ninja() is None:
+            raise EnvironmentLacks("ninja was not found", toolchain.NINJA_HINT)
+        if importlib.util.find_spec("setuptools") is None:
+            raise EnvironmentLacks("torch cannot build extensions without setuptools", "pip install setuptools")
+        if self.for_cuda and toolchain.find_nvcc() is None:
+            raise EnvironmentLacks("no CUDA compiler (nvcc) was found", toolchain.NVCC_HINT)
 
-    def library(self, source: Source | None) -> Path:
-        """The library, compiled unless it is cached.
+    def compile(self, folder: Path, source: Source | None) -> Path:
+        texts = {text.name: text for text in (self.kernel, self.header, self.binding) if text is not None}
+        for text in texts.values():
+            # For messages, compilers read the lines that they quote from files of these names, as `#line` states.
+            (folder / text.name).write_text(text.text, encoding="utf-8")
+        (folder / "options.json").write_text(json.dumps(_options(self, folder)), encoding="utf-8")
+        log = processes.run([sys.executable, "-P", "-c", _LOAD_INLINE], folder, variables=_variables()).output
+        library = folder / f"{self.namespace}.so"
+        if library.is_file():
+            return library
+        processes.require_space(log, folder)
+        written = {"main.cpp": self.binding, "cuda.cu": self.kernel or self.binding}  # by `load_inline`
+        of_nvcc = self.kernel if self.for_cuda else None
+        raise build_error(log, written | texts, source() if source else None, of_nvcc=of_nvcc)
 
-        Raises:
-            BuildError: a compiler refused the text.
-            EnvironmentLacks: the library is not cached, and a tool to build it is missing.
-        """
-        if (path := self.cached) is not None:
-            return path
-        require_tools(cuda=self.for_cuda)
-        with announced(self.notice) if self.notice else contextlib.nullcontext():
-            return cache.put_library(self.key, str(self.compiler), lambda folder: compile_library(self, folder, source))
+    def open(self, path: Path) -> ctypes.CDLL:
+        import torch
 
-    def load(self, source: Source | None) -> ctypes.CDLL:
-        """The library, loaded into this process, once.
+        torch.ops.load_library(str(path))  # type: ignore[no-untyped-call]
+        return ctypes.CDLL(str(path))
 
-        Raises:
-            BuildError, EnvironmentLacks: as `library`; also if the library does not load.
-        """
-        if self.key not in _loaded:
-            path = self.library(source)
-            with _LOADING:
-                if self.key not in _loaded:
-                    _loaded[self.key] = self._load(path, source)
-        return _loaded[self.key]
-
-    def _load(self, path: Path, source: Source | None) -> ctypes.CDLL:
-        """Load `path`, whose content the cache has just checked; rebuild once what does not load here."""
-        with contextlib.suppress(OSError):
-            return _load_operators(path)
-        cache.discard(path)
-        try:
-            return _load_operators(self.library(source))
-        except OSError as error:
-            raise EnvironmentLacks(f"the built library does not load: {error}", "see `py2cu doctor`") from error
-
-
-_loaded: Final[dict[str, ctypes.CDLL]] = {}
-_LOADING: Final = ForkSafeLock()
-
-
-def _load_operators(path: Path) -> ctypes.CDLL:
-    import torch
-
-    torch.ops.load_library(str(path))  # type: ignore[no-untyped-call]
-    return ctypes.CDLL(str(path))
-
-
-def require_tools(*, cuda: bool) -> None:
-    """Check that the programs of a build are here.
-
-    Raises:
-        EnvironmentLacks: for the first missing program, with a hint what to install.
-    """
-    toolchain.require_cxx()
-    if toolchain.find_ninja() is None:
-        raise EnvironmentLacks("ninja was not found", toolchain.NINJA_HINT)
-    if importlib.util.find_spec("setuptools") is None:
-        raise EnvironmentLacks("torch cannot build extensions here: there is no setuptools", "pip install setuptools")
-    if cuda and toolchain.find_nvcc() is None:
-        raise EnvironmentLacks("no CUDA compiler (nvcc) was found", toolchain.NVCC_HINT)
-
-
-def compile_library(build: Build, folder: Path, source: Source | None) -> Path:
-    """Compile and link in `folder`, which is empty.
-
-    Raises:
-        BuildError: a compiler refused the text.
-        OSError: the folder cannot be written, or is full.
-    """
-    texts = {text.name: text for text in (build.kernel, build.header, build.binding) if text is not None}
-    for text in texts.values():
-        # For messages, compilers read the lines that they quote from files of these names, as `#line` states.
-        (folder / text.name).write_text(text.text, encoding="utf-8")
-    (folder / "options.json").write_text(json.dumps(_options(build, folder)), encoding="utf-8")
-    log = processes.run([sys.executable, "-P", "-c", _LOAD_INLINE], folder, variables=_variables()).output
-    library = folder / f"{build.namespace}.so"
-    if library.is_file():
-        return library
-    processes.require_space(log, folder)
-    written = {"main.cpp": build.binding, "cuda.cu": build.kernel or build.binding}  # by `load_inline`
-    of_nvcc = build.kernel if build.for_cuda else None
-    raise build_error(log, written | texts, source() if source else None, of_nvcc=of_nvcc)
+    def unloadable(self, error: Exception) -> EnvironmentLacks:
+        return EnvironmentLacks(f"the built library does not load: {error}", "see `py2cu doctor`")
 
 
 def _options(build: Build, folder: Path) -> dict[str, object]:

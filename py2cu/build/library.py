@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from py2cu.build import toolchain
-from py2cu.build.compiler import Build, Source
+from py2cu.build.compiler import Build
+from py2cu.build.libraries import Source
 from py2cu.build.store import FORMAT
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import Artifacts, TargetName
@@ -96,7 +97,7 @@ def _plan(artifacts: Artifacts, fma: bool) -> Build:
     key = hashlib.sha256(json.dumps(content).encode()).hexdigest()
     namespace = re.sub(r"\W", "_", f"{target.value}_{artifacts.name}_{key[:12]}", flags=re.ASCII)
     notice = f"building {artifacts.name} for {target.value}"
-    return Build(namespace, key, *artifacts.files, prelude, cxx, nvcc, link, notice)
+    return Build(key, notice, namespace, *artifacts.files, prelude, cxx, nvcc, link)
 
 
 def cxx_standard(torch_version: str) -> str:

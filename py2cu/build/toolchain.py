@@ -85,9 +85,9 @@ def _cxx_words() -> list[str]:
 
 
 def find_ninja() -> Path | None:
-    """Ninja on PATH, beside this Python (a virtual environment that was not activated), or in its wheel."""
-    on_path = _first_on_path(("ninja",), os.environ.get("PATH", ""))
-    return on_path or _ninja_of_python()
+    """Ninja on PATH, else beside this Python: of a virtual environment that was not activated."""
+    folders = os.environ.get("PATH", ""), str(Path(sys.executable).parent), sysconfig.get_path("scripts")
+    return _first_on_path(("ninja",), os.pathsep.join(folders))
 
 
 def find_nvcc() -> Path | None:
@@ -231,12 +231,6 @@ def _parse_architectures(listed: str) -> tuple[str, ...]:
 def _first_on_path(names: tuple[str, ...], path: str) -> Path | None:
     program = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
     return Path(program) if program else None
-
-
-@functools.cache
-def _ninja_of_python() -> Path | None:
-    places = [Path(sys.executable).parent, Path(sysconfig.get_path("scripts")), *_in_package("ninja", "data/bin")]
-    return next((place / "ninja" for place in places if os.access(place / "ninja", os.X_OK)), None)
 
 
 def _in_package(package: str, pattern: str) -> Iterator[Path]:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from py2cu import Host
-from py2cu.build.host_library import plan_host
+from py2cu.hosts.live.build_library import plan_host
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from tests.support.modules import import_file

@@ -18,10 +18,10 @@ from typing import Any, Final
 import torch
 
 from py2cu.build.compiler import Build
-from py2cu.build.host_library import name_kernels, plan_host
 from py2cu.call.torch_state import are_plain_types, has_python_mode
 from py2cu.function_text import source_file
 from py2cu.hosts.live.arguments import check_arguments, explain
+from py2cu.hosts.live.build_library import name_kernels, plan_host
 from py2cu.hosts.live.translate import HostTranslation
 from py2cu.hosts.model.values import Kind
 from py2cu.source import SourceFile

@@ -1,4 +1,4 @@
-"""One op of the emitted binding: what its C++ calls arguments, extents and dtypes.
+"""One op of the emitted binding: its schemas, its C++ parameters, and what C++ calls arguments, extents and dtypes.
 
 In: the instances of a kernel and its `Signature`. Out: C++ expressions in terms of the op's arguments, and of `at`, the
 struct of the extents that the arguments agree on.
@@ -7,12 +7,16 @@ struct of the extents that the arguments agree on.
 from __future__ import annotations
 
 from py2cu import ir
-from py2cu.dtypes import TypeVariable
+from py2cu.dtypes import DType, Kind, TypeVariable
 from py2cu.ir.abi.parameters import Parameter, Role
+from py2cu.ir.abi.schemas import ALLOCATES, FILLS, ON_GRID, SchemaStyle, default_parts, is_unsupported, schemas
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.rewrite import rebuild
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.extents import extent_text
+from py2cu.targets.cxx.literals import init_text
+
+_SCALARS = {Kind.BOOL: "bool", Kind.INT: "int64_t", Kind.FLOAT: "double", Kind.COMPLEX: "double"}
 
 
 class Op:
@@ -33,6 +37,43 @@ class Op:
         """The input whose dtype is the value of a type variable of a generic kernel."""
         required = (p for p in self.passed if not p.may_be_none)
         return next(p.name for p in required if array_type(p).dtype.variable == variable)
+
+    def overloads(self) -> tuple[tuple[str, str], ...]:
+        """The schema of each overload, and the C++ function that implements it."""
+
+        def spell(parameter: Parameter) -> str:
+            return parameter.name if parameter.name.isascii() else self.kernel.c_name(parameter.name)
+
+        functions = {ALLOCATES: "new" if self.signature.outputs else "fill", FILLS: "fill", ON_GRID: "on_grid"}
+        found = schemas(self.name, self.signature, SchemaStyle(spell, "int", self.signature.is_derived))
+        return tuple((schema, f"{self.name}_{functions[overload]}") for overload, schema in found.items())
+
+    def names(self, parameter: Parameter) -> tuple[str, ...]:
+        """The names of an argument: a complex number arrives as two parts, since torch's stable ABI has none."""
+        name = self.kernel.c_name(parameter.name)
+        return (f"{name}_real", f"{name}_imag") if ir.is_complex(parameter.type) else (name,)
+
+    def parameters(self, parameter: Parameter) -> tuple[str, ...]:
+        """The C++ parameters for an argument."""
+        names = self.names(parameter)
+        match parameter.type:
+            case ir.ArrayType():
+                return (f"const {'std::optional<Tensor>' if parameter.may_be_none else 'Tensor'}& {names[0]}",)
+            case ir.PythonType(kind=Kind.INT) if self.signature.is_derived(parameter):
+                return (f"std::optional<int64_t> {names[0]}",)
+            case ir.ElementType(dtype=DType(kind=kind)) | ir.PythonType(kind=kind):
+                scalar = _SCALARS[kind]
+                is_optional = [parameter.may_be_none or is_unsupported(default) for default in defaults(parameter)]
+                pairs = zip(is_optional, names, strict=True)
+                return tuple(f"{f'std::optional<{scalar}>' if may else scalar} {name}" for may, name in pairs)
+
+    def values(self, parameter: Parameter) -> tuple[str, ...]:
+        """The values of a scalar: arguments of the op, or the default where the argument is None."""
+        pairs = zip(self.names(parameter), defaults(parameter), strict=True)
+        return tuple(
+            f"{name}.value_or({init_text(default)})" if default is not None and is_unsupported(default) else name
+            for name, default in pairs
+        )
 
     def scalar(self, name: str) -> str:
         """A scalar by the op's name for it: a member of the extents struct where the scalar is an extent."""
@@ -81,6 +122,13 @@ class Op:
         name = self.signature.leading_source(array_type(array))
         source = None if name is None else self.kernel.parameter(name)
         return None if source is None or source.may_be_none else source
+
+
+def defaults(parameter: Parameter) -> tuple[float | None, ...]:
+    """The default of each of the op's arguments for a scalar; None where there is none."""
+    if parameter.default is not None:
+        return default_parts(parameter)
+    return (None, None) if ir.is_complex(parameter.type) else (None,)
 
 
 def array_type(array: Parameter) -> ir.ArrayType:

@@ -25,15 +25,7 @@ from py2cu.targets.cxx.instances import choices_of, constant_text, dtypes_of
 from py2cu.targets.cxx.literals import is_double
 from py2cu.targets.cxx.views import with_values
 from py2cu.targets.torch_binding import checks
-from py2cu.targets.torch_binding.op import Op, array_type
-from py2cu.targets.torch_binding.parameters import (
-    cpp_names,
-    cpp_parameters,
-    cpp_values,
-    operators,
-    tensor_type,
-    unsupported_defaults,
-)
+from py2cu.targets.torch_binding.op import Op, array_type, defaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +91,13 @@ def view(family: ir.Instances, signature: Signature, dialect: Dialect, *, is_cud
         grid_checks=tuple(checks.grid_checks(op)),
         allocations=tuple(checks.allocations(op)),
         allocated=tuple(kernel.c_name(p.name) for p in signature.outputs),
-        input_parameters=cpp_parameters(kernel, signature, signature.inputs),
-        input_call=", ".join(name for p in signature.inputs for name in cpp_names(kernel, p)),
-        all_parameters=cpp_parameters(kernel, signature, signature.parameters),
-        array_parameters=tuple(f"const {tensor_type(p)}& {kernel.c_name(p.name)}" for p in signature.arrays),
-        array_call=", ".join(kernel.c_name(p.name) for p in signature.arrays),
+        input_parameters=tuple(chain.from_iterable(map(op.parameters, signature.inputs))),
+        input_call=", ".join(chain.from_iterable(map(op.names, signature.inputs))),
+        all_parameters=tuple(chain.from_iterable(map(op.parameters, signature.parameters))),
+        array_parameters=tuple(chain.from_iterable(map(op.parameters, signature.arrays))),
+        array_call=", ".join(chain.from_iterable(map(op.names, signature.arrays))),
         launches=tuple(chain.from_iterable(_launches(op, instance) for instance in family)),
-        operators=operators(kernel, signature),
+        operators=op.overloads(),
         has_default_launch=kernel.size is not None,
         first=kernel.c_name(op.first.name),
         syncs_grid=syncs_grid(kernel),
@@ -122,7 +114,8 @@ def _uses(op: Op) -> frozenset[str]:
     inits = dict(op.kernel.inits)
     fills = [inits[p.name] for p in op.signature.outputs if p.name in inits]
     strided = [p for p in arrays if checks.is_strided(op, p)]
-    defaults = chain.from_iterable(map(unsupported_defaults, op.signature.parameters))
+    scalars = (p for p in op.signature.parameters if not isinstance(p.type, ir.ArrayType))
+    numbers = [*fills, *(each for p in scalars for each in defaults(p) if each is not None)]
     facts = {
         "dtypes": bool(op.kernel.variables),
         "rows": any(checks.row_length(op, p) for p in arrays),
@@ -135,7 +128,7 @@ def _uses(op: Op) -> frozenset[str]:
         "in_place": bool(op.kernel.in_place),
         "overlap": bool(op.pairs_apart),
         "int64_fill": not all(map(is_double, fills)),
-        "nonfinite": not all(map(math.isfinite, (*defaults, *fills))),
+        "nonfinite": not all(map(math.isfinite, numbers)),
     }
     return frozenset(name for name, is_used in facts.items() if is_used)
 
@@ -190,7 +183,7 @@ def _launch_value(op: Op, kernel: ir.Kernel, name: str, parameter: Parameter | N
         return f"at.{c_name}"
     if parameter is not None and ir.is_complex(parameter.type):
         type_ = dialect.spell(parameter.type.dtype if isinstance(parameter.type, ir.ElementType) else C128)
-        return f"{qualified(type_)}({', '.join(cpp_values(kernel, parameter))})"
+        return f"{qualified(type_)}({', '.join(op.values(parameter))})"
     if (stride := next((each for each in kernel.strides if each.name == name), None)) is not None:
         array = kernel.c_name(stride.array)
         is_optional = stride.array in {p.name for p in kernel.optional_arrays}
@@ -199,7 +192,7 @@ def _launch_value(op: Op, kernel: ir.Kernel, name: str, parameter: Parameter | N
         )
     if parameter is None:
         return c_name
-    (value,) = cpp_values(kernel, parameter)
+    (value,) = op.values(parameter)
     if isinstance(parameter.type, ir.ElementType):
         dtype = parameter.type.dtype
         value = f"static_cast<float>({value})" if dtype.is_half else value

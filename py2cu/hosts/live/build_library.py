@@ -55,7 +55,7 @@ def plan_host(text: Text, kernels: tuple[str, ...], instance: int = 0) -> Build:
     flags = (cxx_standard(torch.__version__), *_FLAGS)
     content = [FORMAT, torch.__version__, "host", instance, text.code, prelude, flags]
     key = hashlib.sha256(json.dumps(content).encode()).hexdigest()
-    return Build(f"py2cu_host_{key[:16]}", key, None, None, text, prelude, flags)
+    return Build(key, "", f"py2cu_host_{key[:16]}", None, None, text, prelude, flags)
 
 
 def name_kernels(library: ctypes.CDLL, operators: Mapping[str, str]) -> None:
