@@ -1,13 +1,12 @@
 """Find the tools of a build on this machine: compilers, ninja, the CUDA toolkit, and the architectures to compile for.
 
 In: environment variables, PATH, installed wheels. Out: paths and short names, or None for a missing tool.
-Promises: never raises for a missing tool; runs nvidia-smi, and a wrapper script in place of nvcc to learn which nvcc it
-wraps, once each. Answers are cached per process while the environment variables behind them stay the same.
+Promises: never raises for a missing tool, and runs no program but nvidia-smi, and a wrapper script in place of nvcc to
+learn which nvcc it wraps. Answers are cached per process while the environment variables behind them stay the same.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -22,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from py2cu import devices
 from py2cu.diagnostics import EnvironmentLacks
 
 DEFAULT_ARCHITECTURES: Final = ("7.5+PTX",)
@@ -182,7 +182,7 @@ def gpu_architectures() -> tuple[str, ...]:
     listed = os.environ.get("TORCH_CUDA_ARCH_LIST", "").strip()
     if listed and listed != "native":
         return _parse_architectures(listed)
-    return tuple(sorted({f"{major}.{minor}" for major, minor in gpu_capabilities()})) or DEFAULT_ARCHITECTURES
+    return tuple(sorted({f"{major}.{minor}" for major, minor in devices.capabilities()})) or DEFAULT_ARCHITECTURES
 
 
 def gencode_flags(architectures: tuple[str, ...]) -> tuple[str, ...]:
@@ -194,24 +194,6 @@ def gencode_flags(architectures: tuple[str, ...]) -> tuple[str, ...]:
         if architecture.endswith("+PTX"):
             flags.append(f"-gencode=arch=compute_{number},code=compute_{number}")
     return tuple(flags)
-
-
-@functools.cache
-def gpu_capabilities() -> tuple[tuple[int, int], ...]:
-    """The compute capability of each GPU here.
-
-    Asks torch if it has initialised CUDA already, else nvidia-smi, which is faster than that. Torch's answer is the
-    only one where there is no nvidia-smi (Jetson).
-    """
-    cuda = sys.modules["torch"].cuda if "torch" in sys.modules else None
-    if cuda is None or not cuda.is_initialized():
-        with contextlib.suppress(OSError, subprocess.SubprocessError):
-            query = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
-            found = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True).stdout
-            return tuple((int(major), int(minor)) for major, minor in re.findall(r"(\d+)\.(\d+)", found))
-    if cuda is None or not cuda.is_available():
-        return ()
-    return tuple(cuda.get_device_capability(index) for index in range(cuda.device_count()))
 
 
 def _parse_architectures(listed: str) -> tuple[str, ...]:
