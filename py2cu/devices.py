@@ -1,7 +1,7 @@
 """Find the GPUs here, choose the device that a kernel runs on, and ask what torch does with tensors of that device.
 
-In: this machine, or the tensors of a call. Out: capabilities of GPUs, or a `TargetName`. Promises: importing this module
-does not import torch.
+In: this machine, or the tensors of a call. Out: capabilities of GPUs, or a `TargetName`. Promises: the import of this
+module does not import torch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The checks of the emitted binding, in one library of several kernels. Calls do not go through it; other programs do."""
+"""The checks of the emitted binding, in one library of several kernels. Calls do not go through it, C++ programs do."""
 
 from __future__ import annotations
 
