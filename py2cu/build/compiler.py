@@ -72,7 +72,7 @@ class Build(LibraryBuild[ctypes.CDLL]):
         return compiler and nvcc and f"{compiler}-{nvcc}"
 
     def require_tools(self) -> None:
-        super(Build, self).require_tools()
+        super(Build, self).require_tools()  # a bare `super` means the class before `dataclass` gave it slots
         if toolchain.find_ninja() is None:
             raise EnvironmentLacks("ninja was not found", toolchain.NINJA_HINT)
         if importlib.util.find_spec("setuptools") is None:
@@ -138,7 +138,7 @@ def _variables() -> dict[str, str]:
         "CXX": shlex.join(toolchain.cxx_command()),
         "CC": os.environ.get("CC") or str(toolchain.find_cxx()),  # the host compiler of nvcc: one for both files
         "PATH": f"{ninja.parent}{os.pathsep}{path}" if ninja else path,
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "PYTHONPATH": os.pathsep.join(map(os.path.abspath, filter(None, sys.path))),
         "TORCH_DONT_CHECK_COMPILER_ABI": "1",  # the check runs the compiler once more
         "TORCH_EXTENSION_SKIP_NVCC_GEN_DEPENDENCIES": "1",  # dependencies need a second preprocessor run
     }
