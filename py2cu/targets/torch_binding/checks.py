@@ -15,7 +15,7 @@ from py2cu.ir.abi.parameters import Constexpr, Parameter, Role
 from py2cu.ir.abi.signature import Dim
 from py2cu.ir.printer import print_expr
 from py2cu.targets.cxx.instances import dtypes_of
-from py2cu.targets.cxx.literals import init_text, is_double
+from py2cu.targets.cxx.literals import is_double
 from py2cu.targets.cxx.views import listed
 from py2cu.targets.torch_binding.op import Op, array_type
 
@@ -76,14 +76,15 @@ def allocations(op: Op) -> Iterator[str]:
         shape = f"std::vector<int64_t>{{{', '.join(extents)}}}"
         if (source := op.leading_source(array)) is not None:
             trailing = f", {{{', '.join(extents[1:])}}}" if len(extents) > 1 else ""
-            shape = f"leading_sizes({op.kernel.c_name(source.name)}, {array_type(source).trailing}{trailing})"
+            shape = op.call("leading_sizes", op.kernel.c_name(source.name), f"{array_type(source).trailing}{trailing}")
         first = op.kernel.c_name(op.first.name)
         yield f"Tensor {name} = torch::stable::new_empty({first}, {shape}, {op.dtype(array)});"
         yield from _row_checks(op, array)
         if (value := inits.get(array.name)) is not None:
-            of_int64 = not is_double(value)
-            text = f"int64_scalar({init_text(value)})" if of_int64 else init_text(value)
-            yield f"torch::stable::{'copy_' if of_int64 else 'fill_'}({name}, {text});"
+            if is_double(value):
+                yield f"torch::stable::fill_({name}, {op.number(value)});"
+            else:
+                yield f"torch::stable::copy_({name}, {op.call('int64_scalar', op.number(value))});"
 
 
 def is_strided(op: Op, array: Parameter) -> bool:
@@ -119,7 +120,11 @@ def row_length(op: Op, array: Parameter) -> str:
 def _check(op: Op, function: str, array: Parameter, *arguments: object) -> str:
     """`if (bias) check_array("linear", "bias", *bias, ScalarType::Float, 1);`"""
     test = f"if ({op.given(array)}) " if array.may_be_none else ""
-    return f'{test}{function}("{op.name}", "{array.name}", {", ".join(map(str, arguments))});'
+    return f"{test}{op.call(function, _quoted(op.name), _quoted(array.name), *arguments)};"
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
 
 
 def _array_checks(op: Op, array: Parameter) -> Iterator[str]:
@@ -127,12 +132,13 @@ def _array_checks(op: Op, array: Parameter) -> Iterator[str]:
     type_, tensor = array_type(array), op.tensor(array)
     rank = op.member(array, "dim()") if type_.leading else len(type_.dims)
     strided = ("true",) if is_strided(op, array) else ()
+    op.uses.update({"strides"} if strided else ())
     yield _check(op, "check_array", array, tensor, _checked_dtype(op, array), rank, *strided)
     if type_.leading and type_.trailing:
         yield _check(op, "check_least_rank", array, tensor, type_.trailing)
     if op.is_cuda and array is not op.first:
         first = op.kernel.c_name(op.first.name)
-        yield _check(op, "check_same_device", array, tensor, f'"{op.first.name}"', first)
+        yield _check(op, "check_same_device", array, tensor, _quoted(op.first.name), first)
 
 
 def _checked_dtype(op: Op, array: Parameter) -> str:
@@ -142,19 +148,20 @@ def _checked_dtype(op: Op, array: Parameter) -> str:
         return op.dtype(array)
     place = op.kernel.variables.index(variable)
     admitted = dict.fromkeys(f"ScalarType::{dtypes_of(instance)[place].torch}" for instance in op.family)
-    return f'one_of("{op.name}", "{array.name}", {op.kernel.c_name(array.name)}, {{{", ".join(admitted)}}})'
+    names = _quoted(op.name), _quoted(array.name), op.kernel.c_name(array.name)
+    return op.call("one_of", *names, f"{{{', '.join(admitted)}}}")
 
 
 def _extent_checks(op: Op, array: Parameter) -> Iterator[str]:
     """The extents of an array, and that its elements lie where the kernel may access them."""
     type_, tensor, leading = array_type(array), op.tensor(array), op.leading_source(array)
     if leading is not None and leading.name != array.name:
-        source = f'"{leading.name}"', op.kernel.c_name(leading.name), array_type(leading).trailing
-        yield _check(op, "check_leading", array, tensor, type_.trailing, f'"{type_.leading}"', *source)
+        source = _quoted(leading.name), op.kernel.c_name(leading.name), array_type(leading).trailing
+        yield _check(op, "check_leading", array, tensor, type_.trailing, _quoted(type_.leading), *source)
     sources = {(dim.array, dim.axis) for dim in op.dims.values() if dim.is_extent}
     for axis, dim in enumerate(type_.dims):
         if (array.name, axis) not in sources and not (leading is not None and axis == 0):
-            wanted = f'"{print_expr(dim)}"', op.extent(dim)
+            wanted = _quoted(print_expr(dim)), op.extent(dim)
             yield _check(op, "check_extent", array, tensor, op.axis(array, axis), *wanted)
     if is_strided(op, array) and array.role is not Role.INPUT:
         yield _check(op, "check_distinct", array, tensor)
@@ -179,7 +186,7 @@ def _dim(op: Op, dim: Dim) -> Iterator[str]:
         return
     value = op.size(parameter, dim.axis)
     if (multiple := constant_multiple(dim)) is None:
-        value = f"solve_extent({value}, {op.extent(dim.factor)}, {op.extent(dim.rest)})"
+        value = op.call("solve_extent", value, op.extent(dim.factor), op.extent(dim.rest))
     else:
         value += f" / {multiple}" if multiple > 1 else ""
         value = f"{op.given(parameter)} ? {value} : 0" if parameter.may_be_none else value
@@ -212,14 +219,14 @@ def _overlap_checks(op: Op, *, of_outputs: bool) -> Iterator[str]:
     for array, other in op.pairs_apart:
         if (array.role is Role.OUTPUT) == of_outputs:
             may_be_one = _may_be_one(op, array, other)
-            apart = f"!are_same({op.tensor(array)}, {op.tensor(other)})" if may_be_one else ""
+            apart = f"!{op.call('are_same', op.tensor(array), op.tensor(other))}" if may_be_one else ""
             yield _overlap_check(op, array, other, apart)
 
 
 def _overlap_check(op: Op, array: Parameter, other: Parameter, apart: str = "") -> str:
     tests = " && ".join(filter(None, (op.given(array), op.given(other), apart)))
-    arguments = f'"{array.name}", {op.tensor(array)}, "{other.name}", {op.tensor(other)}'
-    return f'{f"if ({tests}) " if tests else ""}check_no_overlap("{op.name}", {arguments});'
+    arguments = _quoted(array.name), op.tensor(array), _quoted(other.name), op.tensor(other)
+    return f"{f'if ({tests}) ' if tests else ''}{op.call('check_no_overlap', _quoted(op.name), *arguments)};"
 
 
 def _may_be_one(op: Op, array: Parameter, other: Parameter) -> bool:

@@ -6,6 +6,8 @@ struct of the extents that the arguments agree on.
 
 from __future__ import annotations
 
+import math
+
 from py2cu import ir
 from py2cu.dtypes import DType, Kind, TypeVariable
 from py2cu.ir.abi.parameters import Parameter, Role
@@ -31,12 +33,23 @@ class Op:
         arrays = (*self.passed, *signature.outputs)
         self.first = next(p for p in arrays if not p.may_be_none)  # whose device is the call's
         self.pairs_apart = tuple(signature.apart({p.name for p in arrays}))  # the first is written
+        self.uses: set[str] = set()  # the parts of the template that its statements need
         self.dtype_sources = {variable: self._dtype_source(variable) for variable in self.kernel.variables}
 
     def _dtype_source(self, variable: TypeVariable) -> str:
         """The input whose dtype is the value of a type variable of a generic kernel."""
         required = (p for p in self.passed if not p.may_be_none)
         return next(p.name for p in required if array_type(p).dtype.variable == variable)
+
+    def call(self, function: str, *arguments: object) -> str:
+        """A call of a function of the template, which defines those that are used."""
+        self.uses.add(function.partition("<")[0])
+        return f"{function}({', '.join(map(str, arguments))})"
+
+    def number(self, value: bool | int | float) -> str:
+        """A number; infinities and NaN need <cmath>."""
+        self.uses.update(() if math.isfinite(value) else ("cmath",))
+        return init_text(value)
 
     def overloads(self) -> tuple[tuple[str, str], ...]:
         """The schema of each overload, and the C++ function that implements it."""
@@ -71,7 +84,7 @@ class Op:
         """The values of a scalar: arguments of the op, or the default where the argument is None."""
         pairs = zip(self.names(parameter), defaults(parameter), strict=True)
         return tuple(
-            f"{name}.value_or({init_text(default)})" if default is not None and is_unsupported(default) else name
+            f"{name}.value_or({self.number(default)})" if default is not None and is_unsupported(default) else name
             for name, default in pairs
         )
 
@@ -107,7 +120,7 @@ class Op:
     def size(self, array: Parameter, axis: int) -> str:
         """The extent of an axis of the annotation; of its leading dimensions, the product."""
         if array_type(array).leading and axis == 0:
-            return f"leading_size({self.tensor(array)}, {array_type(array).trailing})"
+            return self.call("leading_size", self.tensor(array), array_type(array).trailing)
         return self.member(array, f"size({self.axis(array, axis)})")
 
     def dtype(self, array: Parameter) -> str:

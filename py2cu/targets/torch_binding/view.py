@@ -6,7 +6,6 @@ the template leaves out the stream for the CPU.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -22,10 +21,9 @@ from py2cu.options import MAX_THREADS
 from py2cu.targets.cxx.c_types import qualified
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.instances import choices_of, constant_text, dtypes_of
-from py2cu.targets.cxx.literals import is_double
 from py2cu.targets.cxx.views import with_values
 from py2cu.targets.torch_binding import checks
-from py2cu.targets.torch_binding.op import Op, array_type, defaults
+from py2cu.targets.torch_binding.op import Op
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ class BindingView:
     blocks: str  # the number of blocks of a launch without a grid
     launch_bounds: tuple[int, ...]
     open_block: str  # the block's extents, where only a call decides them
-    uses: frozenset[str]  # the parts of the template that the statements need
+    uses: frozenset[str]  # the parts of the template that the statements need: its functions, and others
 
     @property
     def most_threads(self) -> int:
@@ -104,33 +102,8 @@ def view(family: ir.Instances, signature: Signature, dialect: Dialect, *, is_cud
         blocks=_blocks(op) if kernel.size else "",
         launch_bounds=kernel.launch_bounds,
         open_block=", ".join(map(op.extent, kernel.block)) if kernel.has_open_block else "",  # rule: block-open
-        uses=_uses(op),
+        uses=frozenset(op.uses),  # last, since the statements above add to it
     )
-
-
-def _uses(op: Op) -> frozenset[str]:
-    """The parts of the template that the statements of `op` need."""
-    arrays = op.signature.arrays
-    inits = dict(op.kernel.inits)
-    fills = [inits[p.name] for p in op.signature.outputs if p.name in inits]
-    strided = [p for p in arrays if checks.is_strided(op, p)]
-    scalars = (p for p in op.signature.parameters if not isinstance(p.type, ir.ArrayType))
-    numbers = [*fills, *(each for p in scalars for each in defaults(p) if each is not None)]
-    facts = {
-        "dtypes": bool(op.kernel.variables),
-        "rows": any(checks.row_length(op, p) for p in arrays),
-        "alignment": any(checks.is_aligned(op, p) for p in arrays),
-        "null": any(p.may_be_none for p in op.passed),
-        "solving": any(checks.constant_multiple(dim) is None for dim in op.dims.values()),
-        "leading": any(array_type(p).leading for p in arrays),
-        "strides": bool(strided),
-        "distinct": any(p.role is not Role.INPUT for p in strided),
-        "in_place": bool(op.kernel.in_place),
-        "overlap": bool(op.pairs_apart),
-        "int64_fill": not all(map(is_double, fills)),
-        "nonfinite": not all(map(math.isfinite, numbers)),
-    }
-    return frozenset(name for name, is_used in facts.items() if is_used)
 
 
 def _blocks(op: Op) -> str:
@@ -175,7 +148,7 @@ def _launch_value(op: Op, kernel: ir.Kernel, name: str, parameter: Parameter | N
         access, const = ("const", "const ") if parameter.role is Role.INPUT else ("mutable", "")
         dtype = parameter.type.dtype
         if parameter.may_be_none:
-            return f"data_or_null<{const}{qualified(dialect.spell(dtype))}>({c_name})"
+            return op.call(f"data_or_null<{const}{qualified(dialect.spell(dtype))}>", c_name)
         if dtype.is_half or dtype.kind is Kind.COMPLEX:  # torch has classes of its own
             return f"static_cast<{const}{qualified(dialect.spell(dtype))}*>({c_name}.{access}_data_ptr())"
         return f"{c_name}.{access}_data_ptr<{dtype.c}>()"
@@ -186,10 +159,9 @@ def _launch_value(op: Op, kernel: ir.Kernel, name: str, parameter: Parameter | N
         return f"{qualified(type_)}({', '.join(op.values(parameter))})"
     if (stride := next((each for each in kernel.strides if each.name == name), None)) is not None:
         array = kernel.c_name(stride.array)
-        is_optional = stride.array in {p.name for p in kernel.optional_arrays}
-        return (
-            f"{array} ? stride_of(*{array}, {stride.axis}) : 0" if is_optional else f"stride_of({array}, {stride.axis})"
-        )
+        if stride.array in {p.name for p in kernel.optional_arrays}:
+            return f"{array} ? {op.call('stride_of', f'*{array}', stride.axis)} : 0"
+        return op.call("stride_of", array, stride.axis)
     if parameter is None:
         return c_name
     (value,) = op.values(parameter)
