@@ -132,7 +132,8 @@ def _array_checks(op: Op, array: Parameter) -> Iterator[str]:
     type_, tensor = array_type(array), op.tensor(array)
     rank = op.member(array, "dim()") if type_.leading else len(type_.dims)
     strided = ("true",) if is_strided(op, array) else ()
-    op.uses.update({"strides"} if strided else ())
+    if strided:
+        op.uses.add("strides")
     yield _check(op, "check_array", array, tensor, _checked_dtype(op, array), rank, *strided)
     if type_.leading and type_.trailing:
         yield _check(op, "check_least_rank", array, tensor, type_.trailing)

@@ -48,7 +48,8 @@ class Op:
 
     def number(self, value: bool | int | float) -> str:
         """A number; infinities and NaN need <cmath>."""
-        self.uses.update(() if math.isfinite(value) else ("cmath",))
+        if not math.isfinite(value):
+            self.uses.add("cmath")
         return init_text(value)
 
     def overloads(self) -> tuple[tuple[str, str], ...]:
