@@ -25,7 +25,6 @@ LECTURE = """
 import contextlib, io, os, pathlib, sys, time, torch
 from torch.utils import cpp_extension
 from benchmarks import lecture
-from py2cu.build import compiler
 from py2cu.build import toolchain
 on_gpu = torch.cuda.is_available()
 os.environ["PATH"] += os.pathsep + str(toolchain.find_ninja().parent)

@@ -1,10 +1,16 @@
-"""Choose the device that a kernel runs on, a GPU or the CPU, and ask what torch does with tensors of that device.
+"""Find the GPUs here, choose the device that a kernel runs on, and ask what torch does with tensors of that device.
 
-In: this machine, or the tensors of a call. Out: a `TargetName`. Importing this module does not import torch.
+In: this machine, or the tensors of a call. Out: capabilities of GPUs, or a `TargetName`. Promises: the import of this
+module does not import torch.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -23,6 +29,24 @@ def best() -> TargetName:
     import torch
 
     return TargetName.CUDA if torch.cuda.is_available() else TargetName.CPU
+
+
+@functools.cache
+def capabilities() -> tuple[tuple[int, int], ...]:
+    """The compute capability of each GPU here.
+
+    Asks torch if it has initialised CUDA already, else nvidia-smi, which is faster than that. Torch's answer is the
+    only one where there is no nvidia-smi (Jetson).
+    """
+    cuda = sys.modules["torch"].cuda if "torch" in sys.modules else None
+    if cuda is None or not cuda.is_initialized():
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            query = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
+            found = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True).stdout
+            return tuple((int(major), int(minor)) for major, minor in re.findall(r"(\d+)\.(\d+)", found))
+    if cuda is None or not cuda.is_available():
+        return ()
+    return tuple(cuda.get_device_capability(index) for index in range(cuda.device_count()))
 
 
 def of_tensors(tensors: Mapping[str, torch.Tensor]) -> TargetName:

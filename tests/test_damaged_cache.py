@@ -42,7 +42,7 @@ from py2cu import pipeline
 from py2cu.build import cpu_entry
 from test_damaged_cache import DAMAGES, entries
 
-original, translate = cpu_entry._compile, pipeline.lower_function
+original, translate = cpu_entry.CpuInstance.compile, pipeline.lower_function
 
 def compile_instance(instance, directory, source):
     print(end=" compiled")
@@ -56,7 +56,7 @@ def lower_function(*arguments):
     print(end=" translated")
     return translate(*arguments)
 
-cpu_entry._compile, pipeline.lower_function = compile_instance, lower_function
+cpu_entry.CpuInstance.compile, pipeline.lower_function = compile_instance, lower_function
 for name, damage in DAMAGES.items():
     damage(entries())
     print(name, end=":", flush=True)

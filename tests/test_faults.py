@@ -17,7 +17,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from py2cu.build import cache, cpu_entry, store, toolchain  # noqa: E402
+from py2cu.build import cache, cpu_entry, libraries, store, toolchain  # noqa: E402
 from py2cu.diagnostics import EnvironmentLacks  # noqa: E402
 from py2cu.kernels import Kernel  # noqa: E402
 from tests.support.kernels_that_fork import scaled  # noqa: E402
@@ -35,7 +35,7 @@ COMPILER = str(toolchain.find_cxx())
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty cache, and a process that has compiled nothing."""
     monkeypatch.setenv("PY2CU_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(cpu_entry, "_entries", {})
+    monkeypatch.setattr(libraries, "_loaded", {})
     monkeypatch.setattr(cache, "_private_roots", [])
     monkeypatch.setattr(cache, "_warned", [])
     yield tmp_path / "cache"
@@ -68,11 +68,11 @@ def files(root: Path) -> list[str]:
 
 def test_without_a_compiler_a_cached_kernel_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     call()
-    monkeypatch.setattr(cpu_entry, "_entries", {})
+    monkeypatch.setattr(libraries, "_loaded", {})
     monkeypatch.setenv("PATH", "")
     call()
     monkeypatch.setenv("PY2CU_CACHE_DIR", str(root) + "2")
-    monkeypatch.setattr(cpu_entry, "_entries", {})
+    monkeypatch.setattr(libraries, "_loaded", {})
     with pytest.raises(EnvironmentLacks, match=r"no C\+\+ compiler was found\n  hint: install g\+\+"):
         call()
     monkeypatch.setenv("CXX", "nowhere-g++ -O1")
@@ -83,7 +83,7 @@ def test_without_a_compiler_a_cached_kernel_runs(root: Path, monkeypatch: pytest
 @pytest.mark.parametrize("flags", ["-O1", "-O1 '-DWORDS=a b'"])
 def test_flags_in_cxx_are_used_and_cached_apart(flags: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     call()
-    monkeypatch.setattr(cpu_entry, "_entries", {})
+    monkeypatch.setattr(libraries, "_loaded", {})
     monkeypatch.setenv("CXX", f"{COMPILER} {flags}")
     call()
     assert files(root) == [".so", ".so"]
@@ -191,7 +191,7 @@ def test_a_cache_that_cannot_be_used_is_one_warning(
     assert callable(fault)
     fault(root, monkeypatch)
     for _ in range(2):
-        monkeypatch.setattr(cpu_entry, "_entries", {})
+        monkeypatch.setattr(libraries, "_loaded", {})
         call()
     assert ["the cache cannot be used" in str(each.message) for each in recwarn] == [True]
     assert files(root) == [] and len(files(cache._private_roots[0])) == 1
@@ -295,4 +295,4 @@ def test_forms_and_launches_of_a_kernel_are_freed_with_it() -> None:
     del kernel
     gc.collect()
     assert [each() for each in freed] == [None] * 3
-    assert len(cpu_entry._entries) == 1
+    assert len(libraries._loaded) == 1

@@ -18,7 +18,7 @@ SECONDS = 120  # a child that hangs is an error, not a test run that never ends
 
 SETUP = """
 import multiprocessing, os, signal, tempfile, threading, time, torch
-from py2cu.build import cpu_entry, processes
+from py2cu.build import libraries, processes
 from py2cu.kernels import Kernel
 from tests.support import kernels_of_blocks as blocks
 from tests.support.kernels_that_fork import grown, scaled, summed, taken_in_turns
@@ -116,24 +116,24 @@ WAYS = {
 """,
     "while another thread compiles": """
     new, x = Kernel(scaled.python), torch.ones(3)
-    cpu_entry._entries.clear()
+    libraries._loaded.clear()
     parent, compiling, run = os.getpid(), threading.Event(), processes.run
 
-    def slow(*values):
+    def slow(*values, **options):
         if os.getpid() == parent:
             compiling.set()
             time.sleep(1)
-        return run(*values)
+        return run(*values, **options)
 
     def child():
         assert new(x).tolist() == Kernel(scaled.python)(x).tolist() == [2.0] * 3
         other = Kernel(scaled.python).without_fma()
-        cpu_entry._entries.clear()
+        libraries._loaded.clear()
         assert other(x).tolist() == [2.0] * 3
 
     processes.run = slow
     with tempfile.TemporaryDirectory() as os.environ["PY2CU_CACHE_DIR"]:
-        with cpu_entry._LOADING:
+        with libraries._LOADING:
             thread = threading.Thread(target=new, args=[x])
             thread.start()
             assert compiling.wait(60)

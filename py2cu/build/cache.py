@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import errno
 import functools
 import hashlib
 import os
@@ -34,64 +33,53 @@ from py2cu.build.store import FORMAT, HINT, Kind, Untrusted
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import CallTranslation, Translation
 
-_UNUSABLE: Final = frozenset({
-    errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EIO,
-    errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOENT, errno.ELOOP, errno.ENAMETOOLONG,
-})  # fmt: skip
 _PLAIN: Final = re.compile(r"[\w./+-]+", re.ASCII)
 
 
 # --- data ---
 
 
-def get_translation(key: str, class_: type[Class]) -> Class | None:
-    """What this version of the translator stored under `key`, of that class; None if it is missing or damaged."""
-    content = _read(Kind.TRANSLATION, _with_stamp(key, class_))
-    try:
-        return None if content is None else codec.decode(content, class_)
-    except codec.Undecodable:
-        return None
-
-
-def put_translation(key: str, translation: CallTranslation | Translation) -> None:
-    """Store a translation, if the cache can be written."""
-    _write(Kind.TRANSLATION, _with_stamp(key, type(translation)), translation.name, codec.encode(translation))
-
-
-def get_cubin(key: str) -> bytes | None:
-    """The machine code that was stored under `key`; None if it is missing or damaged."""
-    return _read(Kind.CUBIN, key)
-
-
-@contextlib.contextmanager
-def building_cubin(key: str) -> Iterator[None]:
-    """Hold the lock of a cubin, if the cache can be written: other processes wait until it is stored."""
-    folder = None
+def get(kind: Kind, key: str) -> bytes | None:
+    """What was stored under `key`; None if it is missing or damaged."""
     with _tolerated():
-        folder = store.folder_of(store.shared_root(), Kind.CUBIN, create=True)
-    with _lock(folder / f"{key}.lock") if folder is not None else contextlib.nullcontext():
-        yield
-
-
-def put_cubin(key: str, cubin: bytes, name: str = "") -> None:
-    """Store machine code, if the cache can be written; `py2cu cache list` shows `name`."""
-    _write(Kind.CUBIN, key, name, cubin)
-
-
-def _read(kind: Kind, key: str) -> bytes | None:
-    for root in _roots():
-        with _tolerated():
-            return store.read(store.folder_of(root, kind), kind, key)
+        return store.read(store.shared_folder(kind), kind, key)
     return None
 
 
-def _write(kind: Kind, key: str, name: str, content: bytes) -> None:
+def put(kind: Kind, key: str, name: str, content: bytes) -> None:
+    """Store `content`, if the cache can be written; `py2cu cache list` shows `name`."""
     try:
-        store.write(store.folder_of(store.shared_root(), kind, create=True), kind, key, name, content)
+        store.write(store.shared_folder(kind, create=True), kind, key, name, content)
     except OSError as error:
         _warn(error)
     else:
         _prune_sometimes(key)
+
+
+def get_translation(key: str, class_: type[Class]) -> Class | None:
+    """What this version of the translator stored under `key`, of that class; None if it is missing or damaged."""
+    content = get(Kind.TRANSLATION, _with_stamp(key, class_))
+    return None if content is None else codec.decode(content, class_)
+
+
+def put_translation(key: str, translation: CallTranslation | Translation) -> None:
+    """Store a translation, if the cache can be written."""
+    put(Kind.TRANSLATION, _with_stamp(key, type(translation)), translation.name, codec.encode(translation))
+
+
+def cubin(key: str, name: str, make: Callable[[], bytes]) -> bytes:
+    """The machine code of `key`: what is stored, else made, while other processes wait for it."""
+    if (found := get(Kind.CUBIN, key)) is not None:
+        return found
+    lock: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    with _tolerated():
+        lock = _lock(store.shared_folder(Kind.CUBIN, create=True) / f"{key}.lock")
+    with lock:
+        found = get(Kind.CUBIN, key)
+        if found is None:
+            found = make()
+            put(Kind.CUBIN, key, name, found)
+    return found
 
 
 def _with_stamp(key: str, class_: type) -> str:
@@ -125,12 +113,12 @@ def get_library(key: str, compiler: str | None) -> Path | None:
 
     Its content was checked: load it right away.
     """
-    for root in _roots():
+    for root in (None, *_private_roots):
         with _tolerated():
-            folder = _folder_of_libraries(root)
+            folder = _folder_of_libraries(root or store.shared_root())
             pattern = f"{key}.{compiler or '*'}{Kind.LIBRARY.suffix}"
-            paths = [folder / pattern] if compiler else sorted(folder.glob(pattern), key=_last_use, reverse=True)
-            for path in paths:
+            paths = [folder / pattern] if compiler else folder.glob(pattern)
+            for path in sorted(paths, key=_last_use, reverse=True):
                 with contextlib.suppress(store.Damaged):
                     store.read(folder, Kind.LIBRARY, path.name.removesuffix(Kind.LIBRARY.suffix))
                     return path
@@ -148,7 +136,7 @@ def put_library(key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
     try:
         return _build_in(store.shared_root(), key, compiler, build)
     except OSError as error:
-        if error.errno not in _UNUSABLE:
+        if error.errno is None:  # not the file system's
             raise
         _warn(error)
         return _build_in(_private_root(), key, compiler, build)
@@ -222,12 +210,6 @@ _private_roots: list[Path] = []
 
 _warned: list[str] = []
 """The reason why the shared cache is not used, as the one warning gave it."""
-
-
-def _roots() -> Iterator[Path]:
-    with _tolerated():
-        yield store.shared_root()
-    yield from _private_roots
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ a cached library is loaded without a compiler; a compiler that hangs is ended af
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import hashlib
@@ -20,13 +19,11 @@ from typing import Final
 
 import torch
 
-from py2cu.build import cache, processes, store, toolchain
-from py2cu.build.notices import announced
+from py2cu.build import processes, store, toolchain
+from py2cu.build.libraries import LibraryBuild, Source
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.records import record
-from py2cu.source import SourceFile
-from py2cu.threads import ForkSafeLock
-from py2cu.translation import CallText, TargetName
+from py2cu.translation import CallText
 
 Entry = Callable[..., int]
 """`entry(arguments, launch, message)`, arrays of ctypes: 0, or 1 with the error in `message`."""
@@ -38,12 +35,10 @@ _NO_ARCHIVE: Final = "lstdc++"
 """Part of a linker's message where there is no static C++ library."""
 _lean_flags: Final = ["-static-libstdc++"]
 """Flags of kernels that need no C++ library: linkers read less. Cleared where there is no archive of it."""
-_entries: dict[str, Entry] = {}
-_LOADING: Final = ForkSafeLock()
 
 
 @record(frozen=True, slots=True)
-class CpuInstance:
+class CpuInstance(LibraryBuild[Entry]):
     """An instance of a kernel: the name of its functions in the text, and the template arguments, `<16, float>`."""
 
     code: CallText
@@ -77,85 +72,49 @@ class CpuInstance:
         return any(name.startswith("torch/") for name in self.headers)
 
     @property
-    def key(self) -> str:
+    def notice(self) -> str:  # type: ignore[override]
+        return f"compiling {self.symbol} for the CPU"
+
+    @property
+    def key(self) -> str:  # type: ignore[override]
         source = self.source(lean=self.can_be_lean)
         version = torch.__version__ if self.needs_torch else ""
         content = [store.FORMAT, source, self.flags, version, toolchain.cpu_identity()]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
+    def compile(self, folder: Path, source: Source | None) -> Path:
+        text, library = folder / "kernel.cpp", folder / f"{self.symbol}.so"
+        headers = ["-I", str(Path(torch.__file__).parent / "include")] if self.needs_torch else []
+        line = [*toolchain.cxx_command(), *self.flags, *headers, text.name, "-o", library.name]
+        for lean in (True, False) if self.can_be_lean else (False,):
+            text.write_text(self.source(lean=lean), encoding="utf-8")
+            done = _run([*line, *_lean_flags] if lean else line, folder)
+            if done.status == 0 and library.is_file():
+                return library
+            if lean and _NO_ARCHIVE in done.output:
+                _lean_flags.clear()
+        processes.require_space(done.output, folder)
+        if done.status == 0:
+            raise EnvironmentLacks(f"{_compiler_name()} made no library", _OTHER_HINT)
+        if done.status < 0:
+            name = signal.Signals(-done.status).name
+            raise EnvironmentLacks(f"{_compiler_name()} was ended by {name}", "free some memory, and try again")
+        from py2cu.build.messages import build_error
 
-def load_entry(instance: CpuInstance, source: Callable[[], SourceFile] | None = None) -> Entry:
-    """The C function of an instance, compiled unless it is cached.
+        texts = {self.code.text.name: self.code.text}
+        raise build_error(done.output, texts, source() if source else None)
 
-    Raises:
-        BuildError: the compiler refused the text.
-        EnvironmentLacks: there is no C++ compiler, or it hangs, or its library does not load.
-    """
-    key = instance.key
-    if key not in _entries:
-        path = compiled(instance, source)
-        with _LOADING:
-            if key not in _entries:
-                _entries[key] = _load(path, instance, source)
-    return _entries[key]
+    def open(self, path: Path) -> Entry:
+        entry: Entry = getattr(ctypes.CDLL(str(path)), f"{self.symbol}_entry")  # without types, arrays pass fastest
+        return entry
 
-
-def _load(path: Path, instance: CpuInstance, source: Callable[[], SourceFile] | None) -> Entry:
-    with contextlib.suppress(OSError, AttributeError):
-        return _function(path, instance)
-    cache.discard(path)
-    try:
-        return _function(compiled(instance, source), instance)
-    except (OSError, AttributeError) as error:
-        what = f"the library that {_compiler_name()} built does not load: {error}"
-        raise EnvironmentLacks(what, _OTHER_HINT) from error
-
-
-def _function(path: Path, instance: CpuInstance) -> Entry:
-    entry: Entry = getattr(ctypes.CDLL(str(path)), f"{instance.symbol}_entry")  # without types, arrays pass fastest
-    return entry
-
-
-def compiled(instance: CpuInstance, source: Callable[[], SourceFile] | None = None) -> Path:
-    """The library of an instance, compiled unless it is cached.
-
-    Raises:
-        BuildError: the compiler refused the text.
-        EnvironmentLacks: there is no C++ compiler, or it hangs.
-    """
-    key, compiler = instance.key, toolchain.cxx_identity()
-    if (path := cache.get_library(key, compiler)) is not None:
-        return path
-    toolchain.require_cxx()
-    with announced(f"compiling {instance.symbol} for the CPU"):
-        return cache.put_library(key, str(compiler), lambda directory: _compile(instance, directory, source))
-
-
-def _compile(instance: CpuInstance, directory: Path, source: Callable[[], SourceFile] | None) -> Path:
-    text, library = directory / "kernel.cpp", directory / f"{instance.symbol}.so"
-    headers = ["-I", str(Path(torch.__file__).parent / "include")] if instance.needs_torch else []
-    line = [*toolchain.cxx_command(), *instance.flags, *headers, text.name, "-o", library.name]
-    for lean in (True, False) if instance.can_be_lean else (False,):
-        text.write_text(instance.source(lean=lean), encoding="utf-8")
-        done = _run([*line, *_lean_flags] if lean else line, directory)
-        if done.status == 0 and library.is_file():
-            return library
-        if lean and _NO_ARCHIVE in done.output:
-            _lean_flags.clear()
-    processes.require_space(done.output, directory)
-    if done.status == 0:
-        raise EnvironmentLacks(f"{_compiler_name()} made no library", _OTHER_HINT)
-    if done.status < 0:
-        name = signal.Signals(-done.status).name
-        raise EnvironmentLacks(f"{_compiler_name()} was ended by {name}", "free some memory, and try again")
-    from py2cu.build.messages import call_error
-
-    raise call_error(done.output, instance.code, TargetName.CPU, source() if source else None)
+    def unloadable(self, error: Exception) -> EnvironmentLacks:
+        return EnvironmentLacks(f"the library that {_compiler_name()} built does not load: {error}", _OTHER_HINT)
 
 
 def _run(line: Sequence[str], directory: Path) -> processes.Finished:
     try:
-        return processes.run(line, directory, _SECONDS)
+        return processes.run(line, directory, timeout=_SECONDS)
     except subprocess.TimeoutExpired:
         what = f"{_compiler_name()} did not end within {_SECONDS:.0f} seconds"
         raise EnvironmentLacks(what, _OTHER_HINT) from None

@@ -19,7 +19,7 @@ from py2cu.build.notices import announced
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
-from py2cu.translation import CallText, TargetName
+from py2cu.translation import CallText
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ class CudaInstance:
                 name=text.name,
             )
         except CompileError as failure:
-            from py2cu.build.messages import call_error
+            from py2cu.build.messages import build_error
 
-            error = call_error(failure.log, self.code, TargetName.CUDA, source())
+            error = build_error(failure.log, {text.name: text}, source(), of_nvcc=text)
         raise error
 
 
@@ -89,20 +89,12 @@ def compiled(instance: CudaInstance, architecture: str, source: Callable[[], Sou
         BuildError: the compiler refused the text.
         EnvironmentLacks: a compiler or a header is missing.
     """
-    key = instance.key(architecture)
-    if (cubin := _cached(key)) is not None:
-        return cubin
-    with cache.building_cubin(key):
-        if (cubin := _cached(key)) is None:
-            with announced(f"compiling {instance.program.symbol} for {architecture}"):
-                cubin = instance.compile(architecture, source)
-            cache.put_cubin(key, b"\0".join([cubin.symbol.encode(), cubin.image]), instance.program.symbol)
-    return cubin
 
+    def compile_() -> bytes:
+        with announced(f"compiling {instance.program.symbol} for {architecture}"):
+            cubin = instance.compile(architecture, source)
+        return b"\0".join([cubin.symbol.encode(), cubin.image])
 
-def _cached(key: str) -> Cubin | None:
-    content = cache.get_cubin(key)
-    if content is None:
-        return None
+    content = cache.cubin(instance.key(architecture), instance.program.symbol, compile_)
     symbol, _, image = content.partition(b"\0")
     return Cubin(image, symbol.decode())

@@ -17,7 +17,7 @@ from typing import Any, Final
 from py2cu.build.cubin import Cubin
 from py2cu.diagnostics import EnvironmentLacks
 
-_FIRST_VERSION: Final = (12, 0)  # of libraries without a context
+_FIRST_VERSION: Final = 12000  # of libraries without a context
 LAUNCH_CONFIG: Final = "7I4xQQI4x"
 """`CUlaunchConfig`, as `struct` spells it: grid, block, bytes of shared memory, stream, attributes and their number."""
 COOPERATIVE: Final = ctypes.create_string_buffer(struct.pack("<I4xI", 2, 1), 72)
@@ -45,10 +45,9 @@ def load_kernel(cubin: Cubin) -> int:
 @functools.cache
 def architecture(device: int) -> str:
     """The architecture of a device by its number, "sm_90"."""
-    driver = load_driver()
-    attributes = driver.CUdevice_attribute
-    major = _attribute(device, attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
-    minor = _attribute(device, attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+    import torch
+
+    major, minor = torch.cuda.get_device_capability(device)
     return f"sm_{major}{minor}"
 
 
@@ -67,7 +66,8 @@ def allow_shared_bytes(kernel: int, shared_bytes: int, device: int) -> None:
     """Raise a kernel's limit of dynamic shared memory on a device, 48 KB by default."""
     driver = load_driver()
     attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-    _check(driver.cuKernelSetAttribute(attribute, shared_bytes, driver.CUkernel(kernel), _device(device)))
+    handle = _check(driver.cuDeviceGet(device))
+    _check(driver.cuKernelSetAttribute(attribute, shared_bytes, driver.CUkernel(kernel), handle))
 
 
 def resident_blocks(kernel: int, threads: int, shared_bytes: int, device: int) -> int:
@@ -75,10 +75,12 @@ def resident_blocks(kernel: int, threads: int, shared_bytes: int, device: int) -
 
     The device must be the current one.
     """
+    import torch
+
     driver = load_driver()
     function = driver.CUfunction(kernel)  # the driver takes a CUkernel here
     blocks: int = _check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, threads, shared_bytes))
-    return blocks * _multiprocessors(device)
+    return blocks * torch.cuda.get_device_properties(device).multi_processor_count
 
 
 def error_text(status: int) -> str:
@@ -108,8 +110,8 @@ def load_driver() -> ModuleType:
         _, version = driver.cuDriverGetVersion()
     except RuntimeError:  # libcuda.so.1 is missing
         raise EnvironmentLacks("there is no NVIDIA driver", _DRIVER_HINT) from None
-    if _version(version) < _FIRST_VERSION:
-        raise EnvironmentLacks(f"the driver supports CUDA {_spelled(_version(version))}; 12.0 is needed", _DRIVER_HINT)
+    if version < _FIRST_VERSION:
+        raise EnvironmentLacks(f"the driver supports CUDA {_spelled(version)}; 12.0 is needed", _DRIVER_HINT)
     if status != driver.CUresult.CUDA_SUCCESS:
         raise EnvironmentLacks(f"CUDA does not start: {status.name}", "check that nvidia-smi lists a GPU")
     return driver  # type: ignore[no-any-return, unused-ignore]  # typed where cuda-bindings is installed
@@ -117,41 +119,23 @@ def load_driver() -> ModuleType:
 
 def _explain_version() -> None:
     """Raise if the compiler is newer than the driver, which may not load what it compiled."""
-    _, number = load_driver().cuDriverGetVersion()
+    _, version = load_driver().cuDriverGetVersion()
     try:
         from py2cu.build import nvrtc
 
-        compiler = nvrtc.nvrtc_version()
+        major, minor = nvrtc.nvrtc_version()
     except EnvironmentLacks:
         return
-    if compiler > _version(number):
+    if 1000 * major + 10 * minor > version:
         raise EnvironmentLacks(
-            f"the driver supports CUDA {_spelled(_version(number))}, and NVRTC is of CUDA {_spelled(compiler)}",
-            f"update the driver, or install torch for CUDA {_version(number)[0]}",
+            f"the driver supports CUDA {_spelled(version)}, and NVRTC is of CUDA {major}.{minor}",
+            f"update the driver, or install torch for CUDA {version // 1000}",
         )
 
 
-def _version(number: int) -> tuple[int, int]:
-    """(13, 0) of 13000."""
-    return number // 1000, number % 1000 // 10
-
-
-def _spelled(version: tuple[int, int]) -> str:
-    return ".".join(map(str, version))
-
-
-@functools.cache
-def _multiprocessors(device: int) -> int:
-    return _attribute(device, load_driver().CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
-
-
-def _attribute(device: int, attribute: Any) -> int:
-    value: int = _check(load_driver().cuDeviceGetAttribute(attribute, _device(device)))
-    return value
-
-
-def _device(device: int) -> Any:
-    return _check(load_driver().cuDeviceGet(device))
+def _spelled(version: int) -> str:
+    """13000 is "13.0"."""
+    return f"{version // 1000}.{version % 1000 // 10}"
 
 
 def _check(answer: tuple[Any, ...]) -> Any:

@@ -24,7 +24,7 @@ def fill_cache(translation: CallTranslation, target: TargetName, *, fma: bool, s
     code, count = translation.text(target), 0
     for program, template in instances(translation, target):
         if target is TargetName.CPU:
-            cpu_entry.compiled(cpu_entry.CpuInstance(code, program.symbol, template), source)
+            cpu_entry.CpuInstance(code, program.symbol, template).library(source)
             count += 1
             continue
         for architecture in toolchain.gpu_architectures():

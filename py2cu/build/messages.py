@@ -1,6 +1,6 @@
 """Place compiler messages on lines of the Python.
 
-In: the log of a failed build, the artifacts that were built, the Python behind them. Out: a `BuildError`, whose
+In: the log of a failed build, the texts that were built, the Python behind them. Out: a `BuildError`, whose
 diagnostics point at the Python line behind each message, or at the emitted text if a template wrote the line.
 Promises: reads the messages of g++, clang++ and nvcc; a message without a place stays in the error's text and log.
 """
@@ -14,7 +14,7 @@ from typing import Final
 
 from py2cu.diagnostics import Diagnostic, Py2cuError, Severity, render
 from py2cu.source import SourceFile, Span
-from py2cu.translation import Artifacts, CallText, TargetName, Text
+from py2cu.translation import Text
 
 _PLACED: Final = re.compile(
     r"^(?P<file>[^\s:(][^:(\n]*)"
@@ -63,32 +63,20 @@ class BuildError(Py2cuError):
         return "\n".join(["the build failed:", *dict.fromkeys(errors), f"  hint: {self.hint}"])
 
 
-def build_error(log: str, artifacts: Artifacts, source: SourceFile | None = None) -> BuildError:
-    """Read `log`; `source` is the Python whose lines `Text.origin` counts, None if only the emitted text is known."""
-    return _error(log, _texts_by_file(artifacts), artifacts.kernel, artifacts.target, source)
-
-
-def call_error(log: str, code: CallText, target: TargetName, source: SourceFile | None) -> BuildError:
-    """The same for the text that calls compile."""
-    return _error(log, {code.text.name: code.text}, code.text, target, source)
-
-
-def host_build_error(log: str, text: Text, source: SourceFile) -> BuildError:
-    """The same for the text of host functions."""
-    return _error(log, {"main.cpp": text, text.name: text}, text, TargetName.CPU, source)
-
-
-def _error(
-    log: str, texts: Mapping[str, Text], kernel: Text, target: TargetName, source: SourceFile | None
+def build_error(
+    log: str, texts: Mapping[str, Text], source: SourceFile | None, *, of_nvcc: Text | None = None
 ) -> BuildError:
+    """Read `log`; `texts` by the names of the files that it names, `of_nvcc` the one that nvcc or NVRTC compiled.
+
+    `source` is the Python whose lines `Text.origin` counts, None if only the emitted text is known.
+    """
     hint = next((hint for sign, hint in _HINTS if sign in log), _DEFAULT_HINT)
-    compiler = "nvcc" if target is TargetName.CUDA else "the C++ compiler"
-    diagnostics = dict.fromkeys(_diagnostics(log, texts, kernel, compiler, source, hint))
+    diagnostics = dict.fromkeys(_diagnostics(log, texts, source, of_nvcc, hint))
     return BuildError(sorted(diagnostics, key=lambda item: (item.file.name, item.span)), log, hint)
 
 
 def _diagnostics(
-    log: str, texts: Mapping[str, Text], kernel: Text, compiler: str, source: SourceFile | None, hint: str
+    log: str, texts: Mapping[str, Text], source: SourceFile | None, of_nvcc: Text | None, hint: str
 ) -> Iterator[Diagnostic]:
     for match in _PLACED.finditer(log):
         text = texts.get(PurePath(match["file"]).name)
@@ -96,15 +84,9 @@ def _diagnostics(
             continue
         line = int(match["line"] or match["nvcc_line"])
         file, span = _place(text, line, int(match["column"] or 1), source)
-        by = compiler if text is kernel else "the C++ compiler"
+        by = "nvcc" if text is of_nvcc else "the C++ compiler"
         where = "" if file is not source else f" ({text.name}:{line})"
         yield Diagnostic(Severity.ERROR, "P601", f"{by} refuses this line: {match['message']}{where}", span, file, hint)
-
-
-def _texts_by_file(artifacts: Artifacts) -> dict[str, Text]:
-    """The texts by the names in their `#line`, and by the names of load_inline's files."""
-    names = {"main.cpp": artifacts.binding, "cuda.cu": artifacts.kernel}
-    return names | {text.name: text for text in artifacts.files}
 
 
 def _place(text: Text, line: int, column: int, source: SourceFile | None) -> tuple[SourceFile, Span]:

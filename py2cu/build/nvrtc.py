@@ -64,7 +64,7 @@ def compile_cubin(
     includes = _cuda_headers(headers)
     lines = "".join(f"#include <{header}>\n" for header in (*includes, _PRELUDE))
     source = f'{lines}#pragma nv_hdrstop\n#line 1 "{name}"\n{text}'
-    version = _version(nvrtc)
+    version = nvrtc_version()
     options = [f"-arch={_target(architecture)}", "-std=c++17", "-w"]
     options += ["--minimal"] * (version >= _FIRST_WITH_MINIMAL)
     options += ["-frandom-seed=py2cu"] * (version >= _FIRST_WITH_SEED)  # else symbols of CCCL have random names
@@ -82,7 +82,8 @@ def nvrtc_version() -> tuple[int, int]:
     Raises:
         EnvironmentLacks: there is no NVRTC, or no cuda-bindings.
     """
-    return _version(_nvrtc())
+    _, major, minor = _nvrtc().nvrtcVersion()
+    return major, minor
 
 
 def compiler_identity() -> str:
@@ -205,7 +206,7 @@ def _nvrtc() -> ModuleType:
     try:
         from cuda.bindings import nvrtc
 
-        _version(nvrtc)
+        nvrtc.nvrtcVersion()
     except ImportError:
         raise EnvironmentLacks("cuda-bindings is not installed", "pip install cuda-bindings") from None
     except RuntimeError:  # the library is missing, or of another CUDA
@@ -216,12 +217,6 @@ def _nvrtc() -> ModuleType:
     # block of this size was freed, it keeps as much; 32 MB is the most that it learns from.
     bytes(_KEPT)
     return nvrtc  # type: ignore[no-any-return, unused-ignore]  # typed where cuda-bindings is installed
-
-
-@functools.cache
-def _version(nvrtc: ModuleType) -> tuple[int, int]:
-    _, major, minor = nvrtc.nvrtcVersion()
-    return major, minor
 
 
 @functools.cache
@@ -249,7 +244,7 @@ def _target(architecture: str) -> str:
         return architecture
     earlier = [one for one in known if one < number]
     if not earlier:
-        version = ".".join(map(str, _version(nvrtc)))
+        version = ".".join(map(str, nvrtc_version()))
         raise EnvironmentLacks(
             f"NVRTC {version} compiles for sm_{min(known)} and later, and this GPU is of {architecture}",
             "install an earlier CUDA, with the torch that was built for it",

@@ -1,8 +1,8 @@
 """Run compilers so that none outlives its caller.
 
 In: a command and a directory. Out: its exit status and output. Promises: reads nothing from the terminal, prints
-nothing; when this process is interrupted, the command and all that it started end first. Temporary files of compilers
-are written into the directory, so that those of a killed compiler vanish with it.
+nothing; when this process is interrupted or killed, the command and all that it started end, too. Temporary files of
+compilers are written into the directory, so that those of a killed compiler vanish with it.
 """
 
 from __future__ import annotations
@@ -12,19 +12,24 @@ import errno
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 _GUARD: Final = """
 exec 3<&0
+trap 'is_ended=1' TERM
 "$@" </dev/null 3<&- & command=$!
-{ read -r _; kill -KILL 0; } <&3 >/dev/null 2>&1 & guard=$!
+{ trap '' TERM; read -r _; kill -TERM 0; sleep 1; kill -KILL 0; } <&3 >/dev/null 2>&1 & guard=$!
 wait $command; status=$?
+[ -z "$is_ended" ] || wait $command
 kill -KILL $guard; wait $guard 2>/dev/null
 exit $status
 """
-"""Run a command, and kill its process group once standard input ends: the caller, who holds the other end, is dead."""
+"""Run a command, and end its process group once standard input ends: the caller, who holds the other end, is dead.
+
+First by SIGTERM, for ninja, which has compilers in groups of their own and passes it on.
+"""
 
 _KILLED: Final = 128
 """A shell adds this to the number of the signal that ended its command."""
@@ -48,16 +53,12 @@ def require_space(output: str, directory: Path) -> None:
         raise OSError(errno.ENOSPC, "no space left to build in", str(directory))
 
 
-def run_ninja(ninja: Path, directory: Path) -> str:
-    """Build, and return the output of ninja and its compilers."""
-    command = [str(ninja), "-v"]
-    if (jobs := os.environ.get("MAX_JOBS", "")).isdigit():
-        command += ["-j", jobs]
-    return _run(command, directory, None, subprocess.DEVNULL).output
+def run(
+    command: Sequence[str], directory: Path, *, variables: Mapping[str, str] | None = None, timeout: float | None = None
+) -> Finished:
+    """Run a compiler, with these `variables` beside those of this process.
 
-
-def run(command: Sequence[str], directory: Path, timeout: float | None = None) -> Finished:
-    """Run a compiler, which is killed with all that it started when this process ends, even if that is killed.
+    It has a session of its own, so that Ctrl-C reaches this process only, which then ends it.
 
     Raises:
         subprocess.TimeoutExpired: after `timeout` seconds; the command is ended.
@@ -65,38 +66,33 @@ def run(command: Sequence[str], directory: Path, timeout: float | None = None) -
     """
     end, held = os.pipe()  # no child inherits `held`
     try:
-        done = _run(["/bin/sh", "-c", _GUARD, "sh", *command], directory, timeout, end)
+        with subprocess.Popen(
+            ["/bin/sh", "-c", _GUARD, "sh", *command],
+            cwd=directory,
+            env=os.environ | {"LC_ALL": "C", "TMPDIR": str(directory)} | dict(variables or {}),  # messages are parsed
+            stdin=end,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as process:
+            try:
+                data, _ = process.communicate(timeout=timeout)
+            except BaseException:
+                _end(process)
+                raise
     finally:
         os.close(end)
         os.close(held)
-    if done.status in _NOT_EXECUTED:
-        raise OSError(done.output.strip().removeprefix("sh: "))
-    return Finished(_KILLED - done.status if done.status > _KILLED else done.status, done.output)
-
-
-def _run(command: Sequence[str], directory: Path, timeout: float | None, stdin: int) -> Finished:
-    """Run a command in a session of its own, so that Ctrl-C reaches this process only, which passes it on."""
-    with subprocess.Popen(
-        command,
-        cwd=directory,
-        env=os.environ | {"LC_ALL": "C", "TMPDIR": str(directory)},  # messages are parsed
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=timeout)
-        except BaseException:
-            _end(process)
-            raise
-    return Finished(process.returncode, output.decode(errors="replace"))
+    status, output = process.returncode, data.decode(errors="replace")
+    if status in _NOT_EXECUTED:
+        raise OSError(output.strip().removeprefix("sh: "))
+    return Finished(_KILLED - status if status > _KILLED else status, output)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Interrupt the command, which ends what it started; kill what is left of its group after at most 1.5 seconds."""
+    """Terminate the command, which ends what it started; kill what is left of its group after at most 1.5 seconds."""
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGINT)
+        os.killpg(process.pid, signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(1.5)
     with contextlib.suppress(ProcessLookupError):

@@ -141,6 +141,15 @@ def folder_of(root: Path, kind: Kind, *, create: bool = False) -> Path:
     return folder
 
 
+def shared_folder(kind: Kind, *, create: bool = False) -> Path:
+    """The folder of the entries of `kind` that processes share.
+
+    Raises:
+        OSError: as `shared_root` and `folder_of`.
+    """
+    return folder_of(shared_root(), kind, create=create)
+
+
 def require_loadable(folder: Path) -> None:
     """Check that the file system lets a process load libraries.
 

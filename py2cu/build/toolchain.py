@@ -1,13 +1,12 @@
 """Find the tools of a build on this machine: compilers, ninja, the CUDA toolkit, and the architectures to compile for.
 
 In: environment variables, PATH, installed wheels. Out: paths and short names, or None for a missing tool.
-Promises: never raises for a missing tool, and runs no program except a wrapper script in place of nvcc, once, to learn
-which nvcc it wraps. Answers are cached per process while the environment variables behind them stay the same.
+Promises: never raises for a missing tool, and runs no program but nvidia-smi, and a wrapper script in place of nvcc to
+learn which nvcc it wraps. Answers are cached per process while the environment variables behind them stay the same.
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import hashlib
 import importlib.util
@@ -22,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from py2cu import devices
 from py2cu.diagnostics import EnvironmentLacks
 
 DEFAULT_ARCHITECTURES: Final = ("7.5+PTX",)
@@ -85,15 +85,9 @@ def _cxx_words() -> list[str]:
 
 
 def find_ninja() -> Path | None:
-    """Ninja on PATH, beside this Python (a virtual environment that was not activated), or in its wheel."""
-    on_path = _first_on_path(("ninja",), os.environ.get("PATH", ""))
-    return on_path or _ninja_of_python()
-
-
-def find_linker() -> str | None:
-    """A name for `-fuse-ld=`: lld or gold, which read torch's large libraries twice as fast as the default linker."""
-    path = os.environ.get("PATH", "")
-    return next((name for name in ("lld", "gold") if _first_on_path((f"ld.{name}",), path)), None)
+    """Ninja on PATH, else beside this Python: of a virtual environment that was not activated."""
+    folders = os.environ.get("PATH", ""), str(Path(sys.executable).parent), sysconfig.get_path("scripts")
+    return _first_on_path(("ninja",), os.pathsep.join(folders))
 
 
 def find_nvcc() -> Path | None:
@@ -188,7 +182,7 @@ def gpu_architectures() -> tuple[str, ...]:
     listed = os.environ.get("TORCH_CUDA_ARCH_LIST", "").strip()
     if listed and listed != "native":
         return _parse_architectures(listed)
-    return tuple(sorted({f"{major}.{minor}" for major, minor in gpu_capabilities()})) or DEFAULT_ARCHITECTURES
+    return tuple(sorted({f"{major}.{minor}" for major, minor in devices.capabilities()})) or DEFAULT_ARCHITECTURES
 
 
 def gencode_flags(architectures: tuple[str, ...]) -> tuple[str, ...]:
@@ -200,47 +194,6 @@ def gencode_flags(architectures: tuple[str, ...]) -> tuple[str, ...]:
         if architecture.endswith("+PTX"):
             flags.append(f"-gencode=arch=compute_{number},code=compute_{number}")
     return tuple(flags)
-
-
-@functools.cache
-def gpu_capabilities() -> tuple[tuple[int, int], ...]:
-    """The compute capability of each GPU here.
-
-    Asks torch if it has initialised CUDA already, else NVML: initialising CUDA takes several times the 50 ms in which a
-    cached kernel starts.
-    """
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        return _torch_capabilities()
-    try:
-        nvml = ctypes.CDLL("libnvidia-ml.so.1")
-    except OSError:
-        return _torch_capabilities()
-    if nvml.nvmlInit_v2() != 0:
-        return _torch_capabilities()
-    try:
-        return tuple(_nvml_capabilities(nvml))
-    finally:
-        nvml.nvmlShutdown()
-
-
-def _nvml_capabilities(nvml: ctypes.CDLL) -> Iterator[tuple[int, int]]:
-    count, device = ctypes.c_uint(), ctypes.c_void_p()
-    major, minor = ctypes.c_int(), ctypes.c_int()
-    nvml.nvmlDeviceGetCount_v2(ctypes.byref(count))
-    for index in range(count.value):
-        if nvml.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(device)) != 0:
-            continue
-        if nvml.nvmlDeviceGetCudaComputeCapability(device, ctypes.byref(major), ctypes.byref(minor)) == 0:
-            yield major.value, minor.value
-
-
-def _torch_capabilities() -> tuple[tuple[int, int], ...]:
-    """Torch's answer; the only source if the driver has no NVML (Jetson)."""
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
-        return ()
-    return tuple(torch.cuda.get_device_capability(index) for index in range(torch.cuda.device_count()))
 
 
 def _parse_architectures(listed: str) -> tuple[str, ...]:
@@ -260,12 +213,6 @@ def _parse_architectures(listed: str) -> tuple[str, ...]:
 def _first_on_path(names: tuple[str, ...], path: str) -> Path | None:
     program = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
     return Path(program) if program else None
-
-
-@functools.cache
-def _ninja_of_python() -> Path | None:
-    places = [Path(sys.executable).parent, Path(sysconfig.get_path("scripts")), *_in_package("ninja", "data/bin")]
-    return next((place / "ninja" for place in places if os.access(place / "ninja", os.X_OK)), None)
 
 
 def _in_package(package: str, pattern: str) -> Iterator[Path]:

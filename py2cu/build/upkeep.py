@@ -1,6 +1,6 @@
 """Upkeep of the cache on disk: examine it, list its entries, and remove what is old or left over.
 
-In: the shared cache. Out: entries, and how many of them were removed.
+In: the shared cache. Out: entries, those that were removed among them.
 Promises: nothing is removed from folders that others can write; a build in progress is left alone.
 Errors: `EnvironmentLacks`, where a function says so.
 """
@@ -13,7 +13,6 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -24,16 +23,7 @@ from py2cu.diagnostics import EnvironmentLacks
 SIZE_LIMIT: Final = 2 * 2**30
 """Bytes; beyond this size, the least recently used entries are removed."""
 
-
 _STALE_AFTER: Final = 24 * 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """A number of entries, and their total size in bytes."""
-
-    entries: int
-    size: int
 
 
 def probe() -> None:
@@ -44,7 +34,7 @@ def probe() -> None:
     """
     with _lacking():
         for kind in Kind:
-            folder = store.folder_of(store.shared_root(), kind, create=True)
+            folder = store.shared_folder(kind, create=True)
             if kind is Kind.LIBRARY:
                 store.require_loadable(folder)
             with tempfile.TemporaryFile(dir=folder) as stream:
@@ -60,7 +50,7 @@ def check_trust() -> None:
     with _lacking():
         for kind in Kind:
             with contextlib.suppress(FileNotFoundError):
-                store.folder_of(store.shared_root(), kind)
+                store.shared_folder(kind)
 
 
 @contextlib.contextmanager
@@ -77,34 +67,29 @@ def entries() -> list[Entry]:
     return sorted(found, key=lambda entry: (entry.last_use, entry.path))
 
 
-def usage() -> Usage:
-    """The number of entries and their total size."""
-    sizes = [entry.size for entry in entries()]
-    return Usage(len(sizes), sum(sizes))
-
-
-def prune(limit: int = SIZE_LIMIT, stale_after: float = _STALE_AFTER) -> Usage:
+def prune(limit: int = SIZE_LIMIT, stale_after: float = _STALE_AFTER) -> list[Entry]:
     """Remove the least recently used entries until the rest fits in `limit` bytes, and what killed processes left.
 
     Leftovers are younger than `stale_after` seconds while their process may be alive. Returns what was removed.
     """
     found = entries()
-    excess, count, size = sum(entry.size for entry in found) - limit, 0, 0
+    excess, removed = sum(entry.size for entry in found) - limit, []
     for entry in found:
-        if size >= excess:
+        if excess <= 0:
             break
         with contextlib.suppress(OSError):
             entry.path.unlink()
-            count, size = count + 1, size + entry.size
+            removed.append(entry)
+            excess -= entry.size
     for _, folder in _folders():
         for leftover in (*folder.glob("*.part"), *folder.glob("*.build-*"), *folder.glob("*.lock")):
             with contextlib.suppress(OSError):
                 if time.time() - os.lstat(leftover).st_mtime >= stale_after:
                     _remove_leftover(leftover)
-    return Usage(count, size)
+    return removed
 
 
-def clear() -> Usage:
+def clear() -> list[Entry]:
     """Remove every entry, and what killed processes left; builds in progress go on. Returns what was removed."""
     return prune(limit=-1, stale_after=0)
 
@@ -113,7 +98,7 @@ def _folders() -> Iterator[tuple[Kind, Path]]:
     """The folders of the shared cache that exist and are trusted."""
     for kind in Kind:
         with contextlib.suppress(OSError):
-            yield kind, store.folder_of(store.shared_root(), kind)
+            yield kind, store.shared_folder(kind)
 
 
 def _remove_leftover(path: Path) -> None:

@@ -192,10 +192,10 @@ class Native:
     def _engine(self, target: TargetName, code: CallText, program: LaunchProgram, numbers: Sequence[int]) -> Engine:
         name = self.signature.name
         if target is TargetName.CPU:
-            from py2cu.build.cpu_entry import CpuInstance, load_entry
+            from py2cu.build.cpu_entry import CpuInstance
 
             template = program.template_arguments(tuple(numbers), (), is_wide=False)
-            return CpuEngine(load_entry(CpuInstance(code, program.symbol, template), self.source))
+            return CpuEngine(CpuInstance(code, program.symbol, template).load(self.source))
         from py2cu.build.cuda_kernel import CudaInstance, load_kernel
 
         def load_for(device: int, given: tuple[bool, ...], packs: tuple[int, ...], *, is_wide: bool) -> Any:
@@ -207,7 +207,7 @@ class Native:
 
     def _operator(self, artifacts: Artifacts, order: Order) -> LaunchFunction:
         """The operator of built files, which takes what calls below the dispatcher do."""
-        from py2cu.build import load
+        from py2cu.build.library import load
 
         packet = getattr(getattr(torch.ops, load(artifacts, fma=self.fma, source=self.source)), self.signature.op)
         op = getattr(packet, self.layout.overload(order.names, on_grid=order.on_grid))

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import torch
 
-from py2cu.build import BuildError
+from py2cu.build.messages import BuildError
 from py2cu.check.cases import Argument, Case
 from py2cu.check.differences import Difference, Fault, Snapshot, differences, undetermined_elements
 from py2cu.check.permutations import Column, Group, unmatched

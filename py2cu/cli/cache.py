@@ -40,8 +40,8 @@ def clear() -> None:
 
     upkeep.check_trust()
     removed = upkeep.clear()
-    entries = "1 entry" if removed.entries == 1 else f"{removed.entries} entries"
-    click.echo(f"removed {entries}, {_size(removed.size)}")
+    entries = "1 entry" if len(removed) == 1 else f"{len(removed)} entries"
+    click.echo(f"removed {entries}, {_size(sum(entry.size for entry in removed))}")
 
 
 def _size(size: int) -> str:

@@ -58,7 +58,7 @@ def page(code: str) -> str:
 @exit_codes()
 def doctor() -> None:
     """Show which tools to build kernels this machine has, and how to install missing ones."""
-    from py2cu.build.doctor import diagnose, exit_status
+    from py2cu.cli.doctor import diagnose, exit_status
 
     findings = diagnose()
     lines = table([(item.component, item.state.value, item.detail) for item in findings]).splitlines()

@@ -86,7 +86,8 @@ def check(
     """
     require_namespace(namespace, is_of_files=built, option="--built")
     device = _device(device)
-    from py2cu.build import build_library, fill_cache
+    from py2cu.build.instances import fill_cache
+    from py2cu.build.library import build_library
     from py2cu.check import check_gradients, check_kernel, names_of_group, progress_bar, written_arrays
     from py2cu.kernels import Kernel
 
@@ -207,7 +208,8 @@ def build(
     require_namespace(namespace, is_of_files=of_files, option="--files")
     _require_torch()
     target = target or devices.best()
-    from py2cu.build import build_library, fill_cache
+    from py2cu.build.instances import fill_cache
+    from py2cu.build.library import build_library
 
     for loaded in _loaded(files, kernel, values, signatures, namespace):
         for each in loaded.kernels:

@@ -195,7 +195,7 @@ def _binding_text(
 ) -> Text:
     is_cuda, dialect = target is TargetName.CUDA, _TARGETS[target].dialect
     families = tuple(tuple(with_fields(each, constants=()) for each in family) for family in families)
-    views = tuple(binding.view(*each, dialect) for each in zip(families, signatures, strict=True))
+    views = tuple(binding.view(*each, dialect, is_cuda=is_cuda) for each in zip(families, signatures, strict=True))
     scope = f"{common['namespace']}::" if common["namespace"] else ""
     facts = {
         "kernels": views,
@@ -204,20 +204,7 @@ def _binding_text(
         "device_text": "a CUDA device" if is_cuda else "the CPU",
         "scope": scope,
         "dim_type": "dim3" if is_cuda else f"{scope}Dim3",
-        "is_generic": any(family[0].variables for family in families),
-        "uses_rows": any(array.row for view in views for array in (*view.passed, *view.allocated)),
-        "uses_nonfinite": any(view.uses_nonfinite for view in views),
-        "fills_int64": any(array.is_int64_fill for view in views for array in view.allocated),
-        "uses_alignment": any(array.is_aligned for view in views for array in (*view.passed, *view.allocated)),
-        "uses_null": any(array.test for view in views for array in view.passed),
-        "solves_extents": any(dim.is_solved for view in views for dim in view.dims),
-        "uses_leading": any(array.has_leading for view in views for array in (*view.passed, *view.allocated)),
-        "uses_strides": any(array.is_strided for view in views for array in (*view.passed, *view.allocated)),
-        "uses_distinct": any(
-            array.is_strided and array.is_written for view in views for array in (*view.passed, *view.allocated)
-        ),
-        "uses_in_place": any(view.in_place for view in views),
-        "uses_overlap": any(view.passed_overlaps or view.allocated_overlaps for view in views),
+        "uses": frozenset().union(*(view.uses for view in views)),
     }
     return render_text(file, "binding/binding.cpp.j2", {**common, **facts})
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 import torch
 
 from py2cu import Kernel, TranslationError
-from py2cu.build import build_library
+from py2cu.build.library import build_library
 from py2cu.diagnostics import Severity
 from py2cu.translation import TargetName
 from tests.sanitizers import TOOLS, Outcome, page, save, watch

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from py2cu import Host
-from py2cu.build.host_library import plan_host
+from py2cu.hosts.live.build_library import plan_host
 from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from tests.support.modules import import_file
@@ -26,7 +26,7 @@ class Hosts:
         assert translation.host is not None
         self.text = translation.host.text
         build = plan_host(translation.host, ())
-        build.load(build.library_for(lambda: SourceFile(file.name, text)), {})
+        build.load(lambda: SourceFile(file.name, text))
         module = import_file(file)
         self.python = {n: v.python for n, v in vars(module).items() if isinstance(v, Host)}
         self.compiled = {name: getattr(getattr(torch.ops, build.namespace), name) for name in self.python}

@@ -14,22 +14,22 @@ from typing import Final
 
 import filelock
 
-from py2cu.build import library, toolchain
+from py2cu.build import toolchain
+from py2cu.build.compiler import Build
 from py2cu.translation import Artifacts
 from tests.support.compilers import torch_headers
 
 _HEADERS: Final = ("library.h", "ops.h", "tensor.h")
 
 
-def with_headers(plan: Callable[..., library.Build], folder: Path) -> Callable[..., library.Build]:
+def with_headers(plan: Callable[..., Build], folder: Path) -> Callable[..., Build]:
     """`library._plan` with a precompiled header, kept in `folder`, for bindings of the CPU target."""
 
-    def planned(artifacts: Artifacts, fma: bool) -> library.Build:
+    def planned(artifacts: Artifacts, fma: bool) -> Build:
         build = plan(artifacts, fma)
         if build.for_cuda:
             return build
-        header = _compiled(folder, build.prelude, (*build.cxx_flags, *build.binding_flags))
-        return dataclasses.replace(build, binding_flags=(*build.binding_flags, "-include", str(header)))
+        return dataclasses.replace(build, prelude=f'#include "{_compiled(folder, build.prelude, build.cxx_flags)}"\n')
 
     return planned
 

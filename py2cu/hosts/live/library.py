@@ -17,12 +17,14 @@ from typing import Any, Final
 
 import torch
 
-from py2cu.build.host_library import HostBuild, plan_host
+from py2cu.build.compiler import Build
 from py2cu.call.torch_state import are_plain_types, has_python_mode
 from py2cu.function_text import source_file
 from py2cu.hosts.live.arguments import check_arguments, explain
+from py2cu.hosts.live.build_library import name_kernels, plan_host
 from py2cu.hosts.live.translate import HostTranslation
 from py2cu.hosts.model.values import Kind
+from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
 
 _owners: Final[weakref.WeakValueDictionary[str, Library]] = weakref.WeakValueDictionary()
@@ -52,7 +54,10 @@ class Library:
         if self._path is None:
             self._thread.start()
 
-    def _own_build(self) -> HostBuild:
+    def _source(self) -> SourceFile:
+        return source_file(self._function)
+
+    def _own_build(self) -> Build:
         """The first build of this text that no other function uses: one with other kernels of the same names."""
         text, kernels = self.translation.text, tuple(sorted(self.translation.kernels))
         with _OWNING:
@@ -75,7 +80,7 @@ class Library:
 
     def _compile(self) -> None:
         try:
-            self._path = self.build.library_for(lambda: source_file(self._function))
+            self._path = self.build.library(self._source)
         except Exception as error:  # `wait` raises it in the thread that asks
             self._error = error
 
@@ -97,7 +102,7 @@ class Library:
             self._thread.join()
         if self._path is None:
             self._error = None
-            self._path = self.build.library_for(lambda: source_file(self._function))
+            self._path = self.build.library(self._source)
         self._load()
 
     def _load(self) -> None:
@@ -107,9 +112,7 @@ class Library:
         operators = {name: kernel._prepare().operator for name, kernel in translation.kernels.items()}
         if self._op is None or operators != self._operators:
             names = {name: f"py2cu::{operator.name}" for name, operator in operators.items()}
-            if self._op is None:  # the cache checks the content right before it is loaded
-                self._path = self.build.library_for(lambda: source_file(self._function))
-            self.build.load(self.path, names)
+            name_kernels(self.build.load(self._source), names)
             self._op = getattr(getattr(torch.ops, self.build.namespace), translation.signature.cpp_name).default
             self._operators = operators
         self._loaded = translation

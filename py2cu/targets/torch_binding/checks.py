@@ -1,266 +1,235 @@
-"""Describes what the torch binding checks before a launch: dtypes, ranks, extents, ranges of scalars, divisors.
+"""What the torch binding checks before a launch: dtypes, ranks, extents, ranges of scalars, divisors, overlaps.
 
-In: a `Signature`'s parameters and dimensions. Out: one view for each array, dimension and checked scalar; the template
-`binding.cpp.j2` turns the views into C++.
+In: an `Op`. Out: the C++ statements, a line each. The functions that they call are in the template.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from py2cu import ir
 from py2cu.analysis.launches import is_natural, unchecked_shared_extents
 from py2cu.analysis.signatures import arrays_of_row_pointers
-from py2cu.dtypes import U64, DType, TypeVariable
+from py2cu.dtypes import U64, Kind
 from py2cu.ir.abi.parameters import Constexpr, Parameter, Role
-from py2cu.ir.abi.signature import Dim, Signature
+from py2cu.ir.abi.signature import Dim
 from py2cu.ir.printer import print_expr
-from py2cu.ir.rewrite import rebuild
-from py2cu.targets.cxx.extents import extent_text
 from py2cu.targets.cxx.instances import dtypes_of
-from py2cu.targets.cxx.literals import init_text, is_double
+from py2cu.targets.cxx.literals import is_double
 from py2cu.targets.cxx.views import listed
+from py2cu.targets.torch_binding.op import Op, array_type
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayView:
-    """One array argument, and what the op checks of it.
-
-    `name` is the op's argument, `tensor` the C++ expression for the array, which exists where `test` holds.
-    """
-
-    name: str
-    tensor: str
-    test: str  # empty for an array that is never None
-    user_name: str
-    dtype: str  # the C++ expression for the dtype that the argument must have
-    allocated_dtype: str  # the C++ expression for the dtype of an allocated array
-    rank: str  # the C++ expression for the number of dimensions
-    least_rank: int  # of an array with leading dimensions, which may be any number; else 0
-    has_leading: bool
-    leading: LeadingView | None  # another array that must have the same leading dimensions
-    is_written: bool
-    is_strided: bool  # it may have any strides; else it must be contiguous
-    extents: tuple[tuple[str, str, str], ...]  # axis, the extent's C++ text, its annotation
-    shape: str  # the C++ expression for the shape of an allocated array
-    signed: tuple[tuple[str, str, str], ...]  # the extents that may be negative, in the form of `extents`
-    fill: str  # the initial value of an allocated array
-    is_int64_fill: bool  # the initial value is a 64-bit integer that no double represents
-    row: str  # `row_extent` must be a multiple of this width; empty where any number is valid
-    row_extent: str
-    is_aligned: bool  # `row` elements are loaded or stored at once
-
-    @property
-    def guard(self) -> str:
-        """What stands before a check: `if (bias) `, or nothing."""
-        return f"if ({self.test}) " if self.test else ""
+def input_checks(op: Op) -> Iterator[str]:
+    """Of what every call passes; sets the members of `at` on the way."""
+    for array in op.passed:
+        yield from _array_checks(op, array)
+    for parameter in op.signature.parameters:
+        if isinstance(parameter.type, ir.ElementType) and parameter.type.dtype.kind is Kind.INT:
+            dtype, name = parameter.type.dtype, op.kernel.c_name(parameter.name)
+            yield f"if ({name} < 0)" if dtype is U64 else f"if ({name} != static_cast<{dtype.c}>({name}))"
+            yield f'    fail("{op.name}: `{parameter.name}` = ", {name}, " does not fit {dtype.c}");'
+    yield f"{op.name}_extents at{{}};"
+    for dim in op.dims.values():
+        yield from _dim(op, dim)
+    yield from dict.fromkeys(_divisor_checks(op))
+    for name, extent in unchecked_shared_extents(op.kernel):
+        text = op.extent(extent)
+        failure = f'"{op.name}: an extent of `{name}` is `{print_expr(extent)}` = ", {text}'
+        yield f"if ({text} < 0 || {text} > INT32_MAX) fail({failure});"
+    for parameter in op.signature.parameters:
+        if parameter.constexpr is not None and parameter.type == ir.PY_INT:
+            yield from _constexpr_check(op, parameter.name, parameter.constexpr)
+    for array in op.passed:
+        yield from _extent_checks(op, array)
+    yield from _overlap_checks(op, of_outputs=False)
 
 
-@dataclass(frozen=True, slots=True)
-class LeadingView:
-    """The leading dimensions of an array, any number of them, and the array that they are taken from."""
-
-    annotation: str
-    trailing: int  # the number of dimensions behind them
-    source: str
-    source_user_name: str
-    source_trailing: int
+def output_checks(op: Op) -> Iterator[str]:
+    """Of outputs that the call passes."""
+    for array in op.signature.outputs:
+        yield from _array_checks(op, array)
+    for array in op.signature.outputs:
+        yield from _extent_checks(op, array)
+    yield from _overlap_checks(op, of_outputs=True)
 
 
-@dataclass(frozen=True, slots=True)
-class DimView:
-    """One dimension: `value` is the C++ expression for it, `argument` an optional one that must agree."""
-
-    name: str
-    user_name: str
-    value: str
-    array: str
-    axis: int
-    argument: str
-    is_solved: bool = False  # the value is a call of `solve_extent`
+def grid_checks(op: Op) -> Iterator[str]:
+    """An explicit launch may not pass one array as two, which a call may."""
+    for array, other in op.pairs_apart:
+        if _may_be_one(op, array, other):
+            yield _overlap_check(op, array, other)
 
 
-@dataclass(frozen=True, slots=True)
-class RangeView:
-    """A scalar argument that is narrower than the op's parameter, such as int32."""
-
-    name: str
-    user_name: str
-    type: str
-    misfit: str  # the condition under which the type cannot hold the argument
-
-
-@dataclass(frozen=True, slots=True)
-class ConstexprView:
-    """A template argument, whose value must be one of the instantiated values."""
-
-    value: str
-    user_name: str
-    misfit: str  # the condition under which the value has no instance
-    built: str  # the instantiated values, for the message
-
-
-def op_text(extent: ir.Expr, kernel: ir.Kernel, dims: dict[str, Dim]) -> str:
-    """An extent in terms of the op's names: members of the extents struct, and arguments."""
-
-    def known(expr: ir.Expr) -> ir.Expr:
-        return ir.Name(scalar_text(kernel, dims, expr.id)) if isinstance(expr, ir.Name) else expr
-
-    return extent_text(rebuild(extent, known), kernel)
+def allocations(op: Op) -> Iterator[str]:
+    """The outputs that the op allocates, with their initial values."""
+    # Fewer than `kernel.naturals`, since the extents of an output are unchecked until it is allocated.
+    naturals = {name for name, dim in op.dims.items() if dim.array is not None} | {*op.kernel.constexprs}
+    inits = dict(op.kernel.inits)
+    for array in op.signature.outputs:
+        name, type_ = op.kernel.c_name(array.name), array_type(array)
+        extents = [op.extent(dim) for dim in type_.dims]
+        for axis, (dim, text) in enumerate(zip(type_.dims, extents, strict=True)):
+            if not is_natural(dim, naturals):
+                failure = f"dimension {op.axis(array, axis)} of `{array.name}` is `{print_expr(dim)}` = "
+                yield f'if ({text} < 0) fail("{op.name}: {failure}", {text});'
+        shape = f"std::vector<int64_t>{{{', '.join(extents)}}}"
+        if (source := op.leading_source(array)) is not None:
+            trailing = f", {{{', '.join(extents[1:])}}}" if len(extents) > 1 else ""
+            shape = op.call("leading_sizes", op.kernel.c_name(source.name), f"{array_type(source).trailing}{trailing}")
+        first = op.kernel.c_name(op.first.name)
+        yield f"Tensor {name} = torch::stable::new_empty({first}, {shape}, {op.dtype(array)});"
+        yield from _row_checks(op, array)
+        if (value := inits.get(array.name)) is not None:
+            if is_double(value):
+                yield f"torch::stable::fill_({name}, {op.number(value)});"
+            else:
+                yield f"torch::stable::copy_({name}, {op.call('int64_scalar', op.number(value))});"
 
 
-def zero_divisors(kernel: ir.Kernel, signature: Signature, dims: dict[str, Dim]) -> Iterator[tuple[str, str]]:
-    """The divisors in the extents of a call, each with the test for zero: in C++, dividing by zero ends the process."""
-    for divisor in signature.divisors():
-        text = op_text(divisor, kernel, dims)
-        yield f"{text} == 0" if isinstance(divisor, ir.Name) else f"({text}) == 0", print_expr(divisor)
+def is_strided(op: Op, array: Parameter) -> bool:
+    """Whether an array may have any strides; else it must be contiguous."""
+    return array.name in op.kernel.strided and bool(array_type(array).dims)
 
 
-def shared_extents(kernel: ir.Kernel, dims: dict[str, Dim]) -> Iterator[tuple[str, str, str]]:
-    """The extents of shared arrays that a call may make negative or so large that C++ would end the process."""
-    for name, extent in unchecked_shared_extents(kernel):
-        yield name, op_text(extent, kernel, dims), print_expr(extent)
+def is_aligned(op: Op, array: Parameter) -> bool:
+    """Whether rows of the array are loaded or stored at once."""
+    return any(array.name in arrays_of_row_pointers(kernel) for kernel in op.family)  # rule: row-aligned
 
 
-def constexpr_view(value: str, name: str, constexpr: Constexpr) -> ConstexprView:
-    misfit = " && ".join(f"{value} != {built}" for built in constexpr.values) or "true"
-    built = listed(map(str, constexpr.values)) if constexpr.values else "no value at all"
-    return ConstexprView(value, name, misfit, built)
-
-
-def scalar_text(kernel: ir.Kernel, dims: dict[str, Dim], name: str) -> str:
-    """A scalar by the op's name for it: a member of the extents struct where the scalar is an extent."""
-    return f"at.{kernel.c_name(name)}" if name in dims else kernel.c_name(name)
-
-
-def misfit_test(name: str, dtype: DType) -> str:
-    """The C++ condition under which `dtype` cannot hold the int64 `name`."""
-    return f"{name} < 0" if dtype is U64 else f"{name} != static_cast<{dtype.c}>({name})"
-
-
-def _dtype_texts(family: ir.Instances, parameter: Parameter, dtype_sources: dict[TypeVariable, str]) -> tuple[str, str]:
-    """The dtypes of a passed and of an allocated array; the first array of a type variable decides."""
-    kernel, name = family[0], family[0].c_name(parameter.name)
-    assert isinstance(parameter.type, ir.ArrayType)
-    variable = parameter.type.dtype.variable
-    if variable is None:
-        plain = f"ScalarType::{parameter.type.dtype.torch}"
-        return plain, plain
-    common = f"{kernel.c_name(dtype_sources[variable])}.scalar_type()"
-    if dtype_sources[variable] != parameter.name:
-        return common, common
-    place = kernel.variables.index(variable)
-    admitted = dict.fromkeys(f"ScalarType::{dtypes_of(instance)[place].torch}" for instance in family)
-    return f'one_of("{kernel.symbol}", "{parameter.name}", {name}, {{{", ".join(admitted)}}})', common
-
-
-def array_view(
-    family: ir.Instances, parameter: Parameter, dims: dict[str, Dim], dtype_sources: dict[TypeVariable, str]
-) -> ArrayView:
-    kernel, type_ = family[0], parameter.type
-    assert isinstance(type_, ir.ArrayType)
-    dtype, allocated_dtype = _dtype_texts(family, parameter, dtype_sources)
-    source_axes = {(dim.array, dim.axis) for dim in dims.values() if dim.is_extent}
-    naturals = _naturals(kernel, dims)
-    texts = tuple(
-        (_axis_text(kernel, parameter, axis), op_text(dim, kernel, dims), print_expr(dim))
-        for axis, dim in enumerate(type_.dims)
-    )
-    leading = _leading_view(kernel, type_, dims)
-    init = dict(kernel.inits).get(parameter.name)
-    return ArrayView(
-        name=kernel.c_name(parameter.name),
-        tensor=f"{'*' if parameter.may_be_none else ''}{kernel.c_name(parameter.name)}",
-        test=kernel.c_name(parameter.name) if parameter.may_be_none else "",
-        user_name=parameter.name,
-        dtype=dtype,
-        allocated_dtype=allocated_dtype,
-        rank=f"{_access(kernel, parameter)}dim()" if type_.leading else str(len(type_.dims)),
-        has_leading=bool(type_.leading),
-        least_rank=type_.trailing if type_.leading else 0,
-        leading=leading if leading is not None and leading.source_user_name != parameter.name else None,
-        is_written=parameter.role is not Role.INPUT,
-        is_strided=parameter.name in kernel.strided and bool(type_.dims),
-        extents=tuple(
-            text
-            for axis, text in enumerate(texts)
-            if (parameter.name, axis) not in source_axes and not (leading is not None and axis == 0)
-        ),
-        shape=_shape_text([text for _, text, _ in texts], leading),
-        signed=tuple(text for text, dim in zip(texts, type_.dims, strict=True) if not is_natural(dim, naturals)),
-        fill="" if init is None else init_text(init),
-        is_int64_fill=init is not None and not is_double(init),
-        row=_row_text(kernel, parameter.name),
-        row_extent=_access(kernel, parameter)
-        + ("numel()" if len(type_.dims) == 1 else f"size({_axis_text(kernel, parameter, len(type_.dims) - 1)})"),
-        is_aligned=any(parameter.name in arrays_of_row_pointers(kernel) for kernel in family),  # rule: row-aligned
-    )
-
-
-def _access(kernel: ir.Kernel, parameter: Parameter) -> str:
-    """The text before a member of an array's tensor."""
-    return f"{kernel.c_name(parameter.name)}{'->' if parameter.may_be_none else '.'}"
-
-
-def _row_text(kernel: ir.Kernel, array: str) -> str:
-    """The length of the longest rows in which an array is viewed; empty if it is not viewed in rows."""
-    lengths = (decl.type.dims[-1] for decl in kernel.array_decls if decl.has_rows and decl.base == array)
-    of_dtype = [d.named.array for d in lengths if isinstance(d, ir.Constant) and d.named is not None and d.named.array]
-    for other in map(kernel.parameter, of_dtype):
-        if other is not None:
-            return f"{ir.ROW_BYTES} / {_access(kernel, other)}element_size()"
-    return str(kernel.vector_widths.get(array, ""))  # rule: row-in-binding
-
-
-def _axis_text(kernel: ir.Kernel, parameter: Parameter, axis: int) -> str:
-    """The axis of the tensor that is `axis` of the annotation: behind leading dimensions it counts from the end."""
-    assert isinstance(parameter.type, ir.ArrayType)
-    from_end = len(parameter.type.dims) - axis
-    return f"{_access(kernel, parameter)}dim() - {from_end}" if parameter.type.leading else str(axis)
-
-
-def _leading_view(kernel: ir.Kernel, type_: ir.ArrayType, dims: dict[str, Dim]) -> LeadingView | None:
-    """The leading dimensions of an array; None if it has none, or if no array that is always passed has them, too."""
-    dim = dims.get(type_.dims[0].id) if type_.leading and isinstance(type_.dims[0], ir.Name) else None
-    source = None if dim is None or dim.array is None else kernel.parameter(dim.array)
-    if source is None or source.may_be_none:
-        return None
-    of_source = kernel.array_type(source.name)
-    return LeadingView(type_.leading, type_.trailing, kernel.c_name(source.name), source.name, of_source.trailing)
-
-
-def _shape_text(extents: Sequence[str], leading: LeadingView | None) -> str:
-    if leading is None:
-        return f"std::vector<int64_t>{{{', '.join(extents)}}}"
-    trailing = f", {{{', '.join(extents[1:])}}}" if len(extents) > 1 else ""
-    return f"leading_sizes({leading.source}, {leading.source_trailing}{trailing})"
-
-
-def _naturals(kernel: ir.Kernel, dims: dict[str, Dim]) -> set[str]:
-    """The names that no call makes negative: fewer than `kernel.naturals`, since the extents of an output are unchecked
-    until it is allocated.
-    """
-    return {name for name, dim in dims.items() if dim.array is not None} | {*kernel.constexprs}
-
-
-def dim_view(kernel: ir.Kernel, dims: dict[str, Dim], dim: Dim) -> DimView:
-    scalar = kernel.parameter(dim.name)
-    name = kernel.c_name(dim.name)
-    if dim.array is None:
-        return DimView(name, dim.name, name, "", 0, "")
-    parameter = kernel.parameter(dim.array)
-    assert parameter is not None
-    array, type_, is_optional = kernel.c_name(dim.array), kernel.array_type(dim.array), parameter.may_be_none
-    size = f"{_access(kernel, parameter)}size({_axis_text(kernel, parameter, dim.axis)})"
-    if type_.leading and dim.axis == 0:
-        size = f"leading_size({'*' if is_optional else ''}{array}, {type_.trailing})"
-    argument = name if scalar is not None else ""
+def constant_multiple(dim: Dim) -> int | None:
+    """The constant that `dim` is multiplied by in the extent of its axis; None where the extent is another formula."""
     match dim.factor, dim.rest:
         case ir.Constant(value=factor), ir.Constant(value=0):
-            size += f" / {factor}" if factor > 1 else ""
-            value = f"{array} ? {size} : 0" if is_optional else size
-            return DimView(name, dim.name, value, dim.array, dim.axis, argument)
-        case factor, rest:
-            value = f"solve_extent({size}, {op_text(factor, kernel, dims)}, {op_text(rest, kernel, dims)})"
-            return DimView(name, dim.name, value, dim.array, dim.axis, argument, is_solved=True)
+            return int(factor)
+        case _:
+            return None
+
+
+def row_length(op: Op, array: Parameter) -> str:
+    """The length of the longest rows in which an array is viewed; empty if it is not viewed in rows."""
+    decls = op.kernel.array_decls
+    lengths = (decl.type.dims[-1] for decl in decls if decl.has_rows and decl.base == array.name)
+    of_dtype = [d.named.array for d in lengths if isinstance(d, ir.Constant) and d.named is not None and d.named.array]
+    for other in map(op.kernel.parameter, of_dtype):
+        if other is not None:
+            return f"{ir.ROW_BYTES} / {op.member(other, 'element_size()')}"
+    return str(op.kernel.vector_widths.get(array.name, ""))  # rule: row-in-binding
+
+
+def _check(op: Op, function: str, array: Parameter, *arguments: object) -> str:
+    """`if (bias) check_array("linear", "bias", *bias, ScalarType::Float, 1);`"""
+    test = f"if ({op.given(array)}) " if array.may_be_none else ""
+    return f"{test}{op.call(function, _quoted(op.name), _quoted(array.name), *arguments)};"
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
+
+
+def _array_checks(op: Op, array: Parameter) -> Iterator[str]:
+    """The dtype, the number of dimensions and the device of an array."""
+    type_, tensor = array_type(array), op.tensor(array)
+    rank = op.member(array, "dim()") if type_.leading else len(type_.dims)
+    strided = ("true",) if is_strided(op, array) else ()
+    if strided:
+        op.uses.add("strides")
+    yield _check(op, "check_array", array, tensor, _checked_dtype(op, array), rank, *strided)
+    if type_.leading and type_.trailing:
+        yield _check(op, "check_least_rank", array, tensor, type_.trailing)
+    if op.is_cuda and array is not op.first:
+        first = op.kernel.c_name(op.first.name)
+        yield _check(op, "check_same_device", array, tensor, _quoted(op.first.name), first)
+
+
+def _checked_dtype(op: Op, array: Parameter) -> str:
+    """The dtype that an array must have: one of several for the first array of a type variable."""
+    variable = array_type(array).dtype.variable
+    if variable is None or op.dtype_sources[variable] != array.name:
+        return op.dtype(array)
+    place = op.kernel.variables.index(variable)
+    admitted = dict.fromkeys(f"ScalarType::{dtypes_of(instance)[place].torch}" for instance in op.family)
+    names = _quoted(op.name), _quoted(array.name), op.kernel.c_name(array.name)
+    return op.call("one_of", *names, f"{{{', '.join(admitted)}}}")
+
+
+def _extent_checks(op: Op, array: Parameter) -> Iterator[str]:
+    """The extents of an array, and that its elements lie where the kernel may access them."""
+    type_, tensor, leading = array_type(array), op.tensor(array), op.leading_source(array)
+    if leading is not None and leading.name != array.name:
+        source = _quoted(leading.name), op.kernel.c_name(leading.name), array_type(leading).trailing
+        yield _check(op, "check_leading", array, tensor, type_.trailing, _quoted(type_.leading), *source)
+    sources = {(dim.array, dim.axis) for dim in op.dims.values() if dim.is_extent}
+    for axis, dim in enumerate(type_.dims):
+        if (array.name, axis) not in sources and not (leading is not None and axis == 0):
+            wanted = _quoted(print_expr(dim)), op.extent(dim)
+            yield _check(op, "check_extent", array, tensor, op.axis(array, axis), *wanted)
+    if is_strided(op, array) and array.role is not Role.INPUT:
+        yield _check(op, "check_distinct", array, tensor)
+    yield from _row_checks(op, array)
+    if is_aligned(op, array):
+        yield _check(op, "check_aligned", array, tensor, row_length(op, array))
+
+
+def _row_checks(op: Op, array: Parameter) -> Iterator[str]:
+    if row := row_length(op, array):
+        last = len(array_type(array).dims) - 1
+        extent = op.member(array, f"size({op.axis(array, last)})" if last else "numel()")
+        yield _check(op, "check_rows", array, extent, row)
+
+
+def _dim(op: Op, dim: Dim) -> Iterator[str]:
+    """The value of a dimension, with which an argument of its name must agree."""
+    name = op.kernel.c_name(dim.name)
+    parameter = None if dim.array is None else op.kernel.parameter(dim.array)
+    if parameter is None:
+        yield f"at.{name} = {name};"
+        return
+    value = op.size(parameter, dim.axis)
+    if (multiple := constant_multiple(dim)) is None:
+        value = op.call("solve_extent", value, op.extent(dim.factor), op.extent(dim.rest))
+    else:
+        value += f" / {multiple}" if multiple > 1 else ""
+        value = f"{op.given(parameter)} ? {value} : 0" if parameter.may_be_none else value
+    yield f"at.{name} = {value};"
+    if op.kernel.parameter(dim.name) is not None:
+        has = f'", but dimension {dim.axis} of `{dim.array}` has ", at.{name}'
+        yield f"if ({name} && *{name} != at.{name})"
+        yield f'    fail("{op.name}: `{dim.name}` is ", *{name}, {has});'
+
+
+def _divisor_checks(op: Op) -> Iterator[str]:
+    """That no extent is divided by zero, which ends the process in C++."""
+    for divisor in op.signature.divisors():
+        text = op.extent(divisor)
+        test = f"{text} == 0" if isinstance(divisor, ir.Name) else f"({text}) == 0"
+        yield f'if ({test}) fail("{op.name}: `{print_expr(divisor)}` is 0, and an extent is divided by it");'
+
+
+def _constexpr_check(op: Op, name: str, constexpr: Constexpr) -> Iterator[str]:
+    """That a template argument has one of the instantiated values."""
+    value = op.scalar(name)
+    misfit = " && ".join(f"{value} != {built}" for built in constexpr.values) or "true"
+    built = listed(map(str, constexpr.values)) if constexpr.values else "no value at all"
+    yield f"if ({misfit})"
+    yield f'    fail("{op.name}: `{name}` is ", {value}, ", and there are instances for {built}");'
+
+
+def _overlap_checks(op: Op, *, of_outputs: bool) -> Iterator[str]:
+    """That no written array overlaps another one, unless a call may pass both as one array."""
+    for array, other in op.pairs_apart:
+        if (array.role is Role.OUTPUT) == of_outputs:
+            may_be_one = _may_be_one(op, array, other)
+            apart = f"!{op.call('are_same', op.tensor(array), op.tensor(other))}" if may_be_one else ""
+            yield _overlap_check(op, array, other, apart)
+
+
+def _overlap_check(op: Op, array: Parameter, other: Parameter, apart: str = "") -> str:
+    tests = " && ".join(filter(None, (op.given(array), op.given(other), apart)))
+    arguments = _quoted(array.name), op.tensor(array), _quoted(other.name), op.tensor(other)
+    return f"{f'if ({tests}) ' if tests else ''}{op.call('check_no_overlap', _quoted(op.name), *arguments)};"
+
+
+def _may_be_one(op: Op, array: Parameter, other: Parameter) -> bool:
+    """Whether a call may pass one array as both."""
+    return (array.name, other.name) in op.kernel.in_place

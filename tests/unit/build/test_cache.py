@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from py2cu.build import cache, store, upkeep
-from py2cu.build.upkeep import Usage
+from py2cu.build.store import Kind
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import Artifacts, TargetName, Text, Translation
 
@@ -41,8 +41,8 @@ def test_without_a_home_the_cache_is_unusable(named: str, monkeypatch: pytest.Mo
     monkeypatch.setenv("PY2CU_CACHE_DIR", named)
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda _: "~/.cache/py2cu")  # no HOME, and an unknown user
     with pytest.warns(UserWarning, match="no home directory is known"):
-        cache.put_cubin("key", b"code")
-    assert cache.get_cubin("key") is None
+        cache.put(Kind.CUBIN, "key", "", b"code")
+    assert cache.get(Kind.CUBIN, "key") is None
     with pytest.raises(EnvironmentLacks, match="no home directory is known"):
         upkeep.probe()
 
@@ -116,7 +116,7 @@ def test_a_file_in_place_of_the_directory_is_an_unusable_cache(root: Path) -> No
         cache.put_translation("key", translation("k"))
     assert cache.put_library("key", "gcc", make).is_file()  # without another warning
     assert cache.get_translation("key", Translation) is None and cache.get_library("key", "clang") is None
-    assert upkeep.usage() == Usage(0, 0)
+    assert upkeep.entries() == []
 
 
 def test_nowhere_to_write_is_said_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,16 +154,16 @@ def test_translations_come_back_and_damaged_ones_do_not(root: Path) -> None:
 
 
 def test_cubins_come_back(root: Path) -> None:
-    assert cache.get_cubin("key") is None
+    assert cache.get(Kind.CUBIN, "key") is None
     for code in (b"", b"\n", bytes(range(256)) * 100):
-        cache.put_cubin("key", code, "add")
-        assert cache.get_cubin("key") == code
+        cache.put(Kind.CUBIN, "key", "add", code)
+        assert cache.get(Kind.CUBIN, "key") == code
     assert [(entry.kind.value, entry.name) for entry in upkeep.entries()] == [("cubins", "add")]
 
 
 def test_a_long_name_is_cut() -> None:
-    cache.put_cubin("key", b"code", "\u2200" * 10_000)
-    assert cache.get_cubin("key") == b"code"
+    cache.put(Kind.CUBIN, "key", "\u2200" * 10_000, b"code")
+    assert cache.get(Kind.CUBIN, "key") == b"code"
     assert [entry.name for entry in upkeep.entries()] == ["\u2200" * 200]
 
 
@@ -179,8 +179,8 @@ def test_what_was_used_longest_ago_goes_first() -> None:
         os.utime(path, (index, index))
     cache.get_library("a", "gcc")
     size = paths[0].stat().st_size
-    assert upkeep.usage() == Usage(3, 3 * size)
-    assert upkeep.prune(limit=2 * size) == Usage(1, size)
+    assert [entry.size for entry in upkeep.entries()] == [size] * 3
+    assert [entry.path for entry in upkeep.prune(limit=2 * size)] == [paths[1]]
     assert [path.exists() for path in paths] == [True, False, True]
 
 
@@ -197,19 +197,19 @@ def test_pruning_takes_builds_that_were_left_a_day_ago(root: Path) -> None:
 
 
 def test_clearing_takes_all_but_a_build_in_progress(root: Path) -> None:
-    cache.put_cubin("key", b"code")
+    cache.put(Kind.CUBIN, "key", "", b"code")
     cache.put_library("done", "gcc", make)
     (root / "mine.txt").touch()
     (root / "v2" / "libraries" / "dead.build-x").mkdir()
 
     def clear(directory: Path) -> Path:
-        assert upkeep.clear().entries == 2
+        assert len(upkeep.clear()) == 2
         assert directory.is_dir()
         return make(directory)
 
     path = cache.put_library("key", "gcc", clear)
     assert {each.name for each in root.rglob("*") if each.is_file()} == {path.name, "key.lock", "mine.txt"}
-    assert upkeep.clear().entries == 1 and upkeep.clear() == Usage(0, 0)
+    assert len(upkeep.clear()) == 1 and upkeep.clear() == []
     assert [each for each in root.rglob("*") if each.is_file()] == [root / "mine.txt"]
 
 

@@ -1,4 +1,4 @@
-"""Translations as JSON: every translation comes back as it was, and nothing else is accepted."""
+"""Translations as JSON: every translation comes back as it was, and other JSON makes nothing but plain records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import itertools
 import json
 import math
 import random
-import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -16,9 +15,8 @@ from typing import Any
 import pytest
 
 from py2cu.build import codec
-from py2cu.build.codec import Undecodable
 from py2cu.diagnostics import Diagnostic, Related, Severity
-from py2cu.dtypes import F32, GENERIC, DType, Kind, TypeVariable
+from py2cu.dtypes import F32, GENERIC, Kind, TypeVariable
 from py2cu.ir.abi.parameters import Default, Parameter, Role, TupleParameter
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import PY_INT, ArrayType, Binary, Constant, Name, PythonType, Width
@@ -41,8 +39,7 @@ def test_examples_come_back(path: Path) -> None:
     for translation, other in itertools.permutations(translated(path)):
         data = codec.encode(translation)
         again = codec.decode(data, type(translation))
-        with pytest.raises(Undecodable):
-            codec.decode(data, type(other))
+        assert codec.decode(data, type(other)) is None
         assert again == translation and repr(again) == repr(translation) and codec.encode(again) == data
 
 
@@ -75,11 +72,17 @@ def test_what_examples_do_not_show_comes_back() -> None:
     )
     again = codec.decode(codec.encode(translation), Translation)
     assert again == translation and repr(again) == repr(translation)
-    assert repr(codec.decode(codec.encode(with_signature(inits=(("a", math.nan),))), Translation)).count("nan") == 1
+    assert repr(decoded(codec.encode(with_signature(inits=(("a", math.nan),))))).count("nan") == 1
+
+
+def decoded(data: bytes) -> Translation:
+    made = codec.decode(data, Translation)
+    assert made is not None
+    return made
 
 
 def test_dtypes_stay_rows_of_the_table() -> None:
-    again = codec.decode(codec.encode(with_signature(parameters=(Parameter("x", ArrayType(F32, ())),))), Translation)
+    again = decoded(codec.encode(with_signature(parameters=(Parameter("x", ArrayType(F32, ())),))))
     assert again.signatures[0].dtype("x") is F32
 
 
@@ -88,25 +91,13 @@ def test_a_class_that_is_not_listed_is_a_bug() -> None:
         codec.encode(with_signature(doc=Path("x")))
 
 
-def test_an_annotation_means_the_same_in_all_listed_classes() -> None:
-    """Decoders are kept by the text of annotations."""
-    meanings: dict[str, Any] = {}
-    for class_ in codec._CLASSES.values():
-        for field in dataclasses.fields(class_):
-            meaning = eval(str(field.type), dict(vars(sys.modules[class_.__module__])))
-            assert meanings.setdefault(str(field.type), meaning) == meaning
-    assert len(meanings) > 40
-
-
-def test_every_listed_class_has_decoders() -> None:
-    for name in codec._CLASSES:
-        codec._decoders_of(name)
-
-
 WRONG: tuple[Any, ...] = (
-    None, True, 1, -1.5, "x", [], {}, ["Signature"], ["Span", 1, 2, 3, 4], ["Path", "/etc/passwd"], ["complex", 1, 2],
-    [["Span"]], {"cuda": 1}, ["os.system", "true"], 10**30, [[]], ["Diagnostic", "error", "P999", "", 1, 2, None, []],
+    None, True, 1, -1.5, "x", [], {}, {"Signature": []}, {"Span": [1, 2, 3, 4, 5]}, {"Path": ["/etc/passwd"]},
+    {"complex": ["1", 2]}, [{"Span": []}], {"cuda": [1]}, {"os.system": ["true"]}, {"eval": ["1"]}, 10**30, [[]],
+    {"Role": ["no"]}, {"Role": ["New", "a b"]}, {"dict": [1]}, {"dict": [[[], 1]]}, {"Kind": [1], "Role": ["input"]},
+    {"DType": ["float33", None]}, {"DType": [["float32"], None]}, {"getattr": ["", "join"]}, {"Signature": {"op": 1}},
 )  # fmt: skip
+PLAIN = {*codec._CLASSES.values(), tuple, dict, complex, bool, int, float, str, type(None)}
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -116,35 +107,37 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
             yield from places(value[at])
 
 
-def test_any_other_json_is_refused_or_has_the_declared_types() -> None:
-    """Each part of an encoded translation is replaced: what still decodes is encoded to just these bytes."""
+def classes(value: Any) -> Iterator[type[Any]]:
+    yield type(value)
+    parts: Any = ()
+    if dataclasses.is_dataclass(value):
+        parts = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    elif isinstance(value, dict):
+        parts = value.items()
+    elif isinstance(value, tuple):
+        parts = value
+    for part in parts:
+        yield from classes(part)
+
+
+def test_other_json_makes_nothing_but_plain_records() -> None:
+    """Each part of an encoded translation is replaced."""
     random_ = random.Random(1)
     tree = json.loads(codec.encode(translated(EXAMPLES[-1])[0]))
-    all_places = [place for place in places(tree) if place[0] is not tree or place[1]]
     refused = 0
-    for container, at in random_.sample(all_places, 100):
-        kept = container[at]
-        container[at] = random_.choice(WRONG)
-        data = json.dumps(tree, separators=(",", ":")).encode()
-        try:
-            assert codec.encode(codec.decode(data, CallTranslation)) == data
-        except Undecodable:
-            refused += 1
-        container[at] = kept
-    assert refused > 60
+    for container, at in random_.sample([*places(tree)], 100):
+        for wrong in WRONG:
+            kept = container[at]
+            container[at] = wrong
+            made = codec.decode(json.dumps(tree).encode(), CallTranslation)
+            container[at] = kept
+            refused += made is None
+            assert made is None or PLAIN.issuperset(classes(made))
+    assert refused > 60 * len(WRONG)
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"{", b"[" * 100_000, b'["Text","a","b",[]]', b"\x80\x04K\x01.", b"\xff", b"1" * 9999]
+    "data", [b"", b"{", b"[" * 100_000, b"[]", b"{}", b'{"Text":["a","b",[]]}', b"\x80\x04K\x01.", b"\xff", b"1" * 9999]
 )
-def test_other_bytes_are_refused(data: bytes) -> None:
-    with pytest.raises(Undecodable):
-        codec.decode(data, Translation)
-
-
-def test_a_dtype_is_known_by_its_name() -> None:
-    data = codec.encode(with_signature(parameters=(Parameter("x", ArrayType(F32, ())),)))
-    for wrong in (b'"float33"', b'["float32"]', b'["float32",1]', b'[["float32"],null]', b"1"):
-        with pytest.raises(Undecodable):
-            codec.decode(data.replace(b'"float32"', wrong), Translation)
-    assert isinstance(codec.decode(data, Translation).signatures[0].dtype("x"), DType)
+def test_other_bytes_are_no_translation(data: bytes) -> None:
+    assert codec.decode(data, Translation) is None

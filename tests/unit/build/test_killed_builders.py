@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from py2cu.build import cache, upkeep
+from py2cu.build.store import Kind
 
 PACKAGE = Path(cache.__file__).parents[2]
 HEAD = """
@@ -66,12 +67,12 @@ def test_a_builder_that_is_killed(moment: str, root: Path) -> None:
 
 
 def test_a_writer_of_data_that_is_killed(root: Path) -> None:
-    process = start("os.replace = die\ncache.put_cubin('key', b'code')")
+    process = start("os.replace = die\ncache.put(store.Kind.CUBIN, 'key', '', b'code')")
     assert process.wait(30) == -signal.SIGKILL
     process.communicate()
-    assert cache.get_cubin("key") is None and len(list(root.glob("v2/cubins/*.part"))) == 1
-    cache.put_cubin("key", b"code")
-    assert cache.get_cubin("key") == b"code"
+    assert cache.get(Kind.CUBIN, "key") is None and len(list(root.glob("v2/cubins/*.part"))) == 1
+    cache.put(Kind.CUBIN, "key", "", b"code")
+    assert cache.get(Kind.CUBIN, "key") == b"code"
     upkeep.prune(stale_after=0)
     assert len(list(root.glob("v2/cubins/*"))) == 1
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from py2cu import devices
 from py2cu.build import toolchain
 from py2cu.diagnostics import EnvironmentLacks
 
@@ -51,9 +52,7 @@ def test_ninja_is_found_beside_this_python_off_path(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("PATH", "")
     ninja = executable(tmp_path / "ninja")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    toolchain._ninja_of_python.cache_clear()
     assert toolchain.find_ninja() == ninja
-    toolchain._ninja_of_python.cache_clear()
 
 
 def test_nvcc_of_cuda_home_goes_before_the_one_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,10 +133,19 @@ def test_an_unknown_architecture_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_architectures_are_those_of_the_gpus_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(toolchain, "gpu_capabilities", lambda: ((9, 0), (8, 6), (9, 0)))
+    monkeypatch.setattr(devices, "capabilities", lambda: ((9, 0), (8, 6), (9, 0)))
     assert toolchain.gpu_architectures() == ("8.6", "9.0")
-    monkeypatch.setattr(toolchain, "gpu_capabilities", lambda: ())
+    monkeypatch.setattr(devices, "capabilities", lambda: ())
     assert toolchain.gpu_architectures() == ("7.5+PTX",)
+
+
+def test_capabilities_are_those_that_nvidia_smi_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "sys", SimpleNamespace(modules={}))  # as if torch were not imported
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    executable(tmp_path / "nvidia-smi", "#!/bin/sh\nprintf '9.0\\n12.1\\n'\n")
+    assert devices.capabilities.__wrapped__() == ((9, 0), (12, 1))
+    executable(tmp_path / "nvidia-smi", "#!/bin/sh\necho no devices\nexit 9\n")
+    assert devices.capabilities.__wrapped__() == ()
 
 
 def test_gencode_asks_for_machine_code_and_ptx() -> None:

@@ -27,13 +27,17 @@ def make(directory: Path) -> Path:
 
 def fill() -> None:
     cache.put_translation("key", TRANSLATION)
-    cache.put_cubin("key", b"mine")
+    cache.put(Kind.CUBIN, "key", "", b"mine")
     cache.put_library("key", "gcc", make)
 
 
 def is_filled() -> bool:
     library = cache.get_library("key", "gcc")
-    found = (cache.get_translation("key", Translation), cache.get_cubin("key"), library and library.read_bytes()[:4])
+    found = (
+        cache.get_translation("key", Translation),
+        cache.get(Kind.CUBIN, "key"),
+        library and library.read_bytes()[:4],
+    )
     assert found in ((TRANSLATION, b"mine", b"mine"), (None, None, None))
     return found[0] is not None
 
@@ -62,13 +66,13 @@ def test_a_folder_that_others_may_write(folder: str, mode: int, root: Path) -> N
         assert not is_filled()
     # Another warning would be an error.
     assert is_private(cache.put_library("key", "gcc", make), root)
-    cache.put_cubin("key", b"mine")
+    cache.put(Kind.CUBIN, "key", "", b"mine")
     cache.put_translation("key", TRANSLATION)
     assert cache.get_library("key", "gcc") is not None
     for command in (upkeep.probe, upkeep.check_trust):
         with pytest.raises(EnvironmentLacks, match="other users may write it"):
             command()
-    assert upkeep.clear() == upkeep.Usage(0, 0)
+    assert upkeep.clear() == []
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -184,7 +188,7 @@ def test_a_planted_pickle_is_not_run(root: Path) -> None:
     (root / "translations" / "stamp").mkdir(parents=True)
     (root / "translations" / "stamp" / "key.pickle").write_bytes(pickle.dumps(Planted()))
     assert not is_filled() and not (root / "run").exists()
-    folder = store.folder_of(store.shared_root(), Kind.TRANSLATION)
+    folder = store.shared_folder(Kind.TRANSLATION)
     store.write(folder, Kind.TRANSLATION, cache._with_stamp("key", Translation), "k", pickle.dumps(Planted()))
     assert cache.get_translation("key", Translation) is None and not (root / "run").exists()
 
@@ -195,7 +199,7 @@ def test_an_entry_serves_for_its_own_key_only(root: Path) -> None:
         name = cache._with_stamp("other", Translation) if path.suffix == ".json" else path.stem.replace("key", "other")
         shutil.copy(path, path.with_name(f"{name}{path.suffix}"))
         shutil.copy(path, path.with_name(f"key.clang{path.suffix}"))
-    assert cache.get_cubin("other") is cache.get_translation("other", Translation) is None
+    assert cache.get(Kind.CUBIN, "other") is cache.get_translation("other", Translation) is None
     assert cache.get_library("other", "gcc") is cache.get_library("key", "clang") is None
     assert cache.get_library("key", None) == cache.get_library("key", "gcc")
 
@@ -208,7 +212,7 @@ def test_a_file_system_that_loads_no_libraries(root: Path, monkeypatch: pytest.M
     with pytest.warns(UserWarning, match="noexec"):
         assert is_private(cache.put_library("key", "gcc", make), root)
     assert cache.get_library("key", "gcc") is not None
-    assert (cache.get_translation("key", Translation), cache.get_cubin("key")) == (TRANSLATION, b"mine")
+    assert (cache.get_translation("key", Translation), cache.get(Kind.CUBIN, "key")) == (TRANSLATION, b"mine")
 
 
 @pytest.mark.parametrize("kind", ["cut", "flip", "swap"])
@@ -229,15 +233,17 @@ def test_each_damage_of_each_entry_is_noticed(kind: str, root: Path) -> None:
         for each in damaged:
             path.write_bytes(each)
             assert not (
-                cache.get_translation("key", Translation) and cache.get_cubin("key") and cache.get_library("key", "gcc")
+                cache.get_translation("key", Translation)
+                and cache.get(Kind.CUBIN, "key")
+                and cache.get_library("key", "gcc")
             )
         path.write_bytes(data)
     assert is_filled()
 
 
 def test_a_valid_entry_of_other_json_is_missing(root: Path) -> None:
-    folder = store.folder_of(store.shared_root(), Kind.TRANSLATION, create=True)
+    folder = store.shared_folder(Kind.TRANSLATION, create=True)
     encoded = codec.encode(TRANSLATION)
-    for content in (b"[]", b'["Translation"]', encoded.replace(b"Translation", b"os.system"), encoded + b"\n[]"):
+    for content in (b"[]", b'{"Translation":[]}', encoded.replace(b"Translation", b"os.system"), encoded + b"\n[]"):
         store.write(folder, Kind.TRANSLATION, cache._with_stamp("key", Translation), "k", content)
         assert cache.get_translation("key", Translation) is None

@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 
 import py2cu
 from py2cu.build import cache
+from py2cu.build.store import Kind
 from py2cu.cli import console
 from py2cu.cli.app import app
 from py2cu.cli.loading import load_files
@@ -496,7 +497,7 @@ def test_what_commands_raise(monkeypatch: pytest.MonkeyPatch, error: BaseExcepti
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr("py2cu.build.doctor.diagnose", fail)
+    monkeypatch.setattr("py2cu.cli.doctor.diagnose", fail)
     monkeypatch.delenv("PY2CU_DEBUG", raising=False)
     result = run("doctor")
     assert result.exit_code == code and result.output.startswith(said) and "Traceback" not in result.output
@@ -504,18 +505,18 @@ def test_what_commands_raise(monkeypatch: pytest.MonkeyPatch, error: BaseExcepti
 
 
 def test_a_traceback_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("py2cu.build.doctor.diagnose", lambda: 1 / 0)
+    monkeypatch.setattr("py2cu.cli.doctor.diagnose", lambda: 1 / 0)
     monkeypatch.setenv("PY2CU_DEBUG", "1")
     assert isinstance(run("doctor").exception, ZeroDivisionError)
 
 
 def test_a_build_that_a_compiler_refuses(write, monkeypatch: pytest.MonkeyPatch) -> None:
-    from py2cu.build import BuildError
+    from py2cu.build.messages import BuildError
 
     def refuse(*args: object, **kwargs: object) -> None:
         raise BuildError([], "cc1plus: fatal error: no space left", "free some")
 
-    monkeypatch.setattr("py2cu.build.fill_cache", refuse)
+    monkeypatch.setattr("py2cu.build.instances.fill_cache", refuse)
     result = run("build", write("k.py", TWICE), "--target", "cpu")
     assert result.exit_code == 3 and "no space left" in result.stderr and "hint: free some" in result.stderr
 
@@ -565,7 +566,7 @@ def test_the_cache_is_listed_and_cleared(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("PY2CU_CACHE_DIR", str(tmp_path / "cache"))
     assert run("cache", "list").stdout.split("\n") == ["kind  name  size  last use", ""]
     for key, name in (("a", "add"), ("b", "softmax")):
-        cache.put_cubin(key, bytes(4000), name)
+        cache.put(Kind.CUBIN, key, name, bytes(4000))
         os.utime(tmp_path / "cache" / "v2" / "cubins" / f"{key}.cubin", (1e9, 1e9 + ord(key)))
     (tmp_path / "cache" / "v2" / "cubins" / "a.cubin").write_bytes(bytes(10))
     listed = run("cache", "list").stdout.splitlines()

@@ -141,7 +141,7 @@ def _cuda(torch: ModuleType | str) -> Finding:
     if isinstance(torch, str):
         return Finding("CUDA in torch", State.WARN, "unknown without torch")
     if torch.version.cuda is None:
-        state = State.MISSING if toolchain.gpu_capabilities() else State.WARN
+        state = State.MISSING if devices.capabilities() else State.WARN
         hint = "install a CUDA build of torch to run on a GPU: https://pytorch.org"
         return Finding("CUDA in torch", state, "none: this is a CPU build of torch", hint)
     return Finding("CUDA in torch", State.OK, str(torch.version.cuda))
@@ -149,10 +149,10 @@ def _cuda(torch: ModuleType | str) -> Finding:
 
 def _gpu(torch: ModuleType | str) -> Finding:
     if not isinstance(torch, str) and _has_gpu(torch):
-        devices = range(torch.cuda.device_count())
-        names = [f"{torch.cuda.get_device_name(i)} ({_dotted(torch.cuda.get_device_capability(i))})" for i in devices]
+        numbers = range(torch.cuda.device_count())
+        names = [f"{torch.cuda.get_device_name(i)} ({_dotted(torch.cuda.get_device_capability(i))})" for i in numbers]
         return Finding("GPU", State.OK, ", ".join(names))
-    if capabilities := toolchain.gpu_capabilities():
+    if capabilities := devices.capabilities():
         detail = f"{len(capabilities)} of capability {_dotted(capabilities[0])}, which torch cannot use"
         return Finding("GPU", State.WARN, detail, "check the driver, CUDA_VISIBLE_DEVICES and torch's CUDA version")
     return Finding("GPU", State.WARN, "none; kernels run on the CPU")
@@ -171,5 +171,5 @@ def _cache() -> Finding:
         upkeep.probe()
     except EnvironmentLacks as lack:
         return Finding("cache", State.WARN, lack.message, lack.hint)
-    usage = upkeep.usage()
-    return Finding("cache", State.OK, f"{store.location()} ({usage.entries} entries, {usage.size / 2**20:.1f} MB)")
+    sizes = [entry.size for entry in upkeep.entries()]
+    return Finding("cache", State.OK, f"{store.location()} ({len(sizes)} entries, {sum(sizes) / 2**20:.1f} MB)")

@@ -11,8 +11,10 @@ from typing import cast
 
 import pytest
 
-from py2cu.build import doctor, driver, nvrtc, toolchain
-from py2cu.build.doctor import Finding, State
+from py2cu import devices
+from py2cu.build import driver, nvrtc, toolchain
+from py2cu.cli import doctor
+from py2cu.cli.doctor import Finding, State
 from py2cu.diagnostics import EnvironmentLacks
 
 
@@ -104,7 +106,7 @@ def test_an_old_driver_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_cpu_machine_without_nvcc_lacks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("find_nvcc", None), ("find_cxx", Path("g++")), ("find_ninja", Path("ninja"))):
         monkeypatch.setattr(toolchain, name, lambda value=value: value)
-    monkeypatch.setattr(toolchain, "gpu_capabilities", lambda: ())
+    monkeypatch.setattr(devices, "capabilities", lambda: ())
     found = diagnose(monkeypatch, fake_torch())
     assert found["nvcc"].state is found["GPU"].state is found["CUDA in torch"].state is State.WARN
     assert doctor.exit_status(found.values()) == 0
@@ -120,7 +122,7 @@ def test_a_gpu_without_nvcc_lacks_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_gpu_that_torch_cannot_use_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(toolchain, "gpu_capabilities", lambda: ((9, 0),))
+    monkeypatch.setattr(devices, "capabilities", lambda: ((9, 0),))
     found = diagnose(monkeypatch, fake_torch())
     assert "which torch cannot use" in found["GPU"].detail
     assert found["CUDA in torch"].state is State.MISSING
