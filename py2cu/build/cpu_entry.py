@@ -44,11 +44,15 @@ _LOADING: Final = ForkSafeLock()
 
 @record(frozen=True, slots=True)
 class CpuInstance:
-    """An instance of a kernel: the name of its functions in the text, and the template arguments, `<16, float>`."""
+    """An instance of a kernel: the name of its functions in the text, and the template arguments, `<16, float>`.
+
+    `has_default_block`: its blocks have the kernel's own extents, so that loops over threads have a known length.
+    """
 
     code: CallText
     symbol: str
     template: str
+    has_default_block: bool
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -69,7 +73,8 @@ class CpuInstance:
     @property
     def flags(self) -> list[str]:
         """The flags of a build, but for the place of torch's headers."""
-        return [*" ".join(toolchain.cpu_flags()).split(), *_FLAGS, f"-DINSTANCE_OF_{self.symbol}={self.template}"]
+        defined = [f"-DINSTANCE_OF_{self.symbol}={self.template}", *["-DDEFAULT_BLOCK"] * self.has_default_block]
+        return [*" ".join(toolchain.cpu_flags()).split(), *_FLAGS, *defined]
 
     @property
     def needs_torch(self) -> bool:

@@ -155,7 +155,7 @@ class Native:
             place = self._instance(signature, dtypes)
             instance = signature.instances[place].called() if signature.instances else signature
             program = code.programs_of(self.signature.op)[place]
-            engine = self._engine(target, code, program, numbers)
+            engine = self._engine(target, code, program, numbers, on_grid=order.on_grid)
             record = self.recorder(device, order) if order.records and self.recorder is not None else None
             return write_launcher(replace(instance, name=signature.name), program, order, numbers, engine, record)
 
@@ -189,13 +189,16 @@ class Native:
         self.layout.complete(all_numbers)  # refuses names that are no template arguments
         return {name: (all_numbers[name],) for name in self.signature.constexpr_ints}
 
-    def _engine(self, target: TargetName, code: CallText, program: LaunchProgram, numbers: Sequence[int]) -> Engine:
+    def _engine(
+        self, target: TargetName, code: CallText, program: LaunchProgram, numbers: Sequence[int], *, on_grid: bool
+    ) -> Engine:
         name = self.signature.name
         if target is TargetName.CPU:
             from py2cu.build.cpu_entry import CpuInstance, load_entry
 
             template = program.template_arguments(tuple(numbers), (), is_wide=False)
-            return CpuEngine(load_entry(CpuInstance(code, program.symbol, template), self.source))
+            has_default_block = program.has_block_instance and not on_grid
+            return CpuEngine(load_entry(CpuInstance(code, program.symbol, template, has_default_block), self.source))
         from py2cu.build.cuda_kernel import CudaInstance, load_kernel
 
         def load_for(device: int, given: tuple[bool, ...], packs: tuple[int, ...], *, is_wide: bool) -> Any:
