@@ -46,13 +46,13 @@ _LOADING: Final = ForkSafeLock()
 class CpuInstance:
     """An instance of a kernel: the name of its functions in the text, and the template arguments, `<16, float>`.
 
-    `has_default_block`: its blocks have the kernel's own extents, so that loops over threads have a known length.
+    `has_own_block`: its blocks have the kernel's own extents, so that loops over threads have a known length.
     """
 
     code: CallText
     symbol: str
     template: str
-    has_default_block: bool
+    has_own_block: bool
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -73,7 +73,10 @@ class CpuInstance:
     @property
     def flags(self) -> list[str]:
         """The flags of a build, but for the place of torch's headers."""
-        defined = [f"-DINSTANCE_OF_{self.symbol}={self.template}", *["-DDEFAULT_BLOCK"] * self.has_default_block]
+        defined = [
+            f"-DINSTANCE_OF_{self.symbol}={self.template}",
+            *[f"-DOWN_BLOCK_OF_{self.symbol}"] * self.has_own_block,
+        ]
         return [*" ".join(toolchain.cpu_flags()).split(), *_FLAGS, *defined]
 
     @property

@@ -197,8 +197,8 @@ class Native:
             from py2cu.build.cpu_entry import CpuInstance, load_entry
 
             template = program.template_arguments(tuple(numbers), (), is_wide=False)
-            has_default_block = program.has_block_instance and not on_grid  # rule: block-of-launch
-            return CpuEngine(load_entry(CpuInstance(code, program.symbol, template, has_default_block), self.source))
+            has_own_block = program.has_block_instance and not on_grid  # rule: block-of-launch
+            return CpuEngine(load_entry(CpuInstance(code, program.symbol, template, has_own_block), self.source))
         from py2cu.build.cuda_kernel import CudaInstance, load_kernel
 
         def load_for(device: int, given: tuple[bool, ...], packs: tuple[int, ...], *, is_wide: bool) -> Any:
