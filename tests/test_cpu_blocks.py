@@ -37,6 +37,13 @@ def test_a_launch_may_have_another_block_than_calls(blocks):
         assert torch.equal(out, one.repeat(32 // y, 64 // x))
 
 
+@pytest.mark.parametrize("wide", [4, 32])
+def test_a_block_may_depend_on_the_call(wide):
+    x = torch.arange(16 * 64, dtype=torch.int32).view(16, 64)
+    blocks = x.view(4, 4, 64 // wide, wide).flip(1, 3)
+    assert torch.equal(kernels.turned(x, wide=wide), blocks.reshape(16, 64))
+
+
 def test_arrays_of_a_thread_live_across_barriers():
     m, n = torch.randn(7, 40), torch.randn(40, 19)
     torch.testing.assert_close(kernels.matmul_registers(m, n), m @ n, rtol=1e-4, atol=1e-4)

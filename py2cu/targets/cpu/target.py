@@ -136,7 +136,7 @@ def _has_block_instance(kernel: ir.Kernel) -> bool:
     not split loops of known length, and the steps of a reduction, `if t < half`, need that.
     """
     is_row = all(isinstance(extent, ir.Constant) and extent.value == 1 for extent in kernel.block[1:])
-    return kernel.size is not None and not kernel.has_open_block and not is_row
+    return kernel.size is not None and not kernel.has_open_block and not is_row  # rule: block-of-kernel
 
 
 def _sizes(kernel: ir.Kernel) -> tuple[str, ...]:
