@@ -24,6 +24,26 @@ def test_tiles_multiply_matrices(name, shape):
     torch.testing.assert_close(getattr(kernels, name)(m, n), m @ n, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("blocks", [[None, (4, 8), (16, 2, 1)], [(64, 1), (8, 4), None]])
+def test_a_launch_may_have_another_block_than_calls(blocks):
+    for block in blocks:
+        out = torch.full((32, 64), -1, dtype=torch.int32)
+        if block is None:
+            kernels.opposite(out=out)
+        else:
+            kernels.opposite[(64 // block[0], 32 // block[1]), block](out)
+        x, y, *_ = block or (8, 4)
+        one = torch.arange(x * y - 1, -1, -1, dtype=torch.int32).view(y, x)
+        assert torch.equal(out, one.repeat(32 // y, 64 // x))
+
+
+@pytest.mark.parametrize("wide", [4, 32])
+def test_a_block_may_depend_on_the_call(wide):
+    x = torch.arange(16 * 64, dtype=torch.int32).view(16, 64)
+    blocks = x.view(4, 4, 64 // wide, wide).flip(1, 3)
+    assert torch.equal(kernels.turned(x, wide=wide), blocks.reshape(16, 64))
+
+
 def test_arrays_of_a_thread_live_across_barriers():
     m, n = torch.randn(7, 40), torch.randn(40, 19)
     torch.testing.assert_close(kernels.matmul_registers(m, n), m @ n, rtol=1e-4, atol=1e-4)

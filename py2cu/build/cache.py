@@ -190,7 +190,7 @@ def _lock(path: Path) -> Iterator[None]:
     """Hold the entry's lock. The system releases it when the holder dies, so none is ever left behind."""
     import filelock  # takes milliseconds, and a cached kernel needs no lock
 
-    lock = filelock.FileLock(path, poll_interval=0.02)
+    lock = filelock.FileLock(path, mode=0o600, poll_interval=0.02)  # for a file that others may write it tests more
     try:
         lock.acquire()
     except (OSError, NotImplementedError):

@@ -39,11 +39,15 @@ _lean_flags: Final = ["-static-libstdc++"]
 
 @record(frozen=True, slots=True)
 class CpuInstance(LibraryBuild[Entry]):
-    """An instance of a kernel: the name of its functions in the text, and the template arguments, `<16, float>`."""
+    """An instance of a kernel: the name of its functions in the text, and the template arguments, `<16, float>`.
+
+    `has_own_block`: its blocks have the kernel's own extents, so that loops over threads have a known length.
+    """
 
     code: CallText
     symbol: str
     template: str
+    has_own_block: bool
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -64,7 +68,11 @@ class CpuInstance(LibraryBuild[Entry]):
     @property
     def flags(self) -> list[str]:
         """The flags of a build, but for the place of torch's headers."""
-        return [*" ".join(toolchain.cpu_flags()).split(), *_FLAGS, f"-DINSTANCE_OF_{self.symbol}={self.template}"]
+        defined = [
+            f"-DINSTANCE_OF_{self.symbol}={self.template}",
+            *[f"-DOWN_BLOCK_OF_{self.symbol}"] * self.has_own_block,
+        ]
+        return [*" ".join(toolchain.cpu_flags()).split(), *_FLAGS, *defined]
 
     @property
     def needs_torch(self) -> bool:

@@ -24,8 +24,9 @@ def fill_cache(translation: CallTranslation, target: TargetName, *, fma: bool, s
     code, count = translation.text(target), 0
     for program, template in instances(translation, target):
         if target is TargetName.CPU:
-            cpu_entry.CpuInstance(code, program.symbol, template).library(source)
-            count += 1
+            for block in (True, False) if program.has_block_instance else (False,):
+                cpu_entry.CpuInstance(code, program.symbol, template, block).library(source)
+                count += 1
             continue
         for architecture in toolchain.gpu_architectures():
             name = f"sm_{architecture.partition('+')[0].replace('.', '')}"

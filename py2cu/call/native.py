@@ -155,7 +155,7 @@ class Native:
             place = self._instance(signature, dtypes)
             instance = signature.instances[place].called() if signature.instances else signature
             program = code.programs_of(self.signature.op)[place]
-            engine = self._engine(target, code, program, numbers)
+            engine = self._engine(target, code, program, numbers, on_grid=order.on_grid)
             record = self.recorder(device, order) if order.records and self.recorder is not None else None
             return write_launcher(replace(instance, name=signature.name), program, order, numbers, engine, record)
 
@@ -189,13 +189,16 @@ class Native:
         self.layout.complete(all_numbers)  # refuses names that are no template arguments
         return {name: (all_numbers[name],) for name in self.signature.constexpr_ints}
 
-    def _engine(self, target: TargetName, code: CallText, program: LaunchProgram, numbers: Sequence[int]) -> Engine:
+    def _engine(
+        self, target: TargetName, code: CallText, program: LaunchProgram, numbers: Sequence[int], *, on_grid: bool
+    ) -> Engine:
         name = self.signature.name
         if target is TargetName.CPU:
             from py2cu.build.cpu_entry import CpuInstance
 
             template = program.template_arguments(tuple(numbers), (), is_wide=False)
-            return CpuEngine(CpuInstance(code, program.symbol, template).load(self.source))
+            has_own_block = program.has_block_instance and not on_grid  # rule: block-of-launch
+            return CpuEngine(CpuInstance(code, program.symbol, template, has_own_block).load(self.source))
         from py2cu.build.cuda_kernel import CudaInstance, load_kernel
 
         def load_for(device: int, given: tuple[bool, ...], packs: tuple[int, ...], *, is_wide: bool) -> Any:

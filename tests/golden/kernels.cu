@@ -298,6 +298,8 @@ __global__ void encoder_kernel(
     if (b >= b_extent || t >= t_extent) return;
     const int64_t step = int64_t(blockDim.x) * N;
     const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
+    if (first >= c_extent)
+        return;
     aligned_vector<T, N> wpes[PACKS];
     #pragma unroll
     for (int pack = 0; pack < PACKS; ++pack) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -62,7 +63,11 @@ def disagreements_of(both: BothWays, device: str) -> Iterator[str]:
 
 
 def _bits(array: torch.Tensor) -> torch.Tensor:
-    return array.reshape(-1).view(torch.uint8)
+    """The bits, alike for all NaNs: the sign of `nan + nan` is that of the operand that the compiler puts first."""
+    parts = torch.view_as_real(array) if array.is_complex() else array
+    if parts.is_floating_point():
+        parts = parts.masked_fill(parts.isnan(), math.nan)
+    return parts.reshape(-1).view(torch.uint8)
 
 
 def _shown(arguments: Mapping[str, Any]) -> str:

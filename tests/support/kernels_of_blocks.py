@@ -48,6 +48,30 @@ def half_a_warp(x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
     out[t] = v
 
 
+@kernel(size=("w", "h"), block=(8, 4))
+def opposite(out: Int32[Tensor, "h w"], h: int, w: int):
+    """The number of the thread that is as far from the end of the block as this one from its begin."""
+    numbers = shared(128, np.int32)
+    t = threadIdx.y * blockDim.x + threadIdx.x
+    numbers[t] = t
+    syncthreads()
+    r, c = blockIdx.y * blockDim.y + threadIdx.y, blockIdx.x * blockDim.x + threadIdx.x
+    if r < h and c < w:
+        out[r, c] = numbers[blockDim.x * blockDim.y - 1 - t]
+
+
+@kernel(size=("w", "h"), block=("wide", 4))
+def turned(x: Int32[Tensor, "h w"], out: Int32[Tensor, "h w"], h: int, w: int, wide: int):
+    """What the thread holds that is as far from the end of the block as this one from its begin."""
+    values = shared(128, np.int32)
+    t = threadIdx.y * blockDim.x + threadIdx.x
+    r, c = blockIdx.y * blockDim.y + threadIdx.y, blockIdx.x * blockDim.x + threadIdx.x
+    values[t] = x[r, c] if r < h and c < w else 0
+    syncthreads()
+    if r < h and c < w:
+        out[r, c] = values[blockDim.x * blockDim.y - 1 - t]
+
+
 @kernel(size=("w", "h"), block=(16, 16))
 def matmul(m: Float32[Tensor, "h k"], n: Float32[Tensor, "k w"], out: Float32[Tensor, "h w"], h: int, w: int, k: int):
     ms = shared((16, 16), np.float32)

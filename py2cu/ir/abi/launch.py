@@ -148,6 +148,7 @@ class LaunchProgram:
     cooperative: bool = False
     has_open_block: bool = False  # the block depends on numbers of the call
     packs: PackedLaunch | None = None
+    has_block_instance: bool = False  # on the CPU: one for `block` alone, and one for explicit launches
     is_index: bool = False  # threads are elements: also an explicit launch may have too many to count
 
     def template_arguments(

@@ -6,6 +6,7 @@ Python integers are `int64_t` throughout, so no kernel is instantiated twice.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import chain
 from typing import Final
@@ -103,6 +104,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         body=body,
         shared_bytes=bytes_text(kernel, DIALECT),
         runs_whole_blocks=runs_whole_blocks,
+        has_block_instance=runs_whole_blocks and _has_block_instance(kernel),
         syncs_grid=syncs_grid(kernel),
         sizes=_sizes(kernel),
         overflows=overflows(kernel),
@@ -123,7 +125,18 @@ def view(kernel: ir.Kernel) -> KernelView:
 def program(kernel: ir.Kernel, views: tuple[KernelView, ...]) -> LaunchProgram:
     """How calls launch an instance of a kernel, whose text is in one of `views`: by its launcher."""
     own = view_of(kernel, views, DIALECT)
-    return launch_program(kernel, own.name, types_of(kernel, DIALECT), has_index_type=False, is_whole=True)
+    made = launch_program(kernel, own.name, types_of(kernel, DIALECT), has_index_type=False, is_whole=True)
+    return replace(made, has_block_instance=own.has_block_instance)
+
+
+def _has_block_instance(kernel: ir.Kernel) -> bool:
+    """Whether calls without a launch of their own have an instance, where loops over threads have a known length.
+
+    With short rows of threads it takes half the time to compile and to run. A block of one row has none: compilers do
+    not split loops of known length, and the steps of a reduction, `if t < half`, need that.
+    """
+    is_row = all(isinstance(extent, ir.Constant) and extent.value == 1 for extent in kernel.block[1:])
+    return kernel.size is not None and not kernel.has_open_block and not is_row  # rule: block-of-kernel
 
 
 def _sizes(kernel: ir.Kernel) -> tuple[str, ...]:

@@ -27,6 +27,8 @@ _PLACES: Final = ("first", "second", "third", "fourth", "fifth")  # names of typ
 
 def separate_overloads(families: tuple[ir.Instances, ...], dialect: Dialect) -> tuple[ir.Instances, ...]:
     """`families` with distinct names; repeated, since a new name changes the text of its callers."""
+    if sum(len(kernel.functions) for family in families for kernel in family) < 2:
+        return families
     while True:
         taken: Taken = {}
         before = families

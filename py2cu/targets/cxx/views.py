@@ -89,6 +89,7 @@ class KernelView:
     has_open_block: bool = False  # the block's extents depend on arguments of a call
     shared_bytes: str = ""  # of a block's dynamic shared memory; empty where it has none
     runs_whole_blocks: bool = False  # on the CPU: it is called once a block, and goes through the threads by itself
+    has_block_instance: bool = False  # on the CPU: calls without a launch of their own have an instance
     syncs_grid: bool = False  # its blocks wait for each other
     waits_anywhere: bool = False  # on the CPU: a thread may wait for any other one
     asserts: bool = False  # on the CPU: an `assert` may throw
