@@ -32,7 +32,7 @@ from py2cu.side_by_side import html_side_by_side, side_by_side
 from py2cu.threads import ForkSafeLock
 
 if TYPE_CHECKING:
-    from py2cu.call.plan import KernelCall
+    from py2cu.call.calls import KernelCall
     from py2cu.check import CheckReport
     from py2cu.ir.abi.signature import Signature
     from py2cu.translation import Translation
@@ -360,15 +360,15 @@ class Kernel(Traced):
         if (call := self._call) is not None and self._unchanged():
             return call
         with self._lock, collector_paused():
-            from py2cu.call.native import Native
-            from py2cu.call.plan import KernelCall
+            from py2cu.call.calls import KernelCall
+            from py2cu.call.instances import Instances
 
             signature = self.signature
             if self._call is None:
                 if signature.constexprs and self._translator is None:  # of edited files
                     self._translator = Translator(self._function, self._options)
-                native = Native(self._translator, self._values, self._edited, fma=self._fma)
-                self._call = KernelCall(native, self.backwards)
+                instances = Instances(self._translator, self._values, self._edited, fma=self._fma)
+                self._call = KernelCall(instances, self.backwards)
                 self._launchers, self._is_of_arrays = self._call.launchers, self._call.is_of_arrays
             return self._call
 

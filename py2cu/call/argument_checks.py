@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from py2cu import devices
 from py2cu.call.launchers.memory import meet, overlaps_itself
@@ -36,6 +37,19 @@ def check_arguments(signature: Signature, values: Mapping[str, Any], *, on_grid:
         return _common_device(tensors)
     except _Misfit as misfit:
         raise RuntimeError(f"{signature.name}: {misfit}") from None
+
+
+def check_call(signature: Signature, values: Mapping[str, Any], *, on_grid: bool = False) -> str:
+    """Check `values` and, beside them, whether this thread may write to its arrays and launch.
+
+    Raises:
+        RuntimeError: as `check_arguments`, `require_writable` and `check_launch_gradients`.
+    """
+    device = check_arguments(signature, values, on_grid=on_grid)
+    require_writable(signature.name, {p.name: values[p.name] for p in signature.written if p.name in values})
+    if on_grid:
+        check_launch_gradients(signature, values)
+    return device
 
 
 def check_traced_arguments(signature: Signature, values: Mapping[str, Any]) -> None:
@@ -110,6 +124,34 @@ def check_launch_gradients(signature: Signature, values: Mapping[str, Any]) -> N
     if by_grad and torch.is_grad_enabled():
         what = f"{signature.name}[grid, block](...) is not differentiable, and `{by_grad[0]}` requires grad"
         raise RuntimeError(f"{what}; pass `{by_grad[0]}.detach()`, or launch it under `torch.no_grad()`")
+
+
+def require_writable(kernel: str, written: Mapping[str, torch.Tensor]) -> None:
+    """Refuse to write to inference tensors outside of inference mode, as torch's own operators do: these have no
+    version counter.
+
+    Raises:
+        RuntimeError: `written` has one; the message names the kernel and the argument.
+    """
+    for name, tensor in written.items():
+        if tensor.is_inference() and not torch.is_inference_mode_enabled():  # rule: inference-tensor
+            what = f"{kernel}: `{name}` is written, and is an inference tensor outside of inference mode"
+            raise RuntimeError(f"{what}; pass `{name}.clone()`, or call it under `torch.inference_mode()`")
+
+
+def refuse_tangents(op: str, values: Mapping[str, Any]) -> None:
+    """Refuse arrays with a tangent, which `op` would drop.
+
+    Raises:
+        RuntimeError: there is one; the message names it.
+    """
+    if forward_ad._current_level < 0:  # rule: gradient-forward
+        return
+    unpack_dual: Any = forward_ad.unpack_dual
+    for name, value in values.items():
+        if isinstance(value, torch.Tensor) and unpack_dual(value).tangent is not None:
+            what = f"{op} has no forward-mode derivative, and `{name}` has a tangent"
+            raise RuntimeError(f"{what}; use reverse mode, such as `torch.func.vjp`")
 
 
 def check_recorded(signature: Signature, values: Mapping[str, Any]) -> None:
