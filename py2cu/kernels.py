@@ -279,7 +279,7 @@ class Kernel(Traced):
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Pickle by module and name, as functions do, or else by the function and the constructor's arguments."""
-        from py2cu.call.pickles import is_found_by_name, portable
+        from py2cu.live.pickles import is_found_by_name, portable
 
         if is_found_by_name(self):
             return self.__qualname__

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
-from py2cu.call.dependencies import Dependencies
 from py2cu.function_text import forget, is_text_of, source_file
 from py2cu.live import callees, constants, defaults_of, qualified_names, reachable_functions, visible_objects
+from py2cu.live.dependencies import Dependencies
 from py2cu.options import KernelOptions, Values
 
 if TYPE_CHECKING:
