@@ -127,13 +127,12 @@ class Instances:
             return self._launcher_of(target, order, (), record)
         launchers: dict[Key, LaunchFunction] = {}
 
-        def find(key: tuple[Any, ...], *values: Any) -> LaunchFunction:
-            if None in key:  # a template argument was left out
-                given = zip(order.names, values[shift:], strict=True)
-                known = self.layout.complete({name: value for name, value in given if value is not None})
-                key = (*key[: len(self._dtype_sources)], *(known.get(name) for name in self.signature.constexprs))
-                if None in key:
-                    raise Misfit
+        def find(key: Key, *values: Any) -> LaunchFunction:
+            given = zip(order.names, values[shift:], strict=True)
+            known = self.layout.complete({name: value for name, value in given if value is not None})
+            key = (*key[: len(self._dtype_sources)], *(known.get(name) for name in self.signature.constexprs))
+            if None in key:
+                raise Misfit
             if key not in launchers:
                 launchers[key] = self._launcher_of(target, order, key, record)
             return launchers[key]
@@ -183,7 +182,6 @@ class Instances:
         integers = self.signature.constexpr_ints
         if all(chosen[name] in constexpr.values for name, constexpr in integers.items()):
             return self._values
-        self.layout.complete(chosen)  # refuses what is no template argument
         return {name: (chosen[name],) for name in integers}
 
     def _engine(self, target: TargetName, code: CallText, program: LaunchProgram, numbers: Key) -> Engine:
