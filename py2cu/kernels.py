@@ -12,12 +12,13 @@ from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from py2cu.call import Simulator, Translator, python_text, remember_texts
+from py2cu.call import Simulator, Translator
 from py2cu.call.traced import Traced, add_backward, traced_as, traced_call, traced_launch, traced_op
 from py2cu.collector import collector_paused
 from py2cu.function_text import remember_cell
 from py2cu.ir.abi.launch import REFUSED, has_launched
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, is_constexpr_value
+from py2cu.live.texts import python_text, remember_texts
 from py2cu.options import (
     NO_VALUES,
     Extent,
@@ -135,7 +136,7 @@ class Kernel(Traced):
         call = self._call
         if call is None or not self._unchanged():
             call = self._prepare()
-        call.launch(args, kwargs, launch, extents)
+        call.call(args, kwargs, launch, extents)
 
     @property
     def simulate(self) -> Simulator:

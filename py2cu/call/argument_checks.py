@@ -23,16 +23,21 @@ from py2cu.ir.types import ArrayType, ElementType, PythonType
 Tensors = Mapping[str, torch.Tensor]
 
 
-def check_arguments(signature: Signature, values: Mapping[str, Any], *, on_grid: bool = False) -> str:
+def check_arguments(
+    signature: Signature, values: Mapping[str, Any], *, on_grid: bool = False, has_memory: bool = True
+) -> str:
     """Check `values`, and return the device type of the tensors, "cuda" or "cpu".
 
-    Outputs and numbers that a shape determines may be absent. `on_grid`: the call is an explicit launch.
+    Outputs and numbers that a shape determines may be absent. `on_grid`: the call is an explicit launch. Of a traced
+    call, the tensors have no memory, and extents and numbers may be symbolic.
 
     Raises:
         RuntimeError: an argument that the kernel does not accept.
     """
     try:
-        tensors = _check(signature, values)
+        tensors = _check(signature, values, has_memory=has_memory)
+        if not has_memory:
+            return ""
         _check_memory(signature, tensors, on_grid)
         return _common_device(tensors)
     except _Misfit as misfit:
@@ -52,23 +57,11 @@ def check_call(signature: Signature, values: Mapping[str, Any], *, on_grid: bool
     return device
 
 
-def check_traced_arguments(signature: Signature, values: Mapping[str, Any]) -> None:
-    """Check `values`, whose tensors have no memory, and whose extents and numbers may be symbolic.
-
-    Raises:
-        RuntimeError: as `check_arguments`.
-    """
-    try:
-        _check(signature, values, has_memory=False)
-    except _Misfit as misfit:
-        raise RuntimeError(f"{signature.name}: {misfit}") from None
-
-
 class _Misfit(Exception):
     """The reason why an argument is refused."""
 
 
-def _check(signature: Signature, values: Mapping[str, Any], *, has_memory: bool = True) -> Tensors:
+def _check(signature: Signature, values: Mapping[str, Any], *, has_memory: bool) -> Tensors:
     """Check everything but addresses, and return the tensors as the launcher gets them.
 
     Of tensors without memory, a tracer may see other strides than the op does at run time: these are not checked.

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Types = tuple[object, ...]
 Key = Types | int
+Extents = tuple[int, ...]
 
 
 def argument_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Types:
@@ -90,38 +91,27 @@ class KernelCall:
         """The file of the Python."""
         return self.instances.source()
 
-    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the kernel, and return the outputs.
+    def call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = (), extents: Extents | None = ()
+    ) -> Any:
+        """Call the kernel, and return the outputs; or launch it on a grid.
 
-        Raises:
-            TypeError, RuntimeError: an argument that the kernel does not accept.
-        """
-        launcher = self.launchers.get(self._key(args, kwargs))
-        if launcher is not None:
-            try:
-                return launcher(*args, *kwargs.values())
-            except REFUSED as error:
-                if has_launched(error):
-                    raise  # if not, the checks below raise an error that names the argument
-        return self.bind_and_run(args, kwargs, ())
-
-    def launch(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: LaunchShape, extents: tuple[int, ...] | None
-    ) -> None:
-        """Launch the kernel on a grid; `extents` are those of grid and block, None if they are impossible.
+        Args:
+            launch: the grid and the block of an explicit launch.
+            extents: those of grid and block, None if they are impossible.
 
         Raises:
             TypeError, RuntimeError: an argument that the kernel does not accept, or an impossible grid or block.
         """
-        launcher = self.grid_launchers.get(argument_types(args, kwargs))
+        launchers, key = (self.grid_launchers, argument_types) if launch else (self.launchers, self._key)
+        launcher = launchers.get(key(args, kwargs))
         if launcher is not None and extents is not None:
             try:
-                launcher(*extents, *args, *kwargs.values())
-            except REFUSED:
-                pass  # nothing was launched, as above
-            else:
-                return
-        self.bind_and_run(args, kwargs, launch)
+                return launcher(*extents, *args, *kwargs.values())
+            except REFUSED as error:
+                if has_launched(error):
+                    raise  # if not, the checks below raise an error that names the argument
+        return self.bind_and_run(args, kwargs, launch)
 
     def prepared(self, types: Types, launch: LaunchShape) -> Callable[..., object] | None:
         """What launches plain arguments of these types, one for each parameter, on `launch`.
@@ -139,29 +129,28 @@ class KernelCall:
         names, arguments = form.names, (*args, *kwargs.values())
         if self.instances.files or needs_dispatcher(arguments):
             return self._through_op(form, arguments, values, launch)
-        device, on_grid = check_call(self.signature, values, on_grid=bool(launch)), bool(launch)
+        device = check_call(self.signature, values, on_grid=bool(launch))
         extents = require_extents(self.signature.name, *launch) if launch else ()
-        if not has_device(self.signature, names):  # torch's default device
+        names_device = has_device(self.signature, names)
+        if not names_device:  # torch's default device
             values = allocate_outputs(self.signature, values)
             names, arguments = tuple(values), tuple(values.values())
-            return self._launcher(device, Order(names, on_grid, of_call=True))(*extents, *arguments)
-        order = Order(names, on_grid, of_call=True)
-        launcher = self._launcher(device, order)
-        kept = [self._launchers[each, order] for each in TargetName if (each, order) in self._launchers]
-        key = argument_types(args, kwargs) if launch else self._key(args, kwargs)
-        (self.grid_launchers if launch else self.launchers)[key] = kept[0] if len(kept) == 1 else _either(*kept)
-        return launcher(*extents, *arguments)
+        pairs = zip(names, arguments, strict=True)  # NumPy's integers become Python's
+        arguments = tuple([each if each is None else values.get(name, each) for name, each in pairs])
+        order = Order(names, on_grid=bool(launch), of_call=True)
+        if (device, order) not in self._launchers:
+            self._launchers[device, order] = self.instances.launcher(device, order, self._gradients)
+        if names_device:
+            kept = [self._launchers[each, order] for each in TargetName if (each, order) in self._launchers]
+            launchers, key = (self.grid_launchers, argument_types) if launch else (self.launchers, self._key)
+            launchers[key(args, kwargs)] = kept[0] if len(kept) == 1 else _either(*kept)
+        return self._launchers[device, order](*extents, *arguments)
 
     def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Key:
         """The key of the launcher of a call: types and names of arguments, of arrays alone their number and names."""
         if not self.is_of_arrays:
             return argument_types(args, kwargs)
         return (len(args), *kwargs) if kwargs else len(args)
-
-    def _launcher(self, device: str, order: Order) -> LaunchFunction:
-        if (device, order) not in self._launchers:
-            self._launchers[device, order] = self.instances.launcher(device, order, self._gradients)
-        return self._launchers[device, order]
 
     def _through_op(self, form: Form, arguments: tuple[Any, ...], values: Values, launch: Launch) -> Any:
         """Call the op `py2cu::…`."""

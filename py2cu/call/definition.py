@@ -19,12 +19,7 @@ from typing import Any, Final
 
 import torch
 
-from py2cu.call.argument_checks import (
-    check_launch_gradients,
-    check_traced_arguments,
-    refuse_tangents,
-    require_writable,
-)
+from py2cu.call.argument_checks import check_arguments, check_launch_gradients, refuse_tangents, require_writable
 from py2cu.call.batching import run_batched
 from py2cu.call.gradients import BackwardCall, Gradients
 from py2cu.call.instances import Instances
@@ -78,7 +73,10 @@ def operator_of(op: str, digest: str, backwards: Sequence[BackwardCall], define:
     Raises:
         TranslationError: a backward does not fit.
     """
-    name = f"{op}_{_digest(digest, backwards)[:16]}"
+    if backwards:  # the op does what it does with its gradients, and theirs
+        parts = [digest, *(backward.operator.name for backward in backwards)]
+        digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    name = f"{op}_{digest[:16]}"
     with _DEFINING:
         operator = _operators.get(name)
         if operator is None:
@@ -86,14 +84,6 @@ def operator_of(op: str, digest: str, backwards: Sequence[BackwardCall], define:
             operator = Operator(definition)
             _operators[name], _definitions[name] = operator, definition
         return operator
-
-
-def _digest(digest: str, backwards: Sequence[BackwardCall]) -> str:
-    """A hash of what the op does, its gradients and their gradients included."""
-    if not backwards:
-        return digest
-    parts = [digest, *(backward.operator.name for backward in backwards)]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 class Definition:
@@ -147,7 +137,6 @@ class _Overload:
         self._places = {each.name: place for place, each in enumerate(op._schema.arguments)}
         self._defaults = [each.default_value if each.has_default_value() else None for each in op._schema.arguments]
         self._complex = {place: p.default for place, p in enumerate(self._parameters) if is_complex(p.type)}
-        self._first = next((at for at, p in enumerate(self._parameters) if p.is_array and not p.may_be_none), None)
 
     def in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
         """The arguments by parameter, and then the grid and the block of a launch, as launchers take them.
@@ -207,15 +196,10 @@ class _Overload:
                 raise
             return _REFUSED
 
-    def _device(self, in_order: Sequence[Any]) -> str:
-        """The device type of the first required array; empty without such an array."""
-        array = None if self._first is None else in_order[self._first]
-        return "" if array is None else str(array.device.type)
-
     def fake(self, *args: Any, **kwargs: Any) -> Any:
         """The outputs without their elements; checks all arguments but their memory."""
         values = self.values(self.in_order(args, kwargs))
-        check_traced_arguments(self.signature, values)  # rule: traced-arguments
+        check_arguments(self.signature, values, has_memory=False)  # rule: traced-arguments
         missing = [p.name for p in self.signature.outputs if p.name not in values]
         complete = allocate_outputs(self.signature, values)
         return returned(tuple(complete[name] for name in missing))
@@ -240,11 +224,11 @@ class _Overload:
         """
         given = (*args, *kwargs.values()) if kwargs else args
         in_order = self.in_order(args, kwargs)
-        is_plain = are_plain_types(tuple(map(type, given))) and not self._definition().instances.files
-        device = self._device(in_order) if is_plain else ""
-        result = self._launched(device, in_order, of_call=True) if device in _DEVICES else _REFUSED
-        if result is not _REFUSED:
-            return result if self._returns else None
+        if are_plain_types(tuple(map(type, given))) and not self._definition().instances.files:
+            device = next((each.device.type for each in in_order if isinstance(each, torch.Tensor)), "")
+            result = self._launched(device, in_order, of_call=True) if device in _DEVICES else _REFUSED
+            if result is not _REFUSED:
+                return result if self._returns else None
 
         def run(keyset_below: Any) -> Any:
             with torch._C._AutoDispatchBelowAutograd():

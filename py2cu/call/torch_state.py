@@ -32,13 +32,13 @@ def is_plain(values: Iterable[Any]) -> bool:
 
 def needs_dispatcher(values: Sequence[Any]) -> bool:
     """Whether torch's dispatcher has to see a call with these arguments, beside autograd."""
-    return _has_mode() or not are_plain_types(tuple(map(type, values))) or _is_watched(values)  # rule: plain-call
+    return _has_mode() or not are_plain_types(tuple(map(type, values))) or _is_watched(values)
 
 
 def _has_mode() -> bool:
     if forward_ad._current_level >= 0:
         return True  # a tensor may have a tangent
-    return bool(_dispatch_modes() or _function_modes()) or _transforms() is not None or _tracer() is not None
+    return has_python_mode() or _dispatch_modes() > 0 or _tracer() is not None  # rule: plain-call
 
 
 def _is_watched(values: Iterable[Any]) -> bool:

@@ -33,7 +33,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "threads": set(),
     "source": {"records"},
     "function_text": {"source"},
-    "live": {"dtypes", "function_text", "source"},
+    "live": {"diagnostics", "dtypes", "function_text", "source"},
     "diagnostics": {"codes", "records", "source"},
     "ir.operators": {"records"},
     "ir.types": BASE,
