@@ -103,8 +103,10 @@ class KernelCall:
         Raises:
             TypeError, RuntimeError: an argument that the kernel does not accept, or an impossible grid or block.
         """
-        launchers, key = (self.grid_launchers, argument_types) if launch else (self.launchers, self._key)
-        launcher = launchers.get(key(args, kwargs))
+        if launch:
+            launcher = self.grid_launchers.get(argument_types(args, kwargs))
+        else:
+            launcher = self.launchers.get(self._key(args, kwargs))
         if launcher is not None and extents is not None:
             try:
                 return launcher(*extents, *args, *kwargs.values())

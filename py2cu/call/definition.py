@@ -137,6 +137,9 @@ class _Overload:
         self._places = {each.name: place for place, each in enumerate(op._schema.arguments)}
         self._defaults = [each.default_value if each.has_default_value() else None for each in op._schema.arguments]
         self._complex = {place: p.default for place, p in enumerate(self._parameters) if is_complex(p.type)}
+        # The array whose device is the call's; None if calls do not launch at once.
+        always = (place for place, p in enumerate(self._parameters) if p.is_array and not p.may_be_none)
+        self._first = None if definition.instances.files else next(always, None)
 
     def in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
         """The arguments by parameter, and then the grid and the block of a launch, as launchers take them.
@@ -224,8 +227,8 @@ class _Overload:
         """
         given = (*args, *kwargs.values()) if kwargs else args
         in_order = self.in_order(args, kwargs)
-        if are_plain_types(tuple(map(type, given))) and not self._definition().instances.files:
-            device = next((each.device.type for each in in_order if isinstance(each, torch.Tensor)), "")
+        if self._first is not None and are_plain_types(tuple(map(type, given))):
+            device = in_order[self._first].device.type
             result = self._launched(device, in_order, of_call=True) if device in _DEVICES else _REFUSED
             if result is not _REFUSED:
                 return result if self._returns else None

@@ -4,13 +4,14 @@ In: a call whose arguments require grad. Out: outputs with a history. Backward c
 `@k.backward` that computes a gradient which is asked for. These are ordinary calls of ordinary kernels: with
 `create_graph=True` they are recorded, too, and under a tracer the graph holds their ops.
 
-Recording should cost little more than a hand-written `autograd.Function`. So what is saved and which backward kernels
-run are planned once for each set of parameters that require grad.
+Recording should cost little more than a hand-written `autograd.Function`. So the saved tensors, the outputs and the
+calls of the backward kernels are planned once for each set of parameters that require grad. A plan finds values by
+their positions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple, Protocol
 
 import torch
@@ -50,54 +51,8 @@ class Backward:
 
     def __init__(self, call: BackwardCall, roles: BackwardRoles) -> None:
         self.call = call
-        self.results = roles.results
+        self.roles = roles
         self.targets = {target for _, target in roles.results}
-        self.saved = (*roles.values, *roles.dims)
-        self.incoming = roles.incoming
-        self.accumulated = {name: target for name, target in roles.results if name in roles.accumulated}
-        self._outputs = [p.name for p in call.signature.outputs]
-        own, incoming = dict(roles.results), [name for name, _ in roles.incoming]
-        # The kernel overwrites these, and autograd may use an incoming gradient elsewhere.
-        self._copied = [name for name in incoming if name in own]
-        # rule: gradient-dense
-        self._dense = [name for name in incoming if name not in own and name not in call.signature.strided]
-        in_order = () if call.signature.tuples else [p.name for p in call.signature.inputs if not p.by_keyword]
-        self._in_order = tuple(in_order)  # if a call passes these, it needs no binding
-
-    def run(
-        self, saved: Mapping[str, Any], grads: Mapping[str, torch.Tensor], shapes: Mapping[str, Any]
-    ) -> dict[str, torch.Tensor]:
-        """The gradients that the kernel computes, by the array of the forward.
-
-        `saved` are values of the forward, `grads` its incoming gradients; `shapes` has the shapes and dtypes of the
-        arrays whose gradients are accumulated.
-        """
-        args = {name: saved[name] for name in self.saved if name in saved}
-        args |= {name: grads[output] for name, output in self.incoming}
-        zeros = [(name, target) for name, target in self.accumulated.items() if target in shapes]
-        if self._copied or zeros:
-            self._refuse_batches(grads.values(), (self._copied or [zeros[0][0]])[0])
-        for name in self._copied:
-            plain = args[name].resolve_conj().resolve_neg()
-            args[name] = plain.clone(memory_format=torch.contiguous_format)  # rule: gradient-copied
-        for name in self._dense:
-            args[name] = args[name].contiguous()  # rule: gradient-strides
-        for name, target in zeros:
-            shape, dtype = shapes[target]
-            args[name] = next(iter(grads.values())).new_zeros(shape, dtype=dtype)
-        if args.keys() == {*self._in_order}:
-            result = self.call.call(tuple([args[name] for name in self._in_order]), {})
-        else:
-            result = self.call.call((), args)
-        args |= zip(self._outputs, result if isinstance(result, tuple) else (result,), strict=False)
-        return {target: args[name] for name, target in self.results if name in args}
-
-    def _refuse_batches(self, grads: Iterable[torch.Tensor], updated: str) -> None:
-        """Refuse gradients of torch's former `vmap` for a kernel that updates arrays, which it cannot slice."""
-        if any(torch._C._dispatch_keys(gradient).has(_LEGACY_BATCHED) for gradient in grads):
-            what = f"{self.call.signature.name} updates `{updated}`, which it cannot for batched gradients of"
-            how = "use `torch.func.vjp` under `torch.func.vmap`, or `torch.func.jacrev`"
-            raise RuntimeError(f"{what} `is_grads_batched=True` or `vectorize=True`; {how}")
 
 
 class Gradients:
@@ -111,7 +66,7 @@ class Gradients:
         self.signature = signature
         self.backwards = [*_matched(signature, backwards)]
         computed = {target for each in self.backwards for target in each.targets}
-        self.differentiable = {output for each in self.backwards for _, output in each.incoming}
+        self.differentiable = {output for each in self.backwards for _, output in each.roles.incoming}
         self.missing = {p.name for p in signature.arrays} - computed
         self._recordings: dict[tuple[tuple[str, ...], tuple[str, ...]], Recording] = {}
 
@@ -211,18 +166,58 @@ def _diagnostic(call: BackwardCall, misfit: Misfit) -> Diagnostic:
     return Diagnostic(Severity.ERROR, "P412", misfit.message, misfit.parameter.span, source, misfit.hint)
 
 
+class _Step(NamedTuple):
+    """How a backward kernel is called; `places` count through the saved values, then the incoming gradients."""
+
+    backward: Backward
+    names: tuple[str, ...]
+    places: tuple[int, ...]
+    copied: tuple[int, ...]  # arguments that the kernel overwrites: autograd may use an incoming gradient elsewhere
+    dense: tuple[int, ...]  # arguments that the kernel does not take with any strides
+    zeros: tuple[tuple[int, str], ...]  # arguments that start as zeros, shaped like an argument of the forward
+    incoming: int  # the place of the first incoming gradient
+    in_order: bool  # the arguments are passed by position, which needs no binding
+    results: tuple[tuple[str, int], ...]  # positions of the gradients in the arguments, followed by the outputs
+
+    def run(self, known: Sequence[Any], shapes: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        """The gradients that the kernel computes, by the name of the input."""
+        args = [known[place] for place in self.places]
+        if self.copied or self.zeros:
+            self._refuse_batches(known[self.incoming :])
+        for place in self.copied:
+            plain = args[place].resolve_conj().resolve_neg()
+            args[place] = plain.clone(memory_format=torch.contiguous_format)  # rule: gradient-copied
+        for place in self.dense:
+            args[place] = args[place].contiguous()  # rule: gradient-strides
+        for place, name in self.zeros:
+            shape, dtype = shapes[name]
+            args[place] = args[place].new_zeros(shape, dtype=dtype)
+        call = self.backward.call
+        named = {} if self.in_order else dict(zip(self.names, args, strict=True))
+        returned = call.call((), named) if named else call.call(tuple(args), {})
+        found = (*args, *returned) if isinstance(returned, tuple) else (*args, returned)
+        return {target: found[place] for target, place in self.results}
+
+    def _refuse_batches(self, incoming: Sequence[torch.Tensor]) -> None:
+        """Refuse gradients of torch's former `vmap` for a kernel that updates arrays, which it cannot slice."""
+        if any(torch._C._dispatch_keys(gradient).has(_LEGACY_BATCHED) for gradient in incoming):
+            updated = self.names[(*self.copied, *(place for place, _ in self.zeros))[0]]
+            what = f"{self.backward.call.signature.name} updates `{updated}`, which it cannot for batched gradients of"
+            how = "use `torch.func.vjp` under `torch.func.vmap`, or `torch.func.jacrev`"
+            raise RuntimeError(f"{what} `is_grads_batched=True` or `vectorize=True`; {how}")
+
+
 class _Plan(NamedTuple):
     """What is saved and computed where certain arguments require grad."""
 
     needed: Set[str]  # the arguments that require grad
-    backwards: tuple[Backward, ...]  # that compute their gradients
     known: tuple[str, ...]  # arguments and outputs
-    outputs: tuple[str, ...]  # the last of them
     constant: tuple[int, ...]  # places of the outputs that have no gradient
-    arrays: Mapping[str, int]  # that are saved, and their places in `known`
+    tensors: tuple[int, ...]  # places in `known` of tensors that are saved
     numbers: tuple[str, ...]  # that are saved: arguments and dimensions
     shapes: tuple[str, ...]  # arguments whose shapes and dtypes are saved
-    asks: bool  # autograd may ask for a part of what the backwards compute
+    steps: tuple[_Step, ...]
+    asks: bool  # autograd may ask for a part of what the steps compute
 
 
 class Recording:
@@ -255,8 +250,8 @@ class Recording:
         if plan.constant:
             ctx.mark_non_differentiable(*[outputs[place] for place in plan.constant])
         known = (*arguments, *outputs)
-        ctx.save_for_backward(*[known[place] for place in plan.arrays.values()])
-        ctx.numbers, ctx.shapes = (), {}
+        ctx.save_for_backward(*[known[place] for place in plan.tensors])
+        ctx.numbers = ()
         if plan.numbers or plan.shapes:
             named = dict(zip(plan.known, known, strict=True))
             ctx.shapes = {name: (named[name].shape, named[name].dtype) for name in plan.shapes}
@@ -268,24 +263,28 @@ class Recording:
     def _plan(self, needs_grad: tuple[bool, ...]) -> _Plan:
         kernel = self._kernel
         needed = {name for name, is_needed in zip(self.names, needs_grad[1:], strict=True) if is_needed}
-        backwards = tuple(each for each in kernel.backwards if not needed.isdisjoint(each.targets))
-        outputs = (*(p.name for p in kernel.signature.outputs if p.name not in self.names), *self._written)
+        backwards = [each for each in kernel.backwards if not needed.isdisjoint(each.targets)]
+        allocated = (p.name for p in kernel.signature.outputs if p.name not in self.names)
+        outputs = (*allocated, *self._written)
         known = (*self.names, *outputs)
-        places = {name: place for place, name in enumerate(known)}  # of an array that is written, the later one
-        dims = {dim.name for dim in kernel.signature.dims}
-        saved = dict.fromkeys(name for each in backwards for name in each.saved)
+        present = {*known, *(dim.name for dim in kernel.signature.dims)}
+        saved = dict.fromkeys(name for each in backwards for name in (*each.roles.values, *each.roles.dims))
+        arrays = [name for name in saved if name in self._arrays and name in present]
+        numbers = tuple(name for name in saved if name not in self._arrays and name in present)
+        places = {name: place for place, name in enumerate((*arrays, *numbers))}
+        steps = tuple(_step(each, places, outputs, self.names) for each in backwards)
         constant = [place for place, name in enumerate(outputs) if name not in kernel.differentiable]
-        plan = self._plans[needs_grad] = _Plan(
+        plan = _Plan(
             needed,
-            backwards,
             known,
-            outputs,
             tuple(constant) if kernel.backwards else (),
-            {name: places[name] for name in saved if name in self._arrays and name in places},
-            tuple(name for name in saved if name not in self._arrays and (name in places or name in dims)),
-            tuple(name for each in backwards for name in each.accumulated.values() if name in self.names),
+            tuple(len(known) - 1 - known[::-1].index(name) for name in arrays),
+            numbers,
+            tuple(name for step in steps for _, name in step.zeros),
+            steps,
             len(kernel.backwards) != 1 or not needed <= kernel.backwards[0].targets,
         )
+        self._plans[needs_grad] = plan
         return plan
 
     def _backward(self, ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
@@ -297,13 +296,39 @@ class Recording:
             # Autograd asks for the gradient of a view that was written by the node of its base.
             needed = needed & (asked | ctx.views if self._written else asked)
             self._kernel.require(needed)
-        saved = dict(zip((*plan.arrays, *plan.numbers), (*ctx.saved_tensors, *ctx.numbers), strict=True))
-        incoming = dict(zip(plan.outputs, grads, strict=True))
+        known = (*ctx.saved_tensors, *ctx.numbers, *grads)
         gradients: dict[str, torch.Tensor] = {}
-        for backward in plan.backwards:
-            if not plan.asks or not needed.isdisjoint(backward.targets):
-                gradients |= backward.run(saved, incoming, ctx.shapes)
+        for step in plan.steps:
+            if not plan.asks or not needed.isdisjoint(step.backward.targets):
+                gradients |= step.run(known, ctx.shapes if step.zeros else {})
         return (None, *[gradients[name] if name in needed else None for name in self.names])
+
+
+def _step(backward: Backward, saved: Mapping[str, int], outputs: Sequence[str], passed: Collection[str]) -> _Step:
+    """Plan the call of `backward`: `saved` are positions of saved values, and the gradients of `outputs` follow."""
+    signature, roles = backward.call.signature, backward.roles
+    places = {name: saved[name] for name in (*roles.values, *roles.dims) if name in saved}
+    places |= {name: len(saved) + outputs.index(output) for name, output in roles.incoming}
+    results = dict(roles.results)
+    zeros = [name for name in roles.accumulated if results[name] in passed]
+    places |= dict.fromkeys(zeros, len(saved))
+    in_order = [p.name for p in signature.inputs if not p.by_keyword]
+    is_in_order = places.keys() == {*in_order} and not signature.tuples
+    names = tuple(in_order if is_in_order else places)
+    incoming = [name for name, _ in roles.incoming]
+    found = {name: place for place, name in enumerate((*names, *(p.name for p in signature.outputs)))}
+    return _Step(
+        backward,
+        names,
+        tuple(places[name] for name in names),
+        tuple(names.index(name) for name in incoming if name in results),
+        # rule: gradient-dense
+        tuple(names.index(name) for name in incoming if name not in results and name not in signature.strided),
+        tuple((names.index(name), results[name]) for name in zeros),
+        len(saved),
+        is_in_order,
+        tuple((target, found[name]) for name, target in roles.results if name in found),
+    )
 
 
 def _is_asked_for(node: Any) -> bool:
