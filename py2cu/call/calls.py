@@ -72,6 +72,8 @@ class KernelCall:
         """The op `py2cu::…` of the kernel and its backwards, defined at its first use, and again once one of these has
         another op. It lives until another one replaces it here.
         """
+        if self._operator is not None and not self._backwards:
+            return self._operator
         backwards = [each._as_backward() for each in self._backwards]
         operators = [each.operator for each in backwards]
         if self._operator is None or operators != self._operators:  # rule: operator-renewed

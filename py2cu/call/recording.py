@@ -29,11 +29,12 @@ def recorder(
     outputs = [p.name for p in signature.outputs]
     allocated = [name for name in outputs if name not in names]
     returns_given = len(allocated) < len(outputs)
+    is_of_arrays = all(p.is_array and not p.may_be_none for p in signature.parameters)
 
     def record(*values: Any) -> Any:
-        passed = layout.complete({
-            name: value for name, value in zip(names, values, strict=True) if value is not None
-        })  # fmt: skip
+        passed = dict(zip(names, values, strict=True))
+        if not is_of_arrays:
+            passed = layout.complete({name: value for name, value in passed.items() if value is not None})
         written = tuple([name for name in may_write if name in passed]) if may_write else ()
         is_launched = False
 
