@@ -12,12 +12,13 @@ from dataclasses import replace
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from py2cu.call import Simulator, Translator, python_text, remember_texts
+from py2cu.call import Simulator, Translator
 from py2cu.call.traced import Traced, add_backward, traced_as, traced_call, traced_launch, traced_op
 from py2cu.collector import collector_paused
 from py2cu.function_text import remember_cell
 from py2cu.ir.abi.launch import REFUSED, has_launched
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, is_constexpr_value
+from py2cu.live.texts import python_text, remember_texts
 from py2cu.options import (
     NO_VALUES,
     Extent,
@@ -32,7 +33,7 @@ from py2cu.side_by_side import html_side_by_side, side_by_side
 from py2cu.threads import ForkSafeLock
 
 if TYPE_CHECKING:
-    from py2cu.call.plan import KernelCall
+    from py2cu.call.calls import KernelCall
     from py2cu.check import CheckReport
     from py2cu.ir.abi.signature import Signature
     from py2cu.translation import Translation
@@ -135,7 +136,7 @@ class Kernel(Traced):
         call = self._call
         if call is None or not self._unchanged():
             call = self._prepare()
-        call.launch(args, kwargs, launch, extents)
+        call.call(args, kwargs, launch, extents)
 
     @property
     def simulate(self) -> Simulator:
@@ -279,7 +280,7 @@ class Kernel(Traced):
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Pickle by module and name, as functions do, or else by the function and the constructor's arguments."""
-        from py2cu.call.pickles import is_found_by_name, portable
+        from py2cu.live.pickles import is_found_by_name, portable
 
         if is_found_by_name(self):
             return self.__qualname__
@@ -360,15 +361,15 @@ class Kernel(Traced):
         if (call := self._call) is not None and self._unchanged():
             return call
         with self._lock, collector_paused():
-            from py2cu.call.native import Native
-            from py2cu.call.plan import KernelCall
+            from py2cu.call.calls import KernelCall
+            from py2cu.call.instances import Instances
 
             signature = self.signature
             if self._call is None:
                 if signature.constexprs and self._translator is None:  # of edited files
                     self._translator = Translator(self._function, self._options)
-                native = Native(self._translator, self._values, self._edited, fma=self._fma)
-                self._call = KernelCall(native, self.backwards)
+                instances = Instances(self._translator, self._values, self._edited, fma=self._fma)
+                self._call = KernelCall(instances, self.backwards)
                 self._launchers, self._is_of_arrays = self._call.launchers, self._call.is_of_arrays
             return self._call
 

@@ -119,6 +119,25 @@ def extents_of(grid: Sequence[int], block: Sequence[int]) -> tuple[int, ...] | N
     return (*[*grid, 1, 1][:3], *[*block, 1, 1][:3])
 
 
+def require_extents(name: str, grid: Sequence[int], block: Sequence[int]) -> tuple[int, ...]:
+    """The same for a launch of the kernel `name`.
+
+    Raises:
+        RuntimeError: the grid or the block is impossible.
+    """
+    if (found := extents_of(grid, block)) is not None:
+        return found
+    raise RuntimeError(f"{name}: {_flaw('grid', grid) or _flaw('block', block)}")
+
+
+def _flaw(name: str, extents: Sequence[int]) -> str:
+    """What is wrong with the extents of a grid or a block, if anything is."""
+    if not 0 < len(extents) <= 3:
+        return f"`{name}` has one to three extents"
+    wrong = [extent for extent in extents if not 0 < extent < 2**31]
+    return f"`{name}` has an extent of {wrong[0]}" if wrong else ""
+
+
 def _extents(value: Extent) -> list[int]:
     # rule: launch-extent
     return [operator.index(extent) for extent in ((value,) if hasattr(value, "__index__") else value)]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from py2cu import devices
 from py2cu.call.launchers.memory import meet, overlaps_itself
@@ -22,39 +23,45 @@ from py2cu.ir.types import ArrayType, ElementType, PythonType
 Tensors = Mapping[str, torch.Tensor]
 
 
-def check_arguments(signature: Signature, values: Mapping[str, Any], *, on_grid: bool = False) -> str:
+def check_arguments(
+    signature: Signature, values: Mapping[str, Any], *, on_grid: bool = False, has_memory: bool = True
+) -> str:
     """Check `values`, and return the device type of the tensors, "cuda" or "cpu".
 
-    Outputs and numbers that a shape determines may be absent. `on_grid`: the call is an explicit launch.
+    Outputs and numbers that a shape determines may be absent. `on_grid`: the call is an explicit launch. Of a traced
+    call, the tensors have no memory, and extents and numbers may be symbolic.
 
     Raises:
         RuntimeError: an argument that the kernel does not accept.
     """
     try:
-        tensors = _check(signature, values)
+        tensors = _check(signature, values, has_memory=has_memory)
+        if not has_memory:
+            return ""
         _check_memory(signature, tensors, on_grid)
         return _common_device(tensors)
     except _Misfit as misfit:
         raise RuntimeError(f"{signature.name}: {misfit}") from None
 
 
-def check_traced_arguments(signature: Signature, values: Mapping[str, Any]) -> None:
-    """Check `values`, whose tensors have no memory, and whose extents and numbers may be symbolic.
+def check_call(signature: Signature, values: Mapping[str, Any], *, on_grid: bool = False) -> str:
+    """Check `values` and, beside them, whether this thread may write to its arrays and launch.
 
     Raises:
-        RuntimeError: as `check_arguments`.
+        RuntimeError: as `check_arguments`, `require_writable` and `check_launch_gradients`.
     """
-    try:
-        _check(signature, values, has_memory=False)
-    except _Misfit as misfit:
-        raise RuntimeError(f"{signature.name}: {misfit}") from None
+    device = check_arguments(signature, values, on_grid=on_grid)
+    require_writable(signature.name, {p.name: values[p.name] for p in signature.written if p.name in values})
+    if on_grid:
+        check_launch_gradients(signature, values)
+    return device
 
 
 class _Misfit(Exception):
     """The reason why an argument is refused."""
 
 
-def _check(signature: Signature, values: Mapping[str, Any], *, has_memory: bool = True) -> Tensors:
+def _check(signature: Signature, values: Mapping[str, Any], *, has_memory: bool) -> Tensors:
     """Check everything but addresses, and return the tensors as the launcher gets them.
 
     Of tensors without memory, a tracer may see other strides than the op does at run time: these are not checked.
@@ -110,6 +117,34 @@ def check_launch_gradients(signature: Signature, values: Mapping[str, Any]) -> N
     if by_grad and torch.is_grad_enabled():
         what = f"{signature.name}[grid, block](...) is not differentiable, and `{by_grad[0]}` requires grad"
         raise RuntimeError(f"{what}; pass `{by_grad[0]}.detach()`, or launch it under `torch.no_grad()`")
+
+
+def require_writable(kernel: str, written: Mapping[str, torch.Tensor]) -> None:
+    """Refuse to write to inference tensors outside of inference mode, as torch's own operators do: these have no
+    version counter.
+
+    Raises:
+        RuntimeError: `written` has one; the message names the kernel and the argument.
+    """
+    for name, tensor in written.items():
+        if tensor.is_inference() and not torch.is_inference_mode_enabled():  # rule: inference-tensor
+            what = f"{kernel}: `{name}` is written, and is an inference tensor outside of inference mode"
+            raise RuntimeError(f"{what}; pass `{name}.clone()`, or call it under `torch.inference_mode()`")
+
+
+def refuse_tangents(op: str, values: Mapping[str, Any]) -> None:
+    """Refuse arrays with a tangent, which `op` would drop.
+
+    Raises:
+        RuntimeError: there is one; the message names it.
+    """
+    if forward_ad._current_level < 0:  # rule: gradient-forward
+        return
+    unpack_dual: Any = forward_ad.unpack_dual
+    for name, value in values.items():
+        if isinstance(value, torch.Tensor) and unpack_dual(value).tangent is not None:
+            what = f"{op} has no forward-mode derivative, and `{name}` has a tangent"
+            raise RuntimeError(f"{what}; use reverse mode, such as `torch.func.vjp`")
 
 
 def check_recorded(signature: Signature, values: Mapping[str, Any]) -> None:

@@ -12,17 +12,18 @@ the batch is merged into this dimension.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import torch
 from torch._C import _functorch
 from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 
+from py2cu.call.layout import returned
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.schemas import ON_GRID
 from py2cu.ir.abi.signature import Signature
-from py2cu.ir.types import ArrayType, Constant, DimExpr, Name
+from py2cu.ir.types import ArrayType, Constant, Name
 
 _BATCHED: Final = torch._C.DispatchKeySet(torch._C.DispatchKey.FuncTorchBatched)
 _AXES: Final = "xyz"
@@ -109,7 +110,7 @@ def run_batched(
         merged = None if op._overloadname == ON_GRID else batch.find_merged_dimension()
         outputs = batch.call_each() if merged is None else batch.call_once(merged)
     batched = tuple(_functorch._add_batch_dim(array, axis, level) for array, axis in outputs)
-    return batched[0] if len(batched) == 1 else batched or None
+    return returned(batched)
 
 
 def _argument(value: Any, level: int, is_written: bool) -> _Argument:
@@ -140,17 +141,13 @@ class _Batch(NamedTuple):
 
         Arrays whose extents contradict each other are left to `call_each`, which refuses them with their shapes.
         """
-        for dim in self.signature.independent_dims:
-            places = {
-                p.name: _Place(p.type, axis)
-                for p in self.signature.parameters
-                if isinstance(p.type, ArrayType)
-                for axis, extent in enumerate(p.type.dims)
-                if _is_named(extent, dim)
-            }
-            names = {key: p.name for key, p in self.arrays.items() if self.arguments[key].value is not None}
-            batched = {name for key, name in names.items() if self.arguments[key].axis is not None}
-            if not places.keys() >= batched.union(p.name for p in self.signature.outputs):
+        signature = self.signature
+        names = {key: p.name for key, p in self.arrays.items() if self.arguments[key].value is not None}
+        batched = {name for key, name in names.items() if self.arguments[key].axis is not None}
+        for dim in signature.independent_dims:
+            axes = signature.places_of(dim).items()
+            places = {name: _Place(signature.array_type(name), axis) for name, axis in axes}
+            if not places.keys() >= batched.union(p.name for p in signature.outputs):
                 continue
             extents = [places[n].extents(self.arguments[key].shape) for key, n in names.items() if n in places]
             first = extents[0]
@@ -162,7 +159,8 @@ class _Batch(NamedTuple):
 
     def _fits_grid(self, dim: str, extent: int) -> bool:
         """Whether a launch may have so many threads along `dim`: a grid has fewer blocks in y and z than in x."""
-        axis = next((_AXES.index(index.axis) for index in self.signature.indices if _is_named(index.extent, dim)), 0)
+        along = (index for index in self.signature.indices if isinstance(index.extent, Name) and index.extent.id == dim)
+        axis = next((_AXES.index(index.axis) for index in along), 0)
         block = self.signature.block[axis : axis + 1]
         threads = int(block[0].value) if block and isinstance(block[0], Constant) else 1
         return axis == 0 or extent <= _MAX_BLOCKS * threads
@@ -170,23 +168,21 @@ class _Batch(NamedTuple):
     def call_once(self, merged: _Merged) -> list[tuple[torch.Tensor, int]]:
         """The outputs with their batch dimensions, computed by one call with longer arrays."""
         values = {key: argument.value for key, argument in self.arguments.items()}
-        updated = []
-        for key, parameter in self.arrays.items():
-            argument, place = self.arguments[key], merged.places.get(parameter.name)
-            if place is not None and argument.value is not None:
-                separate = place.separate(argument, self.size)
-                values[key] = place.merge(separate)
-                if argument.is_written and self._is_recorded:
-                    values[key] = values[key].clone()
-                if argument.is_written and (self._is_recorded or not separate.is_contiguous()):
-                    updated.append((place, separate, values[key]))
-        results = _as_tuple(self.op(**values))
-        for place, separate, copy in updated:
-            separate.copy_(place.split(copy, self.size, merged.extent))  # rule: vmap-separate
-        places = [merged.places[p.name] for p in self.signature.outputs][: len(results)]
+        places = {
+            key: merged.places[p.name]
+            for key, p in self.arrays.items()
+            if p.name in merged.places and values[key] is not None
+        }
+        values |= {key: place.separate(self.arguments[key], self.size) for key, place in places.items()}
+        results = self._call(
+            values,
+            lambda key, value: places[key].merge(value) if key in places else value,
+            lambda key, value: places[key].split(value, self.size, merged.extent),
+        )
+        of_outputs = [merged.places[p.name] for p in self.signature.outputs][: len(results)]
         return [
             (place.split(result, self.size, merged.extent), place.batch_axis(result.ndim - place.is_leading))
-            for place, result in zip(places, results, strict=True)
+            for place, result in zip(of_outputs, results, strict=True)
         ]
 
     def call_each(self) -> list[tuple[torch.Tensor, int]]:
@@ -194,19 +190,24 @@ class _Batch(NamedTuple):
         if self.size == 0:
             what = f"under `vmap`, {self.signature.name} is called once for each element, and the batch has none"
             raise RuntimeError(f"{what}; pass a batch of at least one")
-        results = [self._call(number) for number in range(self.size)]
-        return [(torch.stack(each), 0) for each in zip(*results, strict=True)]
+        calls = []
+        for number in range(self.size):
+            slices = {key: argument.slice(number) for key, argument in self.arguments.items()}
+            calls.append(self._call(slices, lambda _, value: _contiguous(value), lambda _, value: value))
+        return [(torch.stack(each), 0) for each in zip(*calls, strict=True)]
 
-    def _call(self, number: int) -> tuple[torch.Tensor, ...]:
-        slices = {key: argument.slice(number) for key, argument in self.arguments.items()}
-        values = {key: _contiguous(each) for key, each in slices.items()}
-        written = [key for key, argument in self.arguments.items() if argument.is_written and argument.axis is not None]
-        values |= {key: values[key].clone() for key in written if self._is_recorded}
-        results = _as_tuple(self.op(**values))
-        for key in written:
-            if self._is_recorded or not slices[key].is_contiguous():
-                slices[key].copy_(values[key])  # rule: vmap-written
-        return results
+    def _call(
+        self, values: Mapping[str, Any], passed: Callable[[str, Any], Any], back: Callable[[str, Any], Any]
+    ) -> tuple[torch.Tensor, ...]:
+        """Call the op with what `passed` makes of the values; what it writes to copies comes `back` into the values."""
+        given = {key: passed(key, value) for key, value in values.items()}
+        written = [key for key, each in self.arguments.items() if each.is_written and each.axis is not None]
+        copied = [key for key in written if self._is_recorded or not values[key].is_contiguous()]
+        given |= {key: given[key].clone() for key in copied if self._is_recorded}
+        result = self.op(**given)
+        for key in copied:
+            values[key].copy_(back(key, given[key]))  # rule: vmap-written
+        return () if result is None else result if isinstance(result, tuple) else (result,)
 
     @property
     def _is_recorded(self) -> bool:
@@ -217,11 +218,3 @@ class _Batch(NamedTuple):
 
 def _contiguous(value: Any) -> Any:
     return value.contiguous() if isinstance(value, torch.Tensor) else value
-
-
-def _as_tuple(result: Any) -> tuple[torch.Tensor, ...]:
-    return () if result is None else result if isinstance(result, tuple) else (result,)
-
-
-def _is_named(extent: DimExpr, dim: str) -> bool:
-    return isinstance(extent, Name) and extent.id == dim

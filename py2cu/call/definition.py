@@ -1,6 +1,6 @@
 """Define a kernel's torch operator `py2cu::<name>_<digest>`: schema, fake implementation, autograd, version counters.
 
-In: the compiled code of a kernel (`Native`). Out: an `Operator`, which holds the overloads. The name is the same in
+In: the compiled `Instances` of a kernel. Out: an `Operator`, which holds the overloads. The name is the same in
 every process for the same text, and another after an edit, since `torch.compile` caches results by names of operators.
 Nothing is built here: the implementations for the devices build the library at their first call.
 
@@ -14,30 +14,31 @@ from __future__ import annotations
 import hashlib
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import torch
-from torch.autograd import forward_ad
 
-from py2cu.call.argument_checks import check_launch_gradients, check_traced_arguments
+from py2cu.call.argument_checks import check_arguments, check_launch_gradients, refuse_tangents, require_writable
 from py2cu.call.batching import run_batched
 from py2cu.call.gradients import BackwardCall, Gradients
-from py2cu.call.launchers.launcher import LaunchFunction
-from py2cu.call.layout import allocate_outputs, op_arguments
-from py2cu.call.native import Native
+from py2cu.call.instances import Instances
+from py2cu.call.launchers.launcher import LaunchFunction, Order
+from py2cu.call.layout import allocate_outputs, op_arguments, returned
 from py2cu.call.sharding import have_dtensor, prepare
-from py2cu.call.torch_state import are_plain_types, is_plain, require_writable
-from py2cu.ir.abi.launch import REFUSED
+from py2cu.call.torch_state import are_plain_types
+from py2cu.ir.abi.launch import REFUSED, has_launched
 from py2cu.ir.abi.parameters import Default, Parameter
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID, SchemaStyle, schemas
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import is_complex
+from py2cu.options import require_extents
 from py2cu.threads import ForkSafeLock
 from py2cu.translation import TargetName
 
 NAMESPACE: Final = "py2cu"
 _KEYS: Final = {TargetName.CPU: "CPU", TargetName.CUDA: "CUDA"}
-_DEVICES: Final = {target.value for target in _KEYS}
+_DEVICES: Final = frozenset(_KEYS)
 _REFUSED: Final = object()
 
 
@@ -72,7 +73,10 @@ def operator_of(op: str, digest: str, backwards: Sequence[BackwardCall], define:
     Raises:
         TranslationError: a backward does not fit.
     """
-    name = f"{op}_{_digest(digest, backwards)[:16]}"
+    if backwards:  # the op does what it does with its gradients, and theirs
+        parts = [digest, *(backward.operator.name for backward in backwards)]
+        digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    name = f"{op}_{digest[:16]}"
     with _DEFINING:
         operator = _operators.get(name)
         if operator is None:
@@ -82,27 +86,17 @@ def operator_of(op: str, digest: str, backwards: Sequence[BackwardCall], define:
         return operator
 
 
-def _digest(digest: str, backwards: Sequence[BackwardCall]) -> str:
-    """A hash of what the op does, its gradients and their gradients included."""
-    if not backwards:
-        return digest
-    parts = [digest, *(backward.operator.name for backward in backwards)]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
 class Definition:
     """The op `py2cu::name`, defined as long as this object lives."""
 
-    def __init__(self, name: str, native: Native, backwards: Sequence[BackwardCall]) -> None:
+    def __init__(self, name: str, instances: Instances, backwards: Sequence[BackwardCall]) -> None:
         self.name = name
-        self.native = native
-        self.launchers: dict[
-            tuple[str, str, bool], LaunchFunction | None
-        ] = {}  # launchers by overload, device and `of_call`
-        self.gradients = Gradients(native.signature, backwards)
+        self.instances = instances
+        self.gradients = Gradients(instances.signature, backwards)
+        self.launchers: dict[tuple[str, str, bool], LaunchFunction] = {}  # by overload, device and `of_call`
         library: Any = torch.library.Library(NAMESPACE, "FRAGMENT")  # type: ignore[no-untyped-call]
         self.library = library
-        texts = schemas(name, native.signature, style_of(native.signature))
+        texts = schemas(name, instances.signature, style_of(instances.signature))
         for text in texts.values():
             self.library.define(text, tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides))
         self.packet = getattr(torch.ops.py2cu, name)
@@ -129,7 +123,7 @@ class _Overload:
     """
 
     def __init__(self, definition: Definition, op: Any) -> None:
-        signature = self.signature = definition.native.signature
+        signature = self.signature = definition.instances.signature
         self.is_launch = op._overloadname == ON_GRID
         self._definition: Callable[[], Any] = weakref.ref(definition)
         self.op: Callable[[], Any] = weakref.ref(op)
@@ -143,12 +137,9 @@ class _Overload:
         self._places = {each.name: place for place, each in enumerate(op._schema.arguments)}
         self._defaults = [each.default_value if each.has_default_value() else None for each in op._schema.arguments]
         self._complex = {place: p.default for place, p in enumerate(self._parameters) if is_complex(p.type)}
-        self._first = next((at for at, p in enumerate(self._parameters) if p.is_array and not p.may_be_none), None)
-
-    @property
-    def native(self) -> Native:
-        native: Native = self._definition().native
-        return native
+        # The array whose device is the call's; None if calls do not launch at once.
+        always = (place for place, p in enumerate(self._parameters) if p.is_array and not p.may_be_none)
+        self._first = None if definition.instances.files else next(always, None)
 
     def in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
         """The arguments by parameter, and then the grid and the block of a launch, as launchers take them.
@@ -169,7 +160,8 @@ class _Overload:
         """The values by parameter, complete, and without None."""
         passed = zip(self._parameters, in_order, strict=False)
         given = {p.name: value for p, value in passed if value is not None}  # `in` would compare elements
-        return self.native.layout.complete(given)
+        complete: dict[str, Any] = self._definition().instances.layout.complete(given)
+        return complete
 
     def prepare_sharding(self, values: Mapping[str, Any]) -> None:
         """Tell torch how to shard the op, before it first meets a DTensor."""
@@ -179,47 +171,41 @@ class _Overload:
     def implementation(self, device: TargetName) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
             in_order = self.in_order(args, kwargs)
-            if (result := self._launched(device.value, in_order)) is not _REFUSED:
+            if (result := self._launched(device, in_order)) is not _REFUSED:
                 return result
             launch = (in_order[-2], in_order[-1]) if self.is_launch else ()
-            return self.native.run(device.value, self.values(in_order), launch)  # raises what names the argument
+            return self._definition().instances.run(device, self.values(in_order), launch)  # names the argument
 
         return run
 
     def _launched(self, device: str, in_order: Sequence[Any], *, of_call: bool = False) -> Any:
-        """What the launcher of the op's arguments returns; `_REFUSED` if there is none, or if it has launched nothing.
+        """What the launcher of the op's arguments returns; `_REFUSED` if it has launched nothing.
 
-        `of_call`: it also checks for modes, transforms and autograd, and bumps version counters.
+        `of_call`: it also checks for modes and transforms, records the call for autograd, and bumps version counters.
         """
         definition, key = self._definition(), (self._name, device, of_call)
-        if key not in definition.launchers:
-            native = definition.native
-            is_known = device in _DEVICES and not (of_call and native.files)
-            definition.launchers[key] = (
-                native.overload(device, allocates=self._returns, on_grid=self.is_launch, of_call=of_call)
-                if is_known
-                else None
-            )
-        if (launcher := definition.launchers[key]) is None:
-            return _REFUSED
+        if (launcher := definition.launchers.get(key)) is None:
+            order = Order(tuple(p.name for p in self._parameters), self.is_launch, of_call)
+            gradients = definition.gradients
+            launcher = definition.instances.launcher(device, order, (lambda: gradients) if of_call else None)
+            definition.launchers[key] = launcher
         try:
+            if self.is_launch:
+                *in_order, grid, block = in_order
+                in_order = (*require_extents(self.signature.name, grid, block), *in_order)
             return launcher(*in_order)
-        except REFUSED:
+        except REFUSED as error:
+            if has_launched(error):
+                raise
             return _REFUSED
-
-    def _device(self, in_order: Sequence[Any]) -> str:
-        """The device type of the first required array, "cpu" or "cuda"; empty without such an array."""
-        array = None if self._first is None else in_order[self._first]
-        return "" if array is None else str(array.device.type)
 
     def fake(self, *args: Any, **kwargs: Any) -> Any:
         """The outputs without their elements; checks all arguments but their memory."""
         values = self.values(self.in_order(args, kwargs))
-        check_traced_arguments(self.signature, values)  # rule: traced-arguments
+        check_arguments(self.signature, values, has_memory=False)  # rule: traced-arguments
         missing = [p.name for p in self.signature.outputs if p.name not in values]
         complete = allocate_outputs(self.signature, values)
-        outputs = tuple(complete[name] for name in missing)
-        return outputs[0] if len(outputs) == 1 else outputs or None
+        return returned(tuple(complete[name] for name in missing))
 
     def batched(self, *args: Any, **kwargs: Any) -> Any:
         return run_batched(self.signature, self.arrays, self.op(), args, kwargs)
@@ -228,68 +214,45 @@ class _Overload:
         """Tell autograd that the arrays which the kernel writes change."""
         written = self._written_arrays(self.in_order(args, kwargs))
         require_writable(self.signature.name, written)
-        torch.autograd.graph.increment_version(written.values())
+        torch.autograd.graph.increment_version(written.values())  # rule: version-written
         return self.op().redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args, **kwargs)
 
     def _written_arrays(self, in_order: Sequence[Any]) -> dict[str, torch.Tensor]:
         return {name: array for place, name in self.written if (array := in_order[place]) is not None}
 
     def autograd(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
-        """Run the op below autograd, the compiled code at once if nothing else has to see the call.
+        """Launch at once if nothing but autograd has to see the call; else run the op below autograd.
 
         The call is recorded if an argument requires grad.
         """
         given = (*args, *kwargs.values()) if kwargs else args
-        is_of_plain_types = are_plain_types(tuple(map(type, given)))
         in_order = self.in_order(args, kwargs)
-        device = self._device(in_order) if is_of_plain_types else ""
-        if (result := self._launched(device, in_order, of_call=True)) is not _REFUSED:
-            return result if self._returns else None
+        if self._first is not None and are_plain_types(tuple(map(type, given))):
+            device = in_order[self._first].device.type
+            result = self._launched(device, in_order, of_call=True) if device in _DEVICES else _REFUSED
+            if result is not _REFUSED:
+                return result if self._returns else None
 
         def run(keyset_below: Any) -> Any:
             with torch._C._AutoDispatchBelowAutograd():
                 return self.op().redispatch(keyset & keyset_below, *args, **kwargs)
 
-        def launch_or_run() -> Any:
-            if is_plain(given) and (result := self._launched(device, in_order)) is not _REFUSED:
-                return result
-            return run(torch._C._after_ADInplaceOrView_keyset)  # `mark_dirty` bumps the versions
-
-        is_recorded = torch.is_grad_enabled() and torch._C._any_requires_grad(*given)
-        is_sharded = not is_of_plain_types and have_dtensor(given)
-        if not is_recorded and forward_ad._current_level < 0 and not is_sharded:
-            return run(torch._C._after_autograd_keyset) if self.written else launch_or_run()
         values = self.values(in_order)
-        if is_sharded:
-            self.prepare_sharding(values)
+        self.prepare_sharding(values)
         refuse_tangents(self.signature.name, values)
-        if not is_recorded:
+        if not (torch.is_grad_enabled() and torch._C._any_requires_grad(*given)):
             return run(torch._C._after_autograd_keyset)
         if self.is_launch:
             check_launch_gradients(self.signature, values)  # rule: autograd-launch
-        written = tuple(self._written_arrays(in_order)) if self.written else ()
-        return self._definition().gradients.record(launch_or_run, values, written)
+        written = tuple(self._written_arrays(in_order))
+        run_below = partial(run, torch._C._after_ADInplaceOrView_keyset)  # `mark_dirty` bumps the versions
+        return self._definition().gradients.record(run_below, values, written)
 
 
 def _complex(real: float | None, imag: float | None, default: Default | None) -> complex:
     """A complex number of two arguments; None stands for a part of the default that schemas cannot express."""
     constant = 0j if default is None else complex(default.value)
     return complex(constant.real if real is None else real, constant.imag if imag is None else imag)
-
-
-def refuse_tangents(op: str, values: Mapping[str, Any]) -> None:
-    """Refuse arrays with a tangent, which `op` would drop.
-
-    Raises:
-        RuntimeError: there is one; the message names it.
-    """
-    if forward_ad._current_level < 0:  # rule: gradient-forward
-        return
-    unpack_dual: Any = forward_ad.unpack_dual
-    for name, value in values.items():
-        if isinstance(value, torch.Tensor) and unpack_dual(value).tangent is not None:
-            what = f"{op} has no forward-mode derivative, and `{name}` has a tangent"
-            raise RuntimeError(f"{what}; use reverse mode, such as `torch.func.vjp`")
 
 
 def style_of(signature: Signature) -> SchemaStyle:

@@ -19,8 +19,8 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
-from py2cu.call.argument_checks import check_recorded, leaf_message, needs_grad
-from py2cu.call.torch_state import require_writable
+from py2cu.call.argument_checks import check_recorded, leaf_message, needs_grad, require_writable
+from py2cu.call.layout import returned
 from py2cu.diagnostics import Diagnostic, Severity, TranslationError
 from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.gradients import PREFIX, BackwardRoles, Misfit, match_backwards
@@ -89,8 +89,7 @@ class Gradients:
                 outputs = recorded.apply(_with_gradients(run), *arguments)  # rule: gradient-level
         else:
             outputs = recorded.apply(run, *arguments)
-        returned = outputs[: len(outputs) - len(written)] if written else outputs
-        return returned[0] if len(returned) == 1 else returned or None
+        return returned(outputs[: len(outputs) - len(written)] if written else outputs)
 
     def _check_written(self, written: Mapping[str, torch.Tensor], values: Mapping[str, Any]) -> None:
         """Refuse arrays that may not be written, and those whose history autograd would drop or could not record.
@@ -247,7 +246,7 @@ class Recording:
             ctx.mark_dirty(*changed)
             ctx.views = {name for name, array in zip(self._written, changed, strict=True) if array._is_view()}
             outputs = (*outputs, *changed)
-        plan = ctx.plan = self._plans.get(ctx.needs_input_grad) or self._plan(ctx.needs_input_grad, len(outputs))
+        plan = ctx.plan = self._plans.get(ctx.needs_input_grad) or self._plan(ctx.needs_input_grad)
         if plan.constant:
             ctx.mark_non_differentiable(*[outputs[place] for place in plan.constant])
         known = (*arguments, *outputs)
@@ -261,20 +260,20 @@ class Recording:
             ctx.numbers = tuple([named[name] for name in plan.numbers])
         return outputs
 
-    def _plan(self, needs_grad: tuple[bool, ...], outputs: int) -> _Plan:
+    def _plan(self, needs_grad: tuple[bool, ...]) -> _Plan:
         kernel = self._kernel
         needed = {name for name, is_needed in zip(self.names, needs_grad[1:], strict=True) if is_needed}
         backwards = [each for each in kernel.backwards if not needed.isdisjoint(each.targets)]
-        allocated = tuple(p.name for p in kernel.signature.outputs) if outputs > len(self._written) else ()
-        returned = (*allocated, *self._written)
-        known = (*self.names, *returned)
+        allocated = (p.name for p in kernel.signature.outputs if p.name not in self.names)
+        outputs = (*allocated, *self._written)
+        known = (*self.names, *outputs)
         present = {*known, *(dim.name for dim in kernel.signature.dims)}
         saved = dict.fromkeys(name for each in backwards for name in (*each.roles.values, *each.roles.dims))
         arrays = [name for name in saved if name in self._arrays and name in present]
         numbers = tuple(name for name in saved if name not in self._arrays and name in present)
         places = {name: place for place, name in enumerate((*arrays, *numbers))}
-        steps = tuple(_step(each, places, returned, self.names) for each in backwards)
-        constant = [place for place, name in enumerate(returned) if name not in kernel.differentiable]
+        steps = tuple(_step(each, places, outputs, self.names) for each in backwards)
+        constant = [place for place, name in enumerate(outputs) if name not in kernel.differentiable]
         plan = _Plan(
             needed,
             known,

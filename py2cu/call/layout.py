@@ -266,3 +266,13 @@ def allocate_outputs(signature: Signature, values: Mapping[str, Any]) -> dict[st
         array = torch.empty(shape, dtype=getattr(torch, parameter.type.dtype.name), device=device)
         complete[parameter.name] = array.fill_(inits[parameter.name]) if parameter.name in inits else array
     return complete
+
+
+def outputs_of(signature: Signature, values: Mapping[str, Any]) -> Any:
+    """What a call returns: None without outputs, a single output itself, else a tuple in parameter order."""
+    return returned(tuple(values[p.name] for p in signature.outputs))
+
+
+def returned(outputs: tuple[Any, ...]) -> Any:
+    """What a call or an op returns for these outputs."""
+    return outputs[0] if len(outputs) == 1 else outputs or None

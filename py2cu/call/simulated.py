@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from py2cu.options import Extent, launch_shape
 
 if TYPE_CHECKING:
-    from py2cu.call.plan import KernelCall
+    from py2cu.call.calls import KernelCall
 
 
 class Simulator:
@@ -48,9 +48,8 @@ class Simulator:
         return lambda *args, **kwargs: self._run(args, kwargs, tuple(grid), tuple(block))  # rule: launch-mirrored
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], grid: Extent | None, block: Extent | None) -> Any:
-        from py2cu.call.argument_checks import check_arguments, check_launch_gradients
-        from py2cu.call.layout import allocate_outputs
-        from py2cu.call.torch_state import require_writable
+        from py2cu.call.argument_checks import check_call
+        from py2cu.call.layout import allocate_outputs, outputs_of
         from py2cu.simulator import SimulationWarning, simulate
 
         call = self._prepare()
@@ -58,12 +57,7 @@ class Simulator:
         names = [name for name in ("sanitize", "seed", "break_at") if name in kwargs.keys() - keywords]
         options = {name: kwargs.pop(name) for name in names}
         _, bound = call.layout.bind(args, kwargs, on_grid=grid is not None)
-        check_arguments(call.signature, bound, on_grid=grid is not None)  # rule: plan-accepts
-        require_writable(
-            call.signature.name, {p.name: bound[p.name] for p in call.signature.written if p.name in bound}
-        )
-        if grid is not None:
-            check_launch_gradients(call.signature, bound)
+        check_call(call.signature, bound, on_grid=grid is not None)  # rule: plan-accepts
         values = allocate_outputs(call.signature, bound)  # rule: output-made
         signature = call.signature.instance(values)
         # Rounding that a translation may do differently is no finding here: `contracts` stays off.
@@ -71,4 +65,4 @@ class Simulator:
         for finding in report.findings:
             file = finding.file or self._function.__code__.co_filename
             warnings.warn_explicit(str(finding), SimulationWarning, file, finding.line)
-        return call.result(values)
+        return outputs_of(call.signature, values)

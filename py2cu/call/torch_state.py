@@ -1,18 +1,16 @@
-"""Whether a call may go to compiled code directly: plain tensors outside of autograd, modes, tracers and transforms.
+"""Whether a call may go to compiled code directly: plain tensors outside of modes, tracers and transforms.
 
-The tests cost 0.2 microseconds. Where one fails, the dispatcher has to see the call as one of the op `py2cu::…`. And
-whether a call may write to its tensors: inference tensors have no version counter, so that torch writes to them in
-inference mode alone.
+Else the dispatcher has to see the call as one of the op `py2cu::…`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import torch
-from torch import is_grad_enabled, is_inference_mode_enabled
+from torch import is_grad_enabled
 from torch.autograd import forward_ad, profiler
 
 from py2cu.call.launchers.likeness import PLAIN_TENSORS
@@ -28,16 +26,23 @@ _any_requires_grad = torch._C._any_requires_grad
 
 
 def is_plain(values: Iterable[Any]) -> bool:
-    """Whether nothing but the compiled code has to see a call with these arguments."""
+    """Whether no mode, tracer or transform has to see a call with these arguments, and autograd does not record it."""
+    return not (_has_mode() or (_any_requires_grad(*values) and is_grad_enabled()))
+
+
+def needs_dispatcher(values: Sequence[Any]) -> bool:
+    """Whether torch's dispatcher has to see a call with these arguments, beside autograd."""
+    return _has_mode() or not are_plain_types(tuple(map(type, values))) or _is_watched(values)
+
+
+def _has_mode() -> bool:
     if forward_ad._current_level >= 0:
-        return False  # a tensor may have a tangent
-    if _dispatch_modes() or _function_modes() or _transforms() is not None or _tracer() is not None:  # rule: plain-call
-        return False
-    return not (_any_requires_grad(*values) and is_grad_enabled())  # rule: plan-plain
+        return True  # a tensor may have a tangent
+    return has_python_mode() or _dispatch_modes() > 0 or _tracer() is not None  # rule: plain-call
 
 
-def is_watched(values: Iterable[Any]) -> bool:
-    """Whether a profiler, or a tensor around another one, has the dispatcher see a plain call.
+def _is_watched(values: Iterable[Any]) -> bool:
+    """Whether a profiler, or a tensor around another one, has the dispatcher see a call.
 
     Tensors around others have no memory: those of `torch.autograd.grad(is_grads_batched=True)`, functional tensors, and
     those that outlived their transform.
@@ -57,15 +62,3 @@ def has_python_mode() -> bool:
 def are_plain_types(types: tuple[object, ...]) -> bool:
     """Whether arguments of these types are no tensors of a subclass, which may dispatch on its own."""
     return all(each in PLAIN_TENSORS for each in types if isinstance(each, type) and issubclass(each, torch.Tensor))
-
-
-def require_writable(kernel: str, written: Mapping[str, torch.Tensor]) -> None:
-    """Refuse to write to inference tensors outside of inference mode, as torch's own operators do.
-
-    Raises:
-        RuntimeError: `written` has one; the message names the kernel and the argument.
-    """
-    for name, tensor in written.items():
-        if tensor.is_inference() and not is_inference_mode_enabled():  # rule: inference-tensor
-            what = f"{kernel}: `{name}` is written, and is an inference tensor outside of inference mode"
-            raise RuntimeError(f"{what}; pass `{name}.clone()`, or call it under `torch.inference_mode()`")

@@ -12,11 +12,12 @@ import re
 import warnings
 from collections.abc import Iterable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from py2cu.call.dependencies import Dependencies
-from py2cu.function_text import forget, is_text_of, source_file
+from py2cu.function_text import source_file
 from py2cu.live import callees, constants, defaults_of, qualified_names, reachable_functions, visible_objects
+from py2cu.live.dependencies import Dependencies
+from py2cu.live.texts import require_texts
 from py2cu.options import KernelOptions, Values
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Translator:
         self._function = function
         self._options = options
         self._source = source_file(function)
-        _require_texts(function, self._source)
+        require_texts(function, self._source)
         self.dependencies = Dependencies(function)
         self._live = {**_numbers_in_options(function, options), **visible_objects(function)}
         self._defaults = defaults_of(function)
@@ -126,53 +127,6 @@ class Translator:
                 if item.severity is Severity.WARNING:
                     text = f"{item.message}\n  hint: {item.hint}"
                     warnings.warn_explicit(text, NarrowIntegerWarning, item.file.name, item.span.line)
-
-
-def remember_texts(function: FunctionType) -> None:
-    """Read and keep the text of a function, and of the functions that it calls."""
-    for each in reachable_functions(function):
-        source_file(each)
-
-
-def python_text(function: FunctionType) -> str:
-    """The function as written, dedented."""
-    import inspect
-    import textwrap
-
-    source = source_file(function)
-    if not source.text:
-        return f"def {function.__name__}(…): …"
-    lines = [f"{line}\n" for line in source.text.split("\n")][function.__code__.co_firstlineno - 1 :]
-    return textwrap.dedent("".join(inspect.getblock(lines))).rstrip()
-
-
-def _require_texts(function: FunctionType, source: SourceFile) -> None:
-    """Refuse a function without a text, and one whose text, or that of a function it calls, is not what Python runs.
-
-    Raises:
-        TranslationError: there is no text, as for a function made by `exec`; or a file was edited after its import.
-    """
-    if not source.text:
-        message = f"the source of `{function.__name__}` is not available"
-        _refuse(function, source, message, "write the kernel in a file or a notebook cell")
-    if hasattr(function, "__wrapped__"):  # rule: text-wrapped
-        message = f"a decorator below `@kernel` replaces `{function.__name__}` with another function"
-        hint = "remove it; below `@kernel`, a decorator must return the function itself"
-        _refuse(function, source, message, hint, code="P107")
-    for each in reachable_functions(function):
-        text = source_file(each)
-        if text.text and not is_text_of(text, each):  # rule: text-is-run
-            forget(each)
-            message = f"the text of `{each.__name__}` in `{text.name}` is not what Python runs"
-            _refuse(function, source, message, "the file was edited after its import: reload it")
-
-
-def _refuse(function: FunctionType, source: SourceFile, message: str, hint: str, code: str = "P100") -> NoReturn:
-    from py2cu.diagnostics import Diagnostic, Severity, TranslationError
-    from py2cu.source import Span
-
-    line = function.__code__.co_firstlineno
-    raise TranslationError([Diagnostic(Severity.ERROR, code, message, Span(line, 0, line, 1), source, hint)])
 
 
 def _fingerprint(file: SourceFile, function: FunctionType, options: KernelOptions) -> str:

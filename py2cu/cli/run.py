@@ -103,7 +103,7 @@ def check(
                     build_library(each.translation.artifacts(device), fma=fma, source=loaded.source)
                     each = each.with_translation(each.translation)
                 else:
-                    fill_cache(each._prepare().native.translation(device), device, fma=fma, source=loaded.source)
+                    fill_cache(each._prepare().instances.translation(device), device, fma=fma, source=loaded.source)
             written = set(written_arrays(each.signature))
             groups = [text for text in unordered if written.issuperset(names_of_group(text))]
             what = f"checking {each.__name__} on {device}"
@@ -217,7 +217,7 @@ def build(
                 if of_files:
                     done = str(build_library(each.translation.artifacts(target), fma=fma, source=loaded.source))
                 else:
-                    code = each._prepare().native.translation(target)
+                    code = each._prepare().instances.translation(target)
                     count = fill_cache(code, target, fma=fma, source=loaded.source)
                     done = f"{count} instance{'s' * (count != 1)}"
             click.echo(f"{each.__name__}: {done}")

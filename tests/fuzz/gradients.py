@@ -16,8 +16,9 @@ from typing import Any, Final
 
 import torch
 
-from py2cu.call.layout import allocate_outputs
-from py2cu.call.native import Native
+from py2cu.call.instances import Instances
+from py2cu.call.launchers.launcher import Order
+from py2cu.call.layout import allocate_outputs, returned
 from py2cu.kernels import Kernel
 from tests.fuzz.judge import run_cells
 from tests.support.libraries import Device, Setting, build
@@ -186,31 +187,27 @@ def faults(sources: Sequence[str]) -> Iterator[tuple[int, str]]:
 def compiled_together(kernels: Sequence[Kernel]) -> Iterator[None]:
     """Run the compiled code of `kernels` from one library."""
     pairs = zip(kernels, build([kernel.translation for kernel in kernels], Setting(Device.CPU)), strict=True)
-    runs = {kernel._prepare().native.digest: next(iter(by_op.values())) for kernel, by_op in pairs}
-    original = Native.overload
+    for kernel in kernels:
+        kernel._prepare().instances.files = kernel.translation  # so that all calls are those of the operator
+    runs = {kernel._prepare().instances.digest: next(iter(by_op.values())) for kernel, by_op in pairs}
+    original = Instances.launcher
 
-    def overload(
-        self: Native, _: str, *, allocates: bool, on_grid: bool, of_call: bool = False
-    ) -> Callable[..., Any] | None:
-        assert not on_grid
-        if of_call:
-            return None
-        parameters = self.signature.inputs if allocates else self.signature.parameters
+    def launcher(self: Instances, _: str, order: Order, gradients: object = None) -> Callable[..., Any]:
+        assert not order.on_grid and gradients is None
 
         def op(*values: Any) -> Any:
-            named = zip(parameters, values, strict=True)
-            complete = allocate_outputs(self.signature, {p.name: value for p, value in named if value is not None})
+            named = zip(order.names, values, strict=True)
+            complete = allocate_outputs(self.signature, {name: value for name, value in named if value is not None})
             runs[self.digest](complete)
-            returned = tuple(complete[p.name] for p in self.signature.outputs if allocates)
-            return returned[0] if len(returned) == 1 else returned or None
+            return returned(tuple(complete[p.name] for p in self.signature.outputs if p.name not in order.names))
 
         return op
 
-    Native.overload = overload  # type: ignore[method-assign]
+    Instances.launcher = launcher  # type: ignore[method-assign]
     try:
         yield
     finally:
-        Native.overload = original  # type: ignore[method-assign]
+        Instances.launcher = original  # type: ignore[method-assign]
 
 
 def check(kernel: Kernel, seed: int) -> None:

@@ -31,9 +31,9 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "suggestions": set(),
     "collector": set(),
     "threads": set(),
-    "live": set(),
     "source": {"records"},
     "function_text": {"source"},
+    "live": {"diagnostics", "dtypes", "function_text", "source"},
     "diagnostics": {"codes", "records", "source"},
     "ir.operators": {"records"},
     "ir.types": BASE,
@@ -93,7 +93,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     | {"call.launchers", "devices", "ir", "build", "function_text", "live", "pipeline", "simulator", "targets"}
     | {"threads", "translation"},
     "check": ABI | {"devices", "ir", "build", "call", "simulator", "simulator.values"},
-    "kernels": ABI | {"call", "check", "collector", "function_text", "side_by_side", "threads", "translation"},
+    "kernels": ABI | {"call", "check", "collector", "function_text", "live", "side_by_side", "threads", "translation"},
     "hosts.live": ABI
     | {"build", "call", "threads", "devices", "frontend.source", "function_text", "hosts", "hosts.model"}
     | {"hosts.text", "ir", "kernels", "live", "translation"},

@@ -65,14 +65,12 @@ class Order:
     """What the arguments of a launcher are, by position: parameters and tuple parameters.
 
     On a grid, its three extents and those of the block come first. A launcher `of_call` also looks at what torch's
-    dispatcher would have to see, and bumps version counters; one that `records` hands over to autograd. Outputs that
-    are not among `names` are allocated.
+    dispatcher would have to see, and bumps version counters. Outputs that are not among `names` are allocated.
     """
 
     names: tuple[str, ...]
     on_grid: bool
     of_call: bool
-    records: bool = False
 
 
 def write_launcher(

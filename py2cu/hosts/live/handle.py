@@ -12,11 +12,11 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from py2cu.call import python_text, remember_texts
-from py2cu.call.dependencies import Dependencies
 from py2cu.call.traced import Traced, add_backward, traced_as, traced_op
 from py2cu.function_text import remember_cell
 from py2cu.hosts.live.marked import Marked
+from py2cu.live.dependencies import Dependencies
+from py2cu.live.texts import python_text, remember_texts
 from py2cu.threads import ForkSafeLock
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class Host(Marked, Traced):
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Pickle by module and name, as functions do, or else by the function."""
-        from py2cu.call.pickles import is_found_by_name, portable
+        from py2cu.live.pickles import is_found_by_name, portable
 
         arguments = portable(self._function), tuple(self.backwards)
         return self.__qualname__ if is_found_by_name(self) else (Host, arguments)

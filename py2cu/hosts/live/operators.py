@@ -14,7 +14,8 @@ from typing import Any, Final, Protocol
 
 import torch
 
-from py2cu.call.definition import NAMESPACE, Operator, operator_of, refuse_tangents
+from py2cu.call.argument_checks import refuse_tangents
+from py2cu.call.definition import NAMESPACE, Operator, operator_of
 from py2cu.call.gradients import BackwardCall, Gradients
 from py2cu.call.torch_state import are_plain_types, is_plain
 from py2cu.diagnostics import Diagnostic, Severity, TranslationError

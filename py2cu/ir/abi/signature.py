@@ -250,6 +250,15 @@ class Signature:
                 done.add(written.name)
                 yield from ((written, other) for other in others if other.name not in done)
 
+    def places_of(self, dim: str) -> dict[str, int]:
+        """The arrays that have the dimension `dim`, each with the place of this extent in its annotation."""
+        return {
+            p.name: place
+            for p in self.arrays
+            for place, extent in enumerate(self.array_type(p.name).dims)
+            if isinstance(extent, Name) and extent.id == dim
+        }
+
     def divisors(self) -> Iterator[DimExpr]:
         """What the extents of a call are divided by, but for constants: it may not be 0."""
         extents = (dim for p in self.arrays if isinstance(p.type, ArrayType) for dim in p.type.dims)

@@ -44,12 +44,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 def test_only_what_is_read_is_rendered(asked: list[object]) -> None:
     k = Kernel(doubled.python)
-    native = k._prepare().native
+    instances = k._prepare().instances
     assert asked == [()]
-    assert native.translation(CPU).texts.keys() == {CPU}
-    native.translation(CPU)
+    assert instances.translation(CPU).texts.keys() == {CPU}
+    instances.translation(CPU)
     assert asked == [(), (CPU,)]
-    assert native.digest == native.digest and native.translation().texts.keys() == {CPU, CUDA}
+    assert instances.digest == instances.digest and instances.translation().texts.keys() == {CPU, CUDA}
     assert asked == [(), (CPU,), (CUDA,)]
     assert k.cuda_source and k.cpp_source and k.header
     assert asked == [(), (CPU,), (CUDA,), "files"]
@@ -60,17 +60,17 @@ def test_a_kernel_is_lowered_once_for_all_of_its_texts(monkeypatch: pytest.Monke
     monkeypatch.setattr("py2cu.pipeline.lower_function", lambda *args: (lowered.append(args), lower_function(*args))[1])
     monkeypatch.setattr(cache, "get_translation", lambda key, class_: None)
     k = Kernel(doubled.python)
-    assert k.cuda_source and k._prepare().native.digest and k._prepare().native.translation(CPU)
+    assert k.cuda_source and k._prepare().instances.digest and k._prepare().instances.translation(CPU)
     assert len(lowered) == 1
 
 
 def test_an_entry_gains_the_text_of_each_target() -> None:
     for target in (CPU, CUDA):
-        Kernel(doubled.python)._prepare().native.translation(target)
+        Kernel(doubled.python)._prepare().instances.translation(target)
     k = Kernel(doubled.python)
     entry = cache.get_translation(k._current_translator()._key_of({}), CallTranslation)
     assert entry is not None and entry.texts.keys() == {CPU, CUDA}
-    assert entry == k._prepare().native.translation()
+    assert entry == k._prepare().instances.translation()
 
 
 def digest(text: str, line: int = 2, name: str = "f.py", **options: Any) -> str:

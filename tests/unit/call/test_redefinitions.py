@@ -12,9 +12,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from py2cu.call.dependencies import Dependencies  # noqa: E402
 from py2cu.diagnostics import TranslationError  # noqa: E402
 from py2cu.kernels import Kernel  # noqa: E402
+from py2cu.live.dependencies import Dependencies  # noqa: E402
 from tests.support.constants import with_numbers  # noqa: E402
 from tests.support.edited_files import write  # noqa: E402
 

@@ -13,7 +13,7 @@ from torch.func import grad, jacrev, vmap  # noqa: E402
 
 from py2cu import Index, Kernel, kernel  # noqa: E402
 from py2cu.call import batching, definition  # noqa: E402
-from py2cu.call.native import Native  # noqa: E402
+from py2cu.call.instances import Instances  # noqa: E402
 
 pytestmark = pytest.mark.builds
 
@@ -116,13 +116,13 @@ def torch_scaled(x: torch.Tensor, w: torch.Tensor, by: float = 2.0) -> torch.Ten
 def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The name of each kernel whose compiled code has run, in order."""
     names: list[str] = []
-    run = Native.run
+    run = Instances.run
 
-    def counted(self: Native, *args: Any, **kwargs: Any) -> Any:
+    def counted(self: Instances, *args: Any, **kwargs: Any) -> Any:
         names.append(self.signature.name)
         return run(self, *args, **kwargs)
 
-    monkeypatch.setattr(Native, "run", counted)
+    monkeypatch.setattr(Instances, "run", counted)
     # Launchers, which would be called instead, refuse everything.
     monkeypatch.setattr(definition._Overload, "_launched", lambda *_, **__: definition._REFUSED)
     return names

@@ -452,16 +452,16 @@ def test_build_fills_the_cache_that_calls_use(write) -> None:
 @pytest.mark.builds
 @pytest.mark.parametrize("options", [[], ["--built"]])
 def test_check_of_what_calls_run_and_of_files(write, options: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from py2cu.call.native import Native
+    from py2cu.call.instances import Instances
 
     ways: list[bool] = []
-    run_native = Native.run
+    run_instance = Instances.run
 
-    def noted(self: Native, *args: Any) -> Any:
+    def noted(self: Instances, *args: Any) -> Any:
         ways.append(self.files is not None)
-        return run_native(self, *args)
+        return run_instance(self, *args)
 
-    monkeypatch.setattr(Native, "run", noted)
+    monkeypatch.setattr(Instances, "run", noted)
     assert run("check", write("k.py", TWICE), "--device", "cpu", *options).exit_code == 0
     assert {*ways} == {bool(options)}
 

@@ -1,0 +1,206 @@
+"""Calls of a kernel: find the launcher of a call's form, or bind and check the arguments and leave a launcher.
+
+In: the positional and keyword arguments of a call. Out: the outputs. The first call with arguments of certain types
+binds and checks them; later calls with the same types go straight to the launcher.
+
+Launchers take plain tensors, and hand calls that require grad over to autograd. Where a tensor is of a subclass, and
+where a mode, a tracer or a transform is active, the call goes through the op `py2cu::…` (`definition.py`) instead.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+
+from py2cu.call.argument_checks import check_call
+from py2cu.call.instances import Instances
+from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, has_device
+from py2cu.call.layout import Form, Launch, Values, allocate_outputs, call_op, outputs_of, passed
+from py2cu.call.torch_state import needs_dispatcher
+from py2cu.ir.abi.launch import REFUSED, has_launched
+from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID
+from py2cu.ir.abi.signature import Signature
+from py2cu.options import require_extents
+from py2cu.source import SourceFile
+from py2cu.translation import TargetName
+
+if TYPE_CHECKING:
+    from py2cu.call.definition import Operator
+    from py2cu.call.gradients import BackwardCall, Gradients
+
+Types = tuple[object, ...]
+Key = Types | int
+Extents = tuple[int, ...]
+
+
+def argument_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Types:
+    """The key of a launcher: types and names decide how a call is read."""
+    return (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
+
+
+class Differentiated(Protocol):
+    """What is known here of a backward `Kernel`."""
+
+    def _as_backward(self) -> BackwardCall: ...
+
+
+class KernelCall:
+    """Calls of one translated kernel.
+
+    `backwards` are the kernels and host functions attached as backwards. A launcher takes the arguments of its form of
+    call by position, keywords last; that of an explicit launch takes the extents of grid and block before them. Where
+    all parameters are arrays, the number of arguments and the keywords say how a call is read.
+    """
+
+    def __init__(self, instances: Instances, backwards: Sequence[Differentiated] = ()) -> None:
+        self.instances = instances
+        self._backwards = backwards
+        self._operator: Operator | None = None
+        self._operators: list[Any] = []  # of the backwards
+        self.signature: Signature = instances.signature
+        self.layout = instances.layout
+        self.is_of_arrays = all(p.is_array and not p.may_be_none for p in self.signature.parameters)
+        self.launchers: dict[Key, LaunchFunction] = {}
+        self.grid_launchers: dict[Key, LaunchFunction] = {}
+        self._launchers: dict[tuple[str, Order], LaunchFunction] = {}  # the same launchers, by device
+        self._gradients = _gradients_of(self)
+
+    @property
+    def operator(self) -> Operator:
+        """The op `py2cu::…` of the kernel and its backwards, defined at its first use, and again once one of these has
+        another op. It lives until another one replaces it here.
+        """
+        if self._operator is not None and not self._backwards:
+            return self._operator
+        backwards = [each._as_backward() for each in self._backwards]
+        operators = [each.operator for each in backwards]
+        if self._operator is None or operators != self._operators:  # rule: operator-renewed
+            from py2cu.call.definition import Definition, operator_of
+
+            define = partial(Definition, instances=self.instances, backwards=backwards)
+            self._operator = operator_of(self.signature.op, self.instances.digest, backwards, define)
+            self._operators = operators
+        return self._operator
+
+    @property
+    def op(self) -> Any:
+        """The allocating overload; the explicit launch, if the number of threads is unknown."""
+        return self.operator[ALLOCATES if self.signature.size is not None else ON_GRID]
+
+    def source(self) -> SourceFile:
+        """The file of the Python."""
+        return self.instances.source()
+
+    def call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = (), extents: Extents | None = ()
+    ) -> Any:
+        """Call the kernel, and return the outputs; or launch it on a grid.
+
+        Args:
+            launch: the grid and the block of an explicit launch.
+            extents: those of grid and block, None if they are impossible.
+
+        Raises:
+            TypeError, RuntimeError: an argument that the kernel does not accept, or an impossible grid or block.
+        """
+        if launch:
+            launcher = self.grid_launchers.get(argument_types(args, kwargs))
+        else:
+            launcher = self.launchers.get(self._key(args, kwargs))
+        if launcher is not None and extents is not None:
+            try:
+                return launcher(*extents, *args, *kwargs.values())
+            except REFUSED as error:
+                if has_launched(error):
+                    raise  # if not, the checks below raise an error that names the argument
+        return self.bind_and_run(args, kwargs, launch)
+
+    def launcher_on_grid(self, values: Sequence[Any], *, of_call: bool) -> LaunchFunction | None:
+        """What launches arguments of the types of `values`, one for each parameter, behind six extents.
+
+        It raises an error of `REFUSED`, and launches nothing, where the arguments do not fit. A launch `of_call` does
+        so too where a mode, a transform or autograd has to see it. None before the first launch with these types.
+        """
+        launcher = self.grid_launchers.get((*map(type, values),))
+        if launcher is None or of_call:
+            return launcher
+        device = next(value.device.type for value in values if isinstance(value, torch.Tensor))
+        names = tuple(p.name for p in self.signature.parameters)
+        return self.instances.launcher(device, Order(names, on_grid=True, of_call=False))
+
+    def bind_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
+        """Bind and check the arguments, and launch by a launcher that is kept for later calls with the same types."""
+        form, values = self.layout.bind(args, kwargs, on_grid=bool(launch))
+        self.layout.require_launch(form)
+        names, arguments = form.names, (*args, *kwargs.values())
+        if self.instances.files or needs_dispatcher(arguments):
+            return self._through_op(form, arguments, values, launch)
+        device = check_call(self.signature, values, on_grid=bool(launch))
+        extents = require_extents(self.signature.name, *launch) if launch else ()
+        names_device = has_device(self.signature, names)
+        if not names_device:  # torch's default device
+            values = allocate_outputs(self.signature, values)
+            names, arguments = tuple(values), tuple(values.values())
+        pairs = zip(names, arguments, strict=True)  # NumPy's integers become Python's
+        arguments = tuple([each if each is None else values.get(name, each) for name, each in pairs])
+        order = Order(names, on_grid=bool(launch), of_call=True)
+        if (device, order) not in self._launchers:
+            self._launchers[device, order] = self.instances.launcher(device, order, self._gradients)
+        if names_device:
+            kept = [self._launchers[each, order] for each in TargetName if (each, order) in self._launchers]
+            launchers, key = (self.grid_launchers, argument_types) if launch else (self.launchers, self._key)
+            launchers[key(args, kwargs)] = kept[0] if len(kept) == 1 else _either(*kept)
+        return self._launchers[device, order](*extents, *arguments)
+
+    def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Key:
+        """The key of the launcher of a call: types and names of arguments, of arrays alone their number and names."""
+        if not self.is_of_arrays:
+            return argument_types(args, kwargs)
+        return (len(args), *kwargs) if kwargs else len(args)
+
+    def _through_op(self, form: Form, arguments: tuple[Any, ...], values: Values, launch: Launch) -> Any:
+        """Call the op `py2cu::…`."""
+        operator = self.operator
+        overload = operator.definition.functions[form.overload]
+        given = passed(form.sources, arguments)
+        if form.missing:
+            values = allocate_outputs(self.signature, values)
+            given |= {name: values[name] for name in form.missing}
+        overload.prepare_sharding(values)  # its autograd is off in inference mode
+        result = call_op(operator[form.overload], overload.arguments, given, launch)
+        return result if form.allocated or launch else outputs_of(self.signature, values)
+
+    def run(self, device: str, values: Mapping[str, Any]) -> None:
+        """Run the code for `device` on arguments that include every array."""
+        self.instances.run(device, values)
+
+
+def _gradients_of(call: KernelCall) -> Callable[[], Gradients]:
+    """What records calls; it does not hold `call`, so that a kernel is freed with its last reference."""
+    this = weakref.ref(call)
+
+    def gradients() -> Gradients:
+        if (call := this()) is None:
+            raise Misfit  # another thread has redefined the kernel
+        found: Gradients = call.operator.definition.gradients
+        return found
+
+    return gradients
+
+
+def _either(one: LaunchFunction, other: LaunchFunction) -> LaunchFunction:
+    """The first of two launchers, for two devices, that takes the arguments."""
+
+    def run(*values: Any) -> Any:
+        try:
+            return one(*values)
+        except REFUSED as error:
+            if has_launched(error):
+                raise
+            return other(*values)
+
+    return run
