@@ -43,12 +43,6 @@ __device__ inline auto to_compute_type(T value)
     return static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(value);
 }
 
-// 4 adjacent elements, loaded or stored by one instruction.
-template <typename T>
-struct alignas(4 * sizeof(T)) Vector4 {
-    T x0, x1, x2, x3;
-};
-
 // Python's `max(a, b)`: `a` unless `b` is greater, also for NaN.
 template <typename T>
 __device__ inline T python_max(T a, T b)
@@ -107,6 +101,11 @@ constexpr int SCORE_ROWS = 8;
 constexpr double SCALE = 0.7978845608028654;
 constexpr int COLUMN_WARPS = 32;
 
+struct standardise_result {
+    float first;
+    float second;
+};
+
 struct adamw_result {
     float m;
     float v;
@@ -127,6 +126,14 @@ __device__ T encoder(
     return wte[tokens[b * t_extent + t] * c_extent + c] + wpe;
 }
 
+// Whether a bucket has one token, which is greater than the one before: no other bucket has it.
+template <typename index_t>
+__device__ bool holds_one_token(const int64_t* tokens, const int32_t* order, index_t start, int64_t end)
+{
+    int64_t token = tokens[order[start]];
+    return tokens[order[end - 1]] == token && (start == 0 || tokens[order[start - 1]] < token);
+}
+
 // The sum over the warp, to each lane.
 __device__ float warp_sum(float value)
 {
@@ -135,15 +142,37 @@ __device__ float warp_sum(float value)
     return value;
 }
 
+// Subtract the mean from a row of `packs`, of which a lane has every 32nd; return it and 1 / standard deviation.
+template <typename index_t>
+__device__ standardise_result standardise(float* row, int packs, int W, float eps, index_t row_size)
+{
+    int lane = threadIdx.x % 32;
+    float total = 0.0f;
+    for (int k2 = 0; k2 < row_size; ++k2)
+        total += row[k2];
+    float mean = warp_sum(total) / (packs * W);
+    for (int p = 0; p < row_size / W; ++p) {
+        if (lane + 32 * p < packs) {
+            for (int k = 0; k < W; ++k)
+                row[W * p + k] -= mean;
+        }
+    }
+    float total2 = 0.0f;
+    for (int k3 = 0; k3 < row_size; ++k3)
+        total2 += row[k3] * row[k3];
+    return {mean, 1 / sqrtf(warp_sum(total2) / (packs * W) + eps)};
+}
+
 // Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
 template <typename index_t>
 __device__ bool is_last_block(int32_t* tickets, index_t at_, index_t blocks_, int32_t* is_last)
 {
-    __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0 && threadIdx.y == 0) {
+    if (threadIdx.x == 0) {
+        __threadfence();  // what this block wrote comes before its ticket
         int32_t old = atomicAdd(&tickets[at_], 1);
         is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
+        __threadfence();  // and the last ticket before what is read then
     }
     __syncthreads();
     return is_last[0] > 0;
@@ -261,11 +290,12 @@ __device__ float block_sum(float* part, float value)
 template <typename index_t>
 __device__ bool is_last_block_(int32_t* tickets, int at_, index_t blocks_, int32_t* is_last)
 {
-    __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0 && threadIdx.y == 0) {
+    if (threadIdx.x == 0) {
+        __threadfence();  // what this block wrote comes before its ticket
         int32_t old = atomicAdd(&tickets[at_], 1);
         is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
+        __threadfence();  // and the last ticket before what is read then
     }
     __syncthreads();
     return is_last[0] > 0;
@@ -422,6 +452,7 @@ __global__ void token_gradient_kernel(
     int64_t token;
     int j;
     if (at_ < n && static_cast<int32_t>(at_) < ends[at_] && ends[at_] <= static_cast<int32_t>(at_ + SHORT)) {
+        assert(holds_one_token<index_t>(tokens, order, at_, int64_t(ends[at_])) && "a token has one bucket");
         float total[(per_lane + W - 1) / W * W];
         float value = 0;
         for (int k2 = 0; k2 < (per_lane + W - 1) / W * W; ++k2)
@@ -456,6 +487,7 @@ __global__ void token_gradient_kernel(
     }
     for (index_t start = first; start < min(first + BUCKET_WARPS, n); ++start) {
         if (ends[start] > static_cast<int32_t>(start + SHORT)) {
+            assert(holds_one_token<index_t>(tokens, order, start, int64_t(ends[start])) && "a token has one bucket");
             float total2[(per_lane + W - 1) / W * W];
             float value3 = 0;
             for (int k5 = 0; k5 < (per_lane + W - 1) / W * W; ++k5)
@@ -505,8 +537,8 @@ cudaError_t launch_token_gradient(
     const int64_t* tokens, const int32_t* order, const int32_t* ends, const T* grad_out, T* grad_wte, int64_t n,
     int64_t v_extent, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x) + 7, n + 16, int64_t(block.x) + n, 32 * n * per_lane,
-                  32 * per_lane * v_extent}) <= INT32_MAX)
+    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x) + 7, n + 16, 32 * n * per_lane, 32 * per_lane * v_extent,
+                  int64_t(block.x) + 8 * int64_t(grid.x) + n + 1}) <= INT32_MAX)
         token_gradient_kernel<per_lane, T, int><<<grid, block, 0, stream>>>(
             tokens, order, ends, grad_out, grad_wte, n);
     else
@@ -538,10 +570,9 @@ __global__ void layer_norm_kernel(
     int lane = threadIdx.x % 32;
     if (r >= rows) return;
     constexpr int W = 16 / sizeof(T);
-    float row[(per_lane + W - 1) / W * W];  // the packs of a lane, of which a short row fills no more
-    float value = 0;
-    for (int k2 = 0; k2 < (per_lane + W - 1) / W * W; ++k2)
-        row[k2] = value;
+    float row[(per_lane + W - 1) / W * W];  // the packs of a lane
+    for (int k = 0; k < (per_lane + W - 1) / W * W; ++k)
+        row[k] = 0;  // where a short row has no pack
     for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
         if (lane + 32 * p < 32 * per_lane / W) {
             const auto xs_row = load_vector<W>(&x[r * (32 * per_lane) + (lane + 32 * p) * W]);
@@ -552,20 +583,7 @@ __global__ void layer_norm_kernel(
             }
         }
     }
-    float total = 0.0f;
-    for (int k3 = 0; k3 < (per_lane + W - 1) / W * W; ++k3)
-        total += row[k3];
-    float m = warp_sum(total) / (32 * per_lane);
-    for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
-        if (lane + 32 * p < 32 * per_lane / W) {
-            for (int k = 0; k < W; ++k)
-                row[W * p + k] -= m;
-        }
-    }
-    float total2 = 0.0f;
-    for (int k4 = 0; k4 < (per_lane + W - 1) / W * W; ++k4)
-        total2 += row[k4] * row[k4];
-    float s = 1 / sqrt(warp_sum(total2) / (32 * per_lane) + eps);
+    const auto [m, s] = standardise<index_t>(row, 32 * per_lane / W, W, eps, index_t((per_lane + W - 1) / W * W));
     for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
         int j = lane + 32 * p;
         if (j < 32 * per_lane / W) {
@@ -573,9 +591,9 @@ __global__ void layer_norm_kernel(
             const auto weights_row = load_vector<W>(&weight[j * W]);
             const auto biases_row = load_vector<W>(&bias[j * W]);
             #pragma unroll
-            for (int k5 = 0; k5 < W; ++k5)
-                row2[k5] = static_cast<T>(row[W * p + k5] * s * to_compute_type(weights_row[k5]) +
-                                          to_compute_type(biases_row[k5]));
+            for (int k2 = 0; k2 < W; ++k2)
+                row2[k2] = static_cast<T>(row[W * p + k2] * s * to_compute_type(weights_row[k2]) +
+                                          to_compute_type(biases_row[k2]));
             store_vector(&out[r * (32 * per_lane) + j * W], row2);
         }
     }
@@ -624,9 +642,8 @@ __global__ void residual_layer_norm_kernel(
     if (r >= rows) return;
     constexpr int W = 16 / sizeof(T);
     float row[(per_lane + W - 1) / W * W];
-    float value = 0;
-    for (int k2 = 0; k2 < (per_lane + W - 1) / W * W; ++k2)
-        row[k2] = value;
+    for (int k = 0; k < (per_lane + W - 1) / W * W; ++k)
+        row[k] = 0;
     int j;
     for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
         j = lane + 32 * p;
@@ -641,25 +658,12 @@ __global__ void residual_layer_norm_kernel(
             }
             aligned_vector<T, W> row2;
             #pragma unroll
-            for (int k3 = 0; k3 < W; ++k3)
-                row2[k3] = static_cast<T>(row[W * p + k3]);
+            for (int k2 = 0; k2 < W; ++k2)
+                row2[k2] = static_cast<T>(row[W * p + k2]);
             store_vector(&total[r * (32 * per_lane) + j * W], row2);
         }
     }
-    float total2 = 0.0f;
-    for (int k5 = 0; k5 < (per_lane + W - 1) / W * W; ++k5)
-        total2 += row[k5];
-    float m = warp_sum(total2) / (32 * per_lane);
-    for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
-        if (lane + 32 * p < 32 * per_lane / W) {
-            for (int k = 0; k < W; ++k)
-                row[W * p + k] -= m;
-        }
-    }
-    float total3 = 0.0f;
-    for (int k6 = 0; k6 < (per_lane + W - 1) / W * W; ++k6)
-        total3 += row[k6] * row[k6];
-    float s = 1 / sqrt(warp_sum(total3) / (32 * per_lane) + eps);
+    const auto [m, s] = standardise<index_t>(row, 32 * per_lane / W, W, eps, index_t((per_lane + W - 1) / W * W));
     for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
         j = lane + 32 * p;
         if (j < 32 * per_lane / W) {
@@ -667,9 +671,9 @@ __global__ void residual_layer_norm_kernel(
             const auto weights_row = load_vector<W>(&weight[j * W]);
             const auto biases_row = load_vector<W>(&bias[j * W]);
             #pragma unroll
-            for (int k7 = 0; k7 < W; ++k7)
-                row3[k7] = static_cast<T>(row[W * p + k7] * s * to_compute_type(weights_row[k7]) +
-                                          to_compute_type(biases_row[k7]));
+            for (int k4 = 0; k4 < W; ++k4)
+                row3[k4] = static_cast<T>(row[W * p + k4] * s * to_compute_type(weights_row[k4]) +
+                                          to_compute_type(biases_row[k4]));
             store_vector(&out[r * (32 * per_lane) + j * W], row3);
         }
     }
@@ -720,7 +724,7 @@ __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
     const T* __restrict__ grad_total, index_t rows, index_t blocks_)
 {
     constexpr int W = 16 / sizeof(T);
-    auto* partials = reinterpret_cast<Vector4<float>*>(partial);
+    constexpr int F = 16 / sizeof(float);
     __shared__ float part[NORM_WARPS][(per_lane + W - 1) / W * W][32];
     __shared__ int32_t is_last[1];
     int lane = threadIdx.x % 32;
@@ -811,42 +815,46 @@ __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
     index_t first = index_t(blockIdx.x) / GROUP * GROUP;
     index_t end = min(first + GROUP, index_t(gridDim.x));
     if (is_last_block<index_t>(tickets, 1 + index_t(blockIdx.x) / GROUP, end - first, is_last)) {
-        for (int j_count = threadIdx.x; j_count < 64 * per_lane / 4; j_count += 32 * NORM_WARPS) {
+        for (int j_count = threadIdx.x; j_count < 64 * per_lane / F; j_count += 32 * NORM_WARPS) {
             j = j_count;
-            float total[4];
+            float total[F];
             float value5 = 0;
-            for (int k11 = 0; k11 < 4; ++k11)
+            for (int k11 = 0; k11 < F; ++k11)
                 total[k11] = value5;
             for (index_t block_ = first; block_ < end; ++block_) {
-                const auto partials_row = load_vector<4>(&partial[block_ * (64 * per_lane) + j * 4]);
+                const auto partials_row = load_vector<F>(&partial[block_ * (64 * per_lane) + j * F]);
                 #pragma unroll
-                for (int k = 0; k < 4; ++k) {
+                for (int k = 0; k < F; ++k) {
                     v = partials_row[k];
                     total[k] += v;
                 }
             }
-            partials[first * (64 * per_lane / 4) + j] = {total[0], total[1], total[2], total[3]};
+            aligned_vector<float, F> row2;
+            #pragma unroll
+            for (int k12 = 0; k12 < F; ++k12)
+                row2[k12] = total[k12];
+            store_vector(&partial[first * (64 * per_lane) + j * F], row2);
         }
         if (is_last_block<index_t>(tickets, index_t(0), 1 + (blocks_ + 15) / 16 - 1, is_last)) {
-            for (int j_count_ = threadIdx.x; j_count_ < 64 * per_lane / 4; j_count_ += 32 * NORM_WARPS) {
+            for (int j_count_ = threadIdx.x; j_count_ < 64 * per_lane / F; j_count_ += 32 * NORM_WARPS) {
                 j = j_count_;
-                float total5[4];
+                float total5[F];
                 float value6 = 0;
-                for (int k12 = 0; k12 < 4; ++k12)
-                    total5[k12] = value6;
+                for (int k14 = 0; k14 < F; ++k14)
+                    total5[k14] = value6;
                 for (index_t block_ = 0; block_ < gridDim.x; block_ += GROUP) {
-                    const auto partials_row2 = load_vector<4>(&partial[block_ * (64 * per_lane) + j * 4]);
+                    const auto partials_row2 = load_vector<F>(&partial[block_ * (64 * per_lane) + j * F]);
                     #pragma unroll
-                    for (int k = 0; k < 4; ++k) {
+                    for (int k = 0; k < F; ++k) {
                         v = partials_row2[k];
                         total5[k] += v;
                     }
                 }
-                for (int k = 0; k < 4; ++k) {
-                    if (j < 8 * per_lane)
-                        grad_weight[4 * j + k] = static_cast<T>(total5[k]);
+                for (int k = 0; k < F; ++k) {
+                    if (F * j < 32 * per_lane)
+                        grad_weight[F * j + k] = static_cast<T>(total5[k]);
                     else
-                        grad_bias[4 * j + k - 32 * per_lane] = static_cast<T>(total5[k]);
+                        grad_bias[F * j + k - 32 * per_lane] = static_cast<T>(total5[k]);
                 }
             }
         }
