@@ -71,6 +71,14 @@ def walk(*exprs: Expr) -> list[Expr]:
     return nodes
 
 
+def always_evaluated(expr: Expr) -> Iterator[Expr]:
+    """The parts of `expr` that its evaluation always evaluates, and itself, in Python's order."""
+    # rule: always-evaluated
+    for part in children(expr)[: 1 if isinstance(expr, BoolOp | Select) else None]:
+        yield from always_evaluated(part)
+    yield expr
+
+
 def names_in(expr: Expr) -> tuple[str, ...]:
     """The names that `expr` reads, in order, each once."""
     if expr.__class__ not in OPERANDS:

@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from py2cu import ir
+from py2cu.analysis.effects import Footprint, commute, footprint
 from py2cu.diagnostics import Reporter
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
-from py2cu.ir.visit import all_expressions, assigned_names, children, names_in, statements, walk
+from py2cu.ir.visit import all_expressions, always_evaluated, names_in, statements
 
 HELPER = "aligned_vector"
 _FIRST = ir.Constant(0, type=ir.INT)
@@ -57,6 +58,10 @@ class _Rows:
             case _:
                 return (stmt,)
 
+    def does(self, *values: ir.Expr, block: ir.Block = ()) -> Footprint:
+        functions = {function.key: function for function in self.kernel.functions}
+        return footprint(block, values, functions, self.kernel.base_array)
+
     def unrolled(self, stmt: ir.Stmt) -> ir.Block:
         """Only an unrolled loop keeps the elements of a row in registers."""
         if isinstance(stmt, ir.For) and stmt.unroll is None:
@@ -92,26 +97,19 @@ class _Rows:
 
     def loaded(self, loop: ir.For, count: int) -> ir.Block:
         """The loop behind loads of the rows that it reads."""
-        inner = [*statements(loop.body)]
-        if not all(isinstance(stmt, _PLAIN) for stmt in inner):  # rule: row-loop-plain
+        acts = any(isinstance(node, ir.Atomic | ir.ArrayName) for node in all_expressions(loop.body))
+        if acts or not all(isinstance(stmt, _PLAIN) for stmt in statements(loop.body)):  # rule: row-loop-plain
             return (loop,)
-        changed = {*assigned_names(loop.body), loop.var}
-        stored = {self.kernel.base_array(stmt.array) for stmt in inner if isinstance(stmt, ir.Store)}
+        effects = self.does(block=(loop,))
         rows: dict[tuple[str, tuple[ir.Expr, ...]], str] = {}
         before: list[ir.Stmt] = []
-        acts = any(isinstance(node, ir.Atomic | ir.ArrayName) for node in all_expressions(loop.body))
-        for load in () if acts else _certain(loop.body):
+        for load in _certain(loop.body):
             *at, last = load.indices or (_FIRST,)
             if self.kernel.vector_width(load.array) != count or last != ir.Name(loop.var, type=last.type):
                 continue
-            if load.hint:  # rule: row-unhinted
-                continue
-            parts = walk(*at)
-            arrays = {self.kernel.base_array(each.array) for each in (load, *parts) if isinstance(each, ir.Load)}
+            row = replace(load, indices=(*at, _FIRST))
             # rule: row-invariant
-            if not changed.isdisjoint(n for each in at for n in names_in(each)) or not stored.isdisjoint(arrays):
-                continue
-            if (load.array, tuple(at)) in rows or any(isinstance(each, ir.DeviceCall) for each in parts):
+            if load.hint or (load.array, tuple(at)) in rows or not commute(effects, self.does(row)):
                 continue
             name = free_name(f"{load.array}_row", self.taken)
             rows[load.array, tuple(at)] = name
@@ -121,7 +119,7 @@ class _Rows:
             assert view is not None
             type_ = replace(view.type, dims=view.type.dims[-1:])
             self.decls.append(ir.ArrayDecl(name, type_, ir.Space.LOCAL, like=view.like, span=loop.span, is_row=True))
-            before.append(ir.Store(name, (), with_fields(load, indices=(*at, _FIRST)), loop.span))
+            before.append(ir.Store(name, (), row, loop.span))
 
         def change(expr: ir.Expr) -> ir.Expr:
             match expr:
@@ -144,12 +142,4 @@ def _certain(block: ir.Block) -> Iterator[ir.Load]:
         if isinstance(stmt, ir.Assign | ir.Store):
             indices = stmt.indices if isinstance(stmt, ir.Store) else ()
             for expr in (*indices, stmt.value):
-                yield from _read_surely(expr)
-
-
-def _read_surely(expr: ir.Expr) -> Iterator[ir.Load]:
-    if isinstance(expr, ir.Load):
-        yield expr
-    # rule: row-certain
-    for part in children(expr)[: 1 if isinstance(expr, ir.Select | ir.BoolOp) else None]:
-        yield from _read_surely(part)
+                yield from (node for node in always_evaluated(expr) if isinstance(node, ir.Load))
