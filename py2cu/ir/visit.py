@@ -25,7 +25,7 @@ from py2cu.ir.expressions import (
     Unary,
 )
 from py2cu.ir.fields import BLOCKS, OPERANDS
-from py2cu.ir.statements import Assign, Block, Break, Comment, Continue, For, If, Return, Stmt, While
+from py2cu.ir.statements import Assign, Block, Break, Comment, Continue, For, If, Return, Stmt, Store, While
 from py2cu.ir.types import Constant, Name
 
 Item = TypeVar("Item")
@@ -161,6 +161,11 @@ def assigned_names(block: Block) -> Iterator[str]:
 def all_expressions(block: Block) -> Iterator[Expr]:
     """Every expression node under `block`."""
     return iter(walk(*[expr for stmt in statements(block) for expr in expressions(stmt)]))
+
+
+def accesses(block: Block) -> Iterator[Load | Store]:
+    """Every load and store under `block`."""
+    return (node for node in chain(all_expressions(block), statements(block)) if isinstance(node, Load | Store))
 
 
 def falls_through(block: Block) -> bool:

@@ -19,7 +19,7 @@ from py2cu.analysis.effects import Footprint, commute, footprint
 from py2cu.diagnostics import Reporter
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
-from py2cu.ir.visit import all_expressions, always_evaluated, names_in, statements
+from py2cu.ir.visit import accesses, all_expressions, always_evaluated, names_in, statements
 
 HELPER = "aligned_vector"
 _FIRST = ir.Constant(0, type=ir.INT)
@@ -65,9 +65,8 @@ class _Rows:
     def unrolled(self, stmt: ir.Stmt) -> ir.Block:
         """Only an unrolled loop keeps the elements of a row in registers."""
         if isinstance(stmt, ir.For) and stmt.unroll is None:
-            inner = (*stmt.body, *all_expressions(stmt.body))
-            accesses = (node for node in inner if isinstance(node, ir.Load | ir.Store) and node.array in self.names)
-            if any(names_in(index) == (stmt.var,) for access in accesses for index in access.indices):
+            of_rows = (access for access in accesses(stmt.body) if access.array in self.names)
+            if any(names_in(index) == (stmt.var,) for access in of_rows for index in access.indices):
                 return (with_fields(stmt, unroll=0),)
         return (stmt,)
 

@@ -15,6 +15,7 @@ from py2cu import ir
 from py2cu.dtypes import F32
 from py2cu.frontend.declarations.array_extents import ExtentReader
 from py2cu.frontend.names.syntax import source_text
+from py2cu.ir.extents import folded
 
 ROWS: Final = (2, 4, 8, 16)  # how many elements a row of a view may have
 _LISTED_ROWS: Final = "2, 4, 8 or 16"
@@ -87,22 +88,16 @@ class ViewReader:
 
     def _quotient(self, extent: ir.Expr, row: ir.DimExpr, call: cst.Call) -> ir.Expr:
         """The number of rows; refuses a constant extent that rows do not divide."""
-        span = self.extents.span_of(call)
         match extent, row:
-            case ir.Constant(value=int(size)), ir.Constant(value=int(length)):
-                if size % length:
-                    self._refuse_rows(f"rows of {length} do not divide {size} elements", call, "choose another extent")
-                return ir.Constant(size // length, span, ir.PY_INT)
-            case ir.Binary(op="*", left=ir.Constant(value=int(factor)), right=rest), ir.Constant(value=length) if (
-                factor == length
-            ):
+            case ir.Constant(value=int(size)), ir.Constant(value=int(length)) if size % length:
+                self._refuse_rows(f"rows of {length} do not divide {size} elements", call, "choose another extent")
+            case (
+                ir.Binary(op="*", left=ir.Constant(value=factor), right=rest)
+                | ir.Binary(op="*", left=rest, right=ir.Constant(value=factor)),
+                ir.Constant(value=length),
+            ) if factor == length:
                 return rest
-            case ir.Binary(op="*", left=rest, right=ir.Constant(value=int(factor))), ir.Constant(value=length) if (
-                factor == length
-            ):
-                return rest
-            case _:
-                return ir.Binary("//", extent, row, span, ir.PY_INT)
+        return folded("//", extent, row, self.extents.span_of(call))
 
     def _refuse_rows(self, message: str, call: cst.Call, hint: str) -> None:
         self.extents.error("P410", message, call, hint)

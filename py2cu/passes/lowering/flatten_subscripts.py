@@ -37,7 +37,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.intervals import SymbolicBound, times
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
-from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.visit import accesses, all_expressions, statements
 from py2cu.passes.lowering.integer_widths import typed_extent, widen_operands
 from py2cu.passes.lowering.split_tuples import row_access, row_struct
 
@@ -98,10 +98,8 @@ def _with_rows(kernel: ir.Kernel) -> ir.Kernel:
     reads = Counter(named.name for named in constants if named is not None and named.array)
     unread = {name for name, _ in kernel.row_lengths if reads[name] == 1}  # by its assignment
     idle = tuple(stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.Assign) and stmt.name in unread)
-    nodes = chain(all_expressions(kernel.body), statements(kernel.body))
-    accesses = [node for node in nodes if isinstance(node, ir.Load | ir.Store)]
-    accessed = {node.array for node in accesses}
-    hints = sorted({node.hint for node in accesses if kernel.vector_width(node.array)} - {""})
+    accessed = {node.array for node in accesses(kernel.body)}
+    hints = sorted({node.hint for node in accesses(kernel.body) if kernel.vector_width(node.array)} - {""})
 
     def prune(stmt: ir.Stmt) -> ir.Block:
         match stmt:

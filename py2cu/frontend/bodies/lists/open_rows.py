@@ -32,7 +32,7 @@ def _read_row_assignment(statement: cst.Assign, lists: ListReader) -> ir.Block |
         case cst.Assign(targets=[cst.AssignTarget(cst.Name(value=name))]) if (
             name in scope.declarations.extents.row_lengths
         ):
-            return (scope.assign(name, ir.Constant(ir.ROW_BYTES, span), span),)  # fix_row_lengths sets the number
+            return (scope.assign(name, ir.Name(name, span), span),)  # of which fix_row_lengths makes a number
         case cst.Assign(
             targets=[cst.AssignTarget(cst.Subscript(value=cst.Name(value=name) as view) as target)], value=value
         ) if scope.is_row_view(name):
