@@ -75,23 +75,21 @@ class _Rows:
         match loop.body:
             case (
                 ir.Store(
-                    array=view, indices=(*at, ir.Name(id=last)), value=ir.Load(array=own, indices=(index,)), hint=""
-                ),
-            ):
-                decl, store = self.kernel.array_decl(own), loop.body[0]
+                    indices=(*at, ir.Name(id=last)), value=ir.Load(array=own, indices=(ir.Name(id=index),)), hint=""
+                ) as store,
+            ) if last == index == loop.var and own not in self.passed:
+                decl, view = self.kernel.array_decl(own), self.kernel.array_decl(store.array)
             case _:
                 return None
-        is_own = decl is not None and decl.space is ir.Space.LOCAL and not decl.is_list and own not in self.passed
-        if decl is None or not is_own or index != ir.Name(loop.var, type=index.type) or last != loop.var:
+        if decl is None or view is None or decl.space is not ir.Space.LOCAL or decl.is_list:
             return None
-        dtype = self.kernel.array_type(view).dtype
-        is_row = self.kernel.vector_width(view) == count and decl.type.dtype == dtype
-        if not is_row or [int(d.value) for d in decl.type.dims if isinstance(d, ir.Constant)] != [count]:
+        lengths = [int(dim.value) for dim in decl.type.dims if isinstance(dim, ir.Constant)]
+        if view.vector_width != count or lengths != [count] or decl.type.dtype != view.type.dtype:
             return None
         if any(loop.var in names_in(each) for each in at):  # rule: row-store-index
             return None
         self.names.add(own)
-        whole = ir.Load(own, (), loop.span, type=ir.ElementType(dtype))
+        whole = ir.Load(own, (), loop.span, type=view.type.element)
         return (with_fields(store, indices=(*at, _FIRST), value=whole, trivia=loop.trivia),)
 
     def loaded(self, loop: ir.For, count: int) -> ir.Block:

@@ -12,12 +12,12 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
-from py2cu.dtypes import DType, find_dtype
 from py2cu.frontend.bodies.methods import array_name
 from py2cu.frontend.bodies.parts import is_tensor
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read
-from py2cu.frontend.names.syntax import source_text
+from py2cu.frontend.names.numpy_arrays import named_dtype
+from py2cu.frontend.names.syntax import display_elements, source_text
 
 _TESTS: Final = (cst.Equal, cst.Is, cst.In)
 _NEGATED: Final = (cst.NotEqual, cst.IsNot, cst.NotIn)
@@ -32,7 +32,8 @@ def read_dtype_test(node: cst.Comparison, scope: Scope, read: Read) -> ir.Expr |
     if array is None and all(_array_of(value, scope) is None for value in values):
         return None
     span = scope.span_of(node)
-    dtypes = [dtype for value in values if (dtype := _dtype(value, scope)) is not None]
+    named = (named_dtype(value, scope.environment, "torch") for value in values)  # those of NumPy are equal to none
+    dtypes = [dtype for dtype in named if dtype is not None]
     is_one = len(node.comparisons) == 1 and isinstance(operator, _TESTS + _NEGATED)
     if array is None or not is_one or not dtypes or len(dtypes) != len(values):
         text = next(source_text(each) for each in (left, *values) if _array_of(each, scope) is not None)
@@ -47,14 +48,8 @@ def read_dtype_test(node: cst.Comparison, scope: Scope, read: Read) -> ir.Expr |
 
 def _operands(target: cst.ComparisonTarget) -> list[cst.BaseExpression]:
     """What a comparison compares with: behind `in`, the items of a tuple."""
-    match target:
-        case cst.ComparisonTarget(
-            operator=cst.In() | cst.NotIn(),
-            comparator=cst.Tuple(elements=elements) | cst.List(elements=elements) | cst.Set(elements=elements),
-        ):
-            return [element.value for element in elements]
-        case _:
-            return [] if isinstance(target.operator, cst.In | cst.NotIn) else [target.comparator]
+    is_in, elements = isinstance(target.operator, cst.In | cst.NotIn), display_elements(target.comparator)
+    return [element.value for element in elements] if is_in else [target.comparator]
 
 
 def _array_of(node: cst.BaseExpression, scope: Scope) -> cst.BaseExpression | None:
@@ -64,9 +59,3 @@ def _array_of(node: cst.BaseExpression, scope: Scope) -> cst.BaseExpression | No
             return array
         case _:
             return None
-
-
-def _dtype(node: cst.BaseExpression, scope: Scope) -> DType | None:
-    """The dtype of torch that `node` names: a dtype of NumPy is equal to none of them."""
-    library, _, name = (scope.environment.qualify(node) or "").rpartition(".")
-    return find_dtype(name) if library == "torch" else None
