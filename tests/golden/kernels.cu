@@ -552,7 +552,7 @@ cudaError_t launch_token_gradient(
     const int64_t* tokens, const int32_t* order, const int32_t* ends, const T* grad_out, T* grad_wte, int64_t n,
     int64_t v_extent, cudaStream_t stream)
 {
-    if (32 * n == 0) return cudaSuccess;
+    if (n == 0) return cudaSuccess;
     const dim3 block(32 * BUCKET_WARPS);
     const dim3 grid((32 * n + block.x - 1) / block.x);
     return launch_token_gradient<per_lane>(tokens, order, ends, grad_out, grad_wte, n, v_extent, grid, block, stream);
@@ -622,7 +622,7 @@ cudaError_t launch_layer_norm(
     const T* x, const T* weight, const T* bias, T* out, float* mean, float* rstd, double eps, int64_t rows,
     cudaStream_t stream)
 {
-    if (32 * rows == 0) return cudaSuccess;
+    if (rows == 0) return cudaSuccess;
     const dim3 block(32 * ROWS);
     const dim3 grid((32 * rows + block.x - 1) / block.x);
     return launch_layer_norm<per_lane>(x, weight, bias, out, mean, rstd, eps, rows, grid, block, stream);
@@ -703,7 +703,7 @@ cudaError_t launch_residual_layer_norm(
     const T* x, const T* y, const T* weight, const T* bias, T* total, T* out, float* mean, float* rstd, double eps,
     int64_t rows, cudaStream_t stream)
 {
-    if (32 * rows == 0) return cudaSuccess;
+    if (rows == 0) return cudaSuccess;
     const dim3 block(32 * ROWS);
     const dim3 grid((32 * rows + block.x - 1) / block.x);
     return launch_residual_layer_norm<per_lane>(x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
@@ -885,7 +885,7 @@ cudaError_t launch_layer_norm_backward(
     T* grad_bias, float* partial, int32_t* tickets, const T* grad_total, int64_t rows, int64_t blocks_,
     cudaStream_t stream)
 {
-    if (blocks_ * 32 * NORM_WARPS == 0) return cudaSuccess;
+    if (blocks_ == 0) return cudaSuccess;
     const dim3 block(32 * NORM_WARPS);
     const dim3 grid(covering_blocks(blocks_ * 32 * NORM_WARPS, block.x));
     return launch_layer_norm_backward<per_lane, with_total>(x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows, blocks_, grid, block, stream);
@@ -974,7 +974,7 @@ cudaError_t launch_causal_softmax(
 template <typename T>
 cudaError_t launch_causal_softmax(const T* x, T* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
 {
-    if (32 * heads * t == 0) return cudaSuccess;
+    if (heads * t == 0) return cudaSuccess;
     const dim3 block(32 * SCORE_ROWS);
     const dim3 grid(covering_blocks(32 * heads * t, block.x));
     return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
@@ -1046,7 +1046,7 @@ template <typename T>
 cudaError_t launch_causal_softmax_backward(
     const T* out, const T* grad_out, T* grad_x, int64_t t, int64_t heads, double scale, cudaStream_t stream)
 {
-    if (32 * heads * t == 0) return cudaSuccess;
+    if (heads * t == 0) return cudaSuccess;
     const dim3 block(32 * SCORE_ROWS);
     const dim3 grid(covering_blocks(32 * heads * t, block.x));
     return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
@@ -1228,7 +1228,7 @@ template <typename T>
 cudaError_t launch_bias_gradient(
     const T* grad_out, T* grad_bias, int64_t rows, int64_t c_extent, cudaStream_t stream)
 {
-    if (32 * COLUMN_WARPS * ((c_extent + 31) / 32) == 0) return cudaSuccess;
+    if ((c_extent + 31) / 32 == 0) return cudaSuccess;
     const dim3 block(32 * COLUMN_WARPS);
     const dim3 grid(covering_blocks(32 * COLUMN_WARPS * ((c_extent + 31) / 32), block.x));
     return launch_bias_gradient(grad_out, grad_bias, rows, c_extent, grid, block, stream);
@@ -1339,7 +1339,7 @@ cudaError_t launch_classifier(
     T* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows, int64_t c,
     cudaStream_t stream)
 {
-    if (1024 * rows == 0) return cudaSuccess;
+    if (rows == 0) return cudaSuccess;
     const dim3 block(1024);
     const dim3 grid(covering_blocks(1024 * rows, block.x));
     return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, c, grid, block, stream);
@@ -1505,7 +1505,7 @@ template <typename T>
 cudaError_t launch_sum_of_squares(
     const T* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, cudaStream_t stream)
 {
-    if (blocks_ * THREADS == 0) return cudaSuccess;
+    if (blocks_ == 0) return cudaSuccess;
     const dim3 block(THREADS);
     const dim3 grid(covering_blocks(blocks_ * THREADS, block.x));
     return launch_sum_of_squares(x, out, partial, ticket, n, blocks_, grid, block, stream);
