@@ -300,7 +300,8 @@ cudaError_t launch_layer_norm_backward_weights(
     if (8 == 0 || n == 0) return cudaSuccess;
     const dim3 block(32, 8);
     const dim3 grid((n + block.x - 1) / block.x, (8 + block.y - 1) / block.y);
-    return launch_layer_norm_backward_weights(x, mean, scale, grad_out, grad_weight, grad_bias, rows, n, grid, block, stream);
+    return launch_layer_norm_backward_weights(
+        x, mean, scale, grad_out, grad_weight, grad_bias, rows, n, grid, block, stream);
 }
 
 }  // namespace
