@@ -216,7 +216,7 @@ template <typename index_t>
 __device__ adamw_result adamw(
     float gradients, float m, float v, float parameters, index_t i, const float* squares, index_t decayed, float lr,
     float beta1, float beta2, float eps, float greatest_norm, float beta1_term, float beta2_term, float lr_term,
-    float beta1_term2, float beta2_term2)
+    float beta1_step_term, float beta2_step_term)
 {
     float g = clipped(gradients, squares[0], greatest_norm);
     m = beta1 * m + beta1_term * g;
@@ -224,7 +224,7 @@ __device__ adamw_result adamw(
     float p = parameters;
     if (i < decayed)
         p *= lr_term;
-    parameters = p - lr * (m / beta1_term2) / (sqrtf(v / beta2_term2) + eps);
+    parameters = p - lr * (m / beta1_step_term) / (sqrtf(v / beta2_step_term) + eps);
     return {m, v, parameters};
 }
 
@@ -257,7 +257,7 @@ template <typename index_t>
 __device__ adamw_of_halves_result adamw_of_halves(
     __nv_bfloat16 gradients, float m, float v, float master, index_t i, const float* squares, index_t decayed,
     index_t seed, float lr, float beta1, float beta2, float eps, float greatest_norm, float beta1_term,
-    float beta2_term, float lr_term, float beta1_term2, float beta2_term2)
+    float beta2_term, float lr_term, float beta1_step_term, float beta2_step_term)
 {
     float g = clipped(static_cast<float>(gradients), squares[0], greatest_norm);
     m = beta1 * m + beta1_term * g;
@@ -265,7 +265,7 @@ __device__ adamw_of_halves_result adamw_of_halves(
     float p = master;
     if (i < decayed)
         p *= lr_term;
-    p -= lr * (m / beta1_term2) / (sqrtf(v / beta2_term2) + eps);
+    p -= lr * (m / beta1_step_term) / (sqrtf(v / beta2_step_term) + eps);
     master = p;
     __nv_bfloat16 parameters = static_cast<__nv_bfloat16>(rounded_at_random<index_t>(p, i, seed));
     return {m, v, master, parameters};
@@ -366,7 +366,9 @@ cudaError_t launch_encoder(
     const dim3 block(32, 8, 1);
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 || sizeof(T) == 4 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements) {
-        const dim3 grid(covering_blocks(c_extent, block.x * elements), covering_blocks(t_extent, block.y), covering_blocks(b_extent, block.z));
+        const dim3 grid(
+            covering_blocks(c_extent, block.x * elements), covering_blocks(t_extent, block.y),
+            covering_blocks(b_extent, block.z));
         kernel<<<grid, block, 0, stream>>>(tokens, wte, wpe, out, b_extent, t_extent, c_extent);
         return cudaGetLastError();
     };
@@ -555,7 +557,8 @@ cudaError_t launch_token_gradient(
     if (n == 0) return cudaSuccess;
     const dim3 block(32 * BUCKET_WARPS);
     const dim3 grid((32 * n + block.x - 1) / block.x);
-    return launch_token_gradient<per_lane>(tokens, order, ends, grad_out, grad_wte, n, v_extent, grid, block, stream);
+    return launch_token_gradient<per_lane>(
+        tokens, order, ends, grad_out, grad_wte, n, v_extent, grid, block, stream);
 }
 
 // Rows of mean 0 and variance 1, times the weights, plus the bias; the backward takes `mean` and `rstd`.
@@ -706,7 +709,8 @@ cudaError_t launch_residual_layer_norm(
     if (rows == 0) return cudaSuccess;
     const dim3 block(32 * ROWS);
     const dim3 grid((32 * rows + block.x - 1) / block.x);
-    return launch_residual_layer_norm<per_lane>(x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
+    return launch_residual_layer_norm<per_lane>(
+        x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
 }
 
 // The gradients of `x`, weights and bias; `with_total` adds `grad_total`, that of the residual stream, to `grad_x`.
@@ -888,7 +892,9 @@ cudaError_t launch_layer_norm_backward(
     if (blocks_ == 0) return cudaSuccess;
     const dim3 block(32 * NORM_WARPS);
     const dim3 grid(covering_blocks(blocks_ * 32 * NORM_WARPS, block.x));
-    return launch_layer_norm_backward<per_lane, with_total>(x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows, blocks_, grid, block, stream);
+    return launch_layer_norm_backward<per_lane, with_total>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, grid, block, stream);
 }
 
 // The softmax of `scale * x` up to the diagonal. Packs behind it are not read or written: `out` keeps its zeros.
@@ -1350,22 +1356,22 @@ template <int N, int PACKS>
 __global__ void adamw_kernel(
     float* parameters, const float* gradients, float* m, float* v, const float* __restrict__ squares,
     int64_t decayed, float lr, float beta1, float beta2, float eps, float greatest_norm, int64_t n,
-    float beta1_term, float beta2_term, float lr_term, float beta1_term2, float beta2_term2)
+    float beta1_term, float beta2_term, float lr_term, float beta1_step_term, float beta2_step_term)
 {
     const int64_t step2 = int64_t(blockDim.x) * N;
     const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
-    aligned_vector<float, N> gradientss[PACKS];
+    aligned_vector<float, N> gradients_pack[PACKS];
     aligned_vector<float, N> ms[PACKS];
     aligned_vector<float, N> vs[PACKS];
-    aligned_vector<float, N> parameterss[PACKS];
+    aligned_vector<float, N> parameters_pack[PACKS];
     #pragma unroll
     for (int pack = 0; pack < PACKS; ++pack) {
         const int64_t i = first + pack * step2;
         if (i + N <= n) {
-            gradientss[pack] = load_vector<N>(&gradients[i]);
+            gradients_pack[pack] = load_vector<N>(&gradients[i]);
             ms[pack] = load_vector<N>(&m[i]);
             vs[pack] = load_vector<N>(&v[i]);
-            parameterss[pack] = load_vector<N>(&parameters[i]);
+            parameters_pack[pack] = load_vector<N>(&parameters[i]);
         }
     }
     #pragma unroll
@@ -1374,22 +1380,23 @@ __global__ void adamw_kernel(
         if (i + N <= n) {
             #pragma unroll
             for (int k = 0; k < N; ++k) {
-                const auto result = adamw<int64_t>(gradientss[pack][k], ms[pack][k], vs[pack][k], parameterss[pack][k],
-                                                   i + k, squares, decayed, lr, beta1, beta2, eps, greatest_norm,
-                                                   beta1_term, beta2_term, lr_term, beta1_term2, beta2_term2);
+                const auto result = adamw<int64_t>(gradients_pack[pack][k], ms[pack][k], vs[pack][k],
+                                                   parameters_pack[pack][k], i + k, squares, decayed, lr, beta1, beta2,
+                                                   eps, greatest_norm, beta1_term, beta2_term, lr_term, beta1_step_term,
+                                                   beta2_step_term);
                 ms[pack][k] = result.m;
                 vs[pack][k] = result.v;
-                parameterss[pack][k] = result.parameters;
+                parameters_pack[pack][k] = result.parameters;
             }
             store_vector(&m[i], ms[pack]);
             store_vector(&v[i], vs[pack]);
-            store_vector(&parameters[i], parameterss[pack]);
+            store_vector(&parameters[i], parameters_pack[pack]);
         } else {
             #pragma unroll 1
             for (int64_t last = i; last < n; ++last) {  // fewer than N
                 const auto result = adamw<int64_t>(gradients[last], m[last], v[last], parameters[last], last, squares,
                                                    decayed, lr, beta1, beta2, eps, greatest_norm, beta1_term,
-                                                   beta2_term, lr_term, beta1_term2, beta2_term2);
+                                                   beta2_term, lr_term, beta1_step_term, beta2_step_term);
                 m[last] = result.m;
                 v[last] = result.v;
                 parameters[last] = result.parameters;
@@ -1404,11 +1411,11 @@ __global__ void adamw_of_halves_kernel(
     __nv_bfloat16* parameters, float* __restrict__ master, const __nv_bfloat16* gradients, float* __restrict__ m,
     float* __restrict__ v, const float* __restrict__ squares, int64_t decayed, int64_t seed, float lr, float beta1,
     float beta2, float eps, float greatest_norm, int64_t n, float beta1_term, float beta2_term, float lr_term,
-    float beta1_term2, float beta2_term2)
+    float beta1_step_term, float beta2_step_term)
 {
     const int64_t step2 = int64_t(blockDim.x) * N;
     const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
-    aligned_vector<__nv_bfloat16, N> gradientss[PACKS];
+    aligned_vector<__nv_bfloat16, N> gradients_pack[PACKS];
     aligned_vector<float, N> ms[PACKS];
     aligned_vector<float, N> vs[PACKS];
     aligned_vector<float, N> masters[PACKS];
@@ -1416,7 +1423,7 @@ __global__ void adamw_of_halves_kernel(
     for (int pack = 0; pack < PACKS; ++pack) {
         const int64_t i = first + pack * step2;
         if (i + N <= n) {
-            gradientss[pack] = load_vector<N>(&gradients[i]);
+            gradients_pack[pack] = load_vector<N>(&gradients[i]);
             ms[pack] = load_vector<N>(&m[i]);
             vs[pack] = load_vector<N>(&v[i]);
             masters[pack] = load_vector<N>(&master[i]);
@@ -1426,29 +1433,29 @@ __global__ void adamw_of_halves_kernel(
     for (int pack = 0; pack < PACKS; ++pack) {
         const int64_t i = first + pack * step2;
         if (i + N <= n) {
-            aligned_vector<__nv_bfloat16, N> parameterss;
+            aligned_vector<__nv_bfloat16, N> parameters_pack;
             #pragma unroll
             for (int k = 0; k < N; ++k) {
-                const auto result = adamw_of_halves<int64_t>(gradientss[pack][k], ms[pack][k], vs[pack][k],
+                const auto result = adamw_of_halves<int64_t>(gradients_pack[pack][k], ms[pack][k], vs[pack][k],
                                                              masters[pack][k], i + k, squares, decayed, seed, lr, beta1,
                                                              beta2, eps, greatest_norm, beta1_term, beta2_term, lr_term,
-                                                             beta1_term2, beta2_term2);
+                                                             beta1_step_term, beta2_step_term);
                 ms[pack][k] = result.m;
                 vs[pack][k] = result.v;
                 masters[pack][k] = result.master;
-                parameterss[k] = result.parameters;
+                parameters_pack[k] = result.parameters;
             }
             store_vector(&m[i], ms[pack]);
             store_vector(&v[i], vs[pack]);
             store_vector(&master[i], masters[pack]);
-            store_vector(&parameters[i], parameterss);
+            store_vector(&parameters[i], parameters_pack);
         } else {
             #pragma unroll 1
             for (int64_t last = i; last < n; ++last) {  // fewer than N
                 const auto result = adamw_of_halves<int64_t>(gradients[last], m[last], v[last], master[last], last,
                                                              squares, decayed, seed, lr, beta1, beta2, eps,
                                                              greatest_norm, beta1_term, beta2_term, lr_term,
-                                                             beta1_term2, beta2_term2);
+                                                             beta1_step_term, beta2_step_term);
                 m[last] = result.m;
                 v[last] = result.v;
                 master[last] = result.master;
@@ -1923,11 +1930,11 @@ cudaError_t adamw_launch(
     const float beta1_term = static_cast<float>(1 - beta1);
     const float beta2_term = static_cast<float>(1 - beta2);
     const float lr_term = static_cast<float>(1 - lr * weight_decay);
-    const float beta1_term2 = static_cast<float>(1 - std::pow(beta1, step));
-    const float beta2_term2 = static_cast<float>(1 - std::pow(beta2, step));
+    const float beta1_step_term = static_cast<float>(1 - std::pow(beta1, step));
+    const float beta2_step_term = static_cast<float>(1 - std::pow(beta2, step));
     adamw_kernel<1, 1><<<grid, block, 0, stream>>>(
         parameters, gradients, m, v, squares, decayed, lr, beta1, beta2, eps, greatest_norm, n, beta1_term,
-        beta2_term, lr_term, beta1_term2, beta2_term2);
+        beta2_term, lr_term, beta1_step_term, beta2_step_term);
     return cudaGetLastError();
 }
 
@@ -1941,13 +1948,13 @@ cudaError_t adamw_launch(
     const float beta1_term = static_cast<float>(1 - beta1);
     const float beta2_term = static_cast<float>(1 - beta2);
     const float lr_term = static_cast<float>(1 - lr * weight_decay);
-    const float beta1_term2 = static_cast<float>(1 - std::pow(beta1, step));
-    const float beta2_term2 = static_cast<float>(1 - std::pow(beta2, step));
+    const float beta1_step_term = static_cast<float>(1 - std::pow(beta1, step));
+    const float beta2_step_term = static_cast<float>(1 - std::pow(beta2, step));
     const auto launch = [&](auto kernel, int64_t elements) {
         const dim3 grid((n + block.x * elements - 1) / (block.x * elements));
         kernel<<<grid, block, 0, stream>>>(
             parameters, gradients, m, v, squares, decayed, lr, beta1, beta2, eps, greatest_norm, n, beta1_term,
-            beta2_term, lr_term, beta1_term2, beta2_term2);
+            beta2_term, lr_term, beta1_step_term, beta2_step_term);
         return cudaGetLastError();
     };
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
@@ -1964,11 +1971,11 @@ cudaError_t adamw_of_halves_launch(
     const float beta1_term = static_cast<float>(1 - beta1);
     const float beta2_term = static_cast<float>(1 - beta2);
     const float lr_term = static_cast<float>(1 - lr * weight_decay);
-    const float beta1_term2 = static_cast<float>(1 - std::pow(beta1, step));
-    const float beta2_term2 = static_cast<float>(1 - std::pow(beta2, step));
+    const float beta1_step_term = static_cast<float>(1 - std::pow(beta1, step));
+    const float beta2_step_term = static_cast<float>(1 - std::pow(beta2, step));
     adamw_of_halves_kernel<1, 1><<<grid, block, 0, stream>>>(
         parameters, master, gradients, m, v, squares, decayed, seed, lr, beta1, beta2, eps, greatest_norm, n,
-        beta1_term, beta2_term, lr_term, beta1_term2, beta2_term2);
+        beta1_term, beta2_term, lr_term, beta1_step_term, beta2_step_term);
     return cudaGetLastError();
 }
 
@@ -1982,13 +1989,13 @@ cudaError_t adamw_of_halves_launch(
     const float beta1_term = static_cast<float>(1 - beta1);
     const float beta2_term = static_cast<float>(1 - beta2);
     const float lr_term = static_cast<float>(1 - lr * weight_decay);
-    const float beta1_term2 = static_cast<float>(1 - std::pow(beta1, step));
-    const float beta2_term2 = static_cast<float>(1 - std::pow(beta2, step));
+    const float beta1_step_term = static_cast<float>(1 - std::pow(beta1, step));
+    const float beta2_step_term = static_cast<float>(1 - std::pow(beta2, step));
     const auto launch = [&](auto kernel, int64_t elements) {
         const dim3 grid((n + block.x * elements - 1) / (block.x * elements));
         kernel<<<grid, block, 0, stream>>>(
             parameters, master, gradients, m, v, squares, decayed, seed, lr, beta1, beta2, eps, greatest_norm, n,
-            beta1_term, beta2_term, lr_term, beta1_term2, beta2_term2);
+            beta1_term, beta2_term, lr_term, beta1_step_term, beta2_step_term);
         return cudaGetLastError();
     };
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
