@@ -93,12 +93,12 @@ def block_sum(part, value):
     return total
 
 
-def is_last_block(tickets, at, blocks, is_last):
+def is_last_block(ticket, blocks, is_last):
     """Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before."""
     syncthreads()
     if threadIdx.x == 0:
         threadfence()  # what this block wrote comes before its ticket
-        is_last[0] = int(atomic.add(tickets, at, 1) == blocks - 1)
+        is_last[0] = int(atomic.add(ticket, 0, 1) == blocks - 1)
         threadfence()  # and the last ticket before what is read then
     syncthreads()
     return is_last[0] > 0
@@ -328,14 +328,14 @@ def layer_norm_backward(
         syncthreads()
     first = blockIdx.x // GROUP * GROUP
     end = min(first + GROUP, gridDim.x)
-    if is_last_block(tickets, 1 + blockIdx.x // GROUP, end - first, is_last):
+    if is_last_block(tickets[1 + blockIdx.x // GROUP :], end - first, is_last):
         for j in range(threadIdx.x, partials.shape[1], 32 * NORM_WARPS):
             total = [np.float32(0)] * F
             for block in range(first, end):
                 for k, v in enumerate(partials[block, j]):
                     total[k] += v
             partials[first, j] = tuple(total)
-        if is_last_block(tickets, 0, len(tickets) - 1, is_last):
+        if is_last_block(tickets, len(tickets) - 1, is_last):
             for j in range(threadIdx.x, partials.shape[1], 32 * NORM_WARPS):
                 total = [np.float32(0)] * F
                 for block in range(0, gridDim.x, GROUP):
@@ -617,7 +617,7 @@ def sum_of_squares(
     total = block_sum(part, total)
     if threadIdx.x == 0:
         partial[blockIdx.x] = total
-    if is_last_block(ticket, 0, gridDim.x, is_last):
+    if is_last_block(ticket, gridDim.x, is_last):
         total = np.float32(0)
         for k in range(threadIdx.x, len(partial), THREADS):
             total += partial[k]

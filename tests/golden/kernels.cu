@@ -165,12 +165,27 @@ __device__ standardise_result standardise(float* row, int packs, int W, float ep
 
 // Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
 template <typename index_t>
-__device__ bool is_last_block(int32_t* tickets, index_t at_, index_t blocks_, int32_t* is_last)
+__device__ bool is_last_block(int32_t* ticket, index_t ticket_start, index_t blocks_, int32_t* is_last)
 {
     __syncthreads();
     if (threadIdx.x == 0) {
         __threadfence();  // what this block wrote comes before its ticket
-        int32_t old = atomicAdd(&tickets[at_], 1);
+        int32_t old = atomicAdd(&ticket[ticket_start], 1);
+        is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
+        __threadfence();  // and the last ticket before what is read then
+    }
+    __syncthreads();
+    return is_last[0] > 0;
+}
+
+// Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
+template <typename index_t>
+__device__ bool is_last_block(int32_t* ticket, index_t blocks_, int32_t* is_last)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();  // what this block wrote comes before its ticket
+        int32_t old = atomicAdd(&ticket[0], 1);
         is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
         __threadfence();  // and the last ticket before what is read then
     }
@@ -284,21 +299,6 @@ __device__ float block_sum(float* part, float value)
     float total = total2;
     __syncthreads();  // before `part` is used again
     return total;
-}
-
-// Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
-template <typename index_t>
-__device__ bool is_last_block_(int32_t* tickets, int at_, index_t blocks_, int32_t* is_last)
-{
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();  // what this block wrote comes before its ticket
-        int32_t old = atomicAdd(&tickets[at_], 1);
-        is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
-        __threadfence();  // and the last ticket before what is read then
-    }
-    __syncthreads();
-    return is_last[0] > 0;
 }
 
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
@@ -720,7 +720,8 @@ cudaError_t launch_residual_layer_norm(
 // per_lane is 24.
 // with_total is false or true.
 // T is float or __nv_bfloat16.
-template <int per_lane, bool with_total, typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+// index_t is int, or int64_t where an extent needs it.
+template <int per_lane, bool with_total, typename T, typename index_t>
 __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
     const T* __restrict__ x, const T* __restrict__ weight, const float* __restrict__ mean,
     const float* __restrict__ rstd, const T* __restrict__ grad_out, T* __restrict__ grad_x,
@@ -839,7 +840,7 @@ __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
                 row2[k12] = total[k12];
             store_vector(&partial[first * (64 * per_lane) + j * F], row2);
         }
-        if (is_last_block<index_t>(tickets, index_t(0), 1 + (blocks_ + 15) / 16 - 1, is_last)) {
+        if (is_last_block<index_t>(tickets, 1 + (blocks_ + 15) / 16 - 1, is_last)) {
             for (int j_count_ = threadIdx.x; j_count_ < 64 * per_lane / F; j_count_ += 32 * NORM_WARPS) {
                 j = j_count_;
                 float total5[F];
@@ -871,8 +872,8 @@ cudaError_t launch_layer_norm_backward(
     T* grad_bias, float* partial, int32_t* tickets, const T* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), 8 * int64_t(grid.x) + rows, 32 * per_lane * rows,
-                  32 * int64_t(per_lane), 64 * blocks_ * per_lane, blocks_ + 16 * int64_t(grid.x) + 17}) <= INT32_MAX)
+    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), 8 * int64_t(grid.x) + rows, 16 * int64_t(grid.x) + 16,
+                  blocks_ + 16, 32 * per_lane * rows, 32 * int64_t(per_lane), 64 * blocks_ * per_lane}) <= INT32_MAX)
         layer_norm_backward_kernel<per_lane, with_total, T, int><<<grid, block, 0, stream>>>(
             x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
             blocks_);
@@ -1486,7 +1487,7 @@ __global__ void sum_of_squares_kernel(
     total = block_sum(part, total);
     if (threadIdx.x == 0)
         partial[blockIdx.x] = total;
-    if (is_last_block_<index_t>(ticket, 0, index_t(gridDim.x), is_last)) {
+    if (is_last_block<index_t>(ticket, index_t(gridDim.x), is_last)) {
         total = 0;
         for (index_t k = threadIdx.x; k < blocks_; k += THREADS)
             total += partial[k];
