@@ -19,7 +19,7 @@ from py2cu.analysis.effects import Footprint, commute, footprint
 from py2cu.diagnostics import Reporter
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
-from py2cu.ir.visit import accesses, all_expressions, always_evaluated, names_in, statements
+from py2cu.ir.visit import accesses, all_expressions, always_evaluated, expressions, names_in, statements
 
 HELPER = "aligned_vector"
 _FIRST = ir.Constant(0, type=ir.INT)
@@ -135,8 +135,5 @@ class _Rows:
 
 def _certain(block: ir.Block) -> Iterator[ir.Load]:
     """The elements that every round of a loop reads."""
-    for stmt in block:
-        if isinstance(stmt, ir.Assign | ir.Store):
-            indices = stmt.indices if isinstance(stmt, ir.Store) else ()
-            for expr in (*indices, stmt.value):
-                yield from (node for node in always_evaluated(expr) if isinstance(node, ir.Load))
+    evaluated = (node for stmt in block for expr in expressions(stmt) for node in always_evaluated(expr))
+    return (node for node in evaluated if isinstance(node, ir.Load))
