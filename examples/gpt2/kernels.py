@@ -31,6 +31,7 @@ from py2cu import (
     blockIdx,
     gridDim,
     kernel,
+    local,
     opmath,
     shared,
     shfl_xor_sync,
@@ -92,12 +93,13 @@ def block_sum(part, value):
     return total
 
 
-def is_last_block(tickets, at, blocks, is_last):
+def is_last_block(ticket, blocks, is_last):
     """Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before."""
-    threadfence()
     syncthreads()
-    if threadIdx.x == 0 and threadIdx.y == 0:
-        is_last[0] = int(atomic.add(tickets, at, 1) == blocks - 1)
+    if threadIdx.x == 0:
+        threadfence()  # what this block wrote comes before its ticket
+        is_last[0] = int(atomic.add(ticket, 0, 1) == blocks - 1)
+        threadfence()  # and the last ticket before what is read then
     syncthreads()
     return is_last[0] > 0
 
@@ -131,6 +133,12 @@ def position_gradient(t: Index["t"], j: Index["c // 4"], grad_out: Sequences, gr
         grad_wpes[t, j] = tuple(total)
 
 
+def holds_one_token(tokens, order, start, end):
+    """Whether a bucket has one token, which is greater than the one before: no other bucket has it."""
+    token = tokens[order[start]]
+    return tokens[order[end - 1]] == token and (start == 0 or tokens[order[start - 1]] < token)
+
+
 @kernel(size="32 * n", block=32 * BUCKET_WARPS)
 def token_gradient(
     tokens: Int64[Tensor, "n"], order: Int32[Tensor, "n"], ends: Int32[Tensor, "n"],
@@ -149,6 +157,7 @@ def token_gradient(
     first = blockIdx.x * BUCKET_WARPS
     at = first + warp
     if at < len(ends) and at < ends[at] <= at + SHORT:
+        assert holds_one_token(tokens, order, at, int(ends[at])), "a token has one bucket"
         total = [np.float32(0)] * ((per_lane + W - 1) // W * W)
         for q in range(at, ends[at]):
             for p in range((per_lane + W - 1) // W):
@@ -162,6 +171,7 @@ def token_gradient(
                 grad_wtes[token, j] = tuple(opmath(v) + total[W * p + k] for k, v in enumerate(grad_wtes[token, j]))
     for start in range(first, min(first + BUCKET_WARPS, len(ends))):
         if ends[start] > start + SHORT:
+            assert holds_one_token(tokens, order, start, int(ends[start])), "a token has one bucket"
             total = [np.float32(0)] * ((per_lane + W - 1) // W * W)
             for q in range(start + warp, ends[start], BUCKET_WARPS):
                 for p in range((per_lane + W - 1) // W):
@@ -185,6 +195,17 @@ NORM_WARPS = 8  # of a block of the backward
 GROUP = 16  # blocks of the backward, whose parts are added up before those of others
 
 
+def standardise(row, packs, W, eps):
+    """Subtract the mean from a row of `packs`, of which a lane has every 32nd; return it and 1 / standard deviation."""
+    lane = threadIdx.x % 32
+    mean = warp_sum(sum(row)) / (packs * W)
+    for p in range(len(row) // W):
+        if lane + 32 * p < packs:
+            for k in range(W):
+                row[W * p + k] -= mean
+    return mean, 1 / math.sqrt(warp_sum(sum(v**2 for v in row)) / (packs * W) + eps)
+
+
 @kernel(size="32 * rows", block=32 * ROWS)
 def layer_norm(
     x: Rows, weight: Row, bias: Row, out: Rows, mean: Float32[Tensor, "rows"], rstd: Float32[Tensor, "rows"],
@@ -197,17 +218,14 @@ def layer_norm(
     W = 16 // x.itemsize
     xs, outs = x.view(x.shape[0], -1, W), out.view(out.shape[0], -1, W)
     weights, biases = weight.view(-1, W), bias.view(-1, W)
-    row = [np.float32(0)] * ((per_lane + W - 1) // W * W)  # the packs of a lane, of which a short row fills no more
+    row = local((per_lane + W - 1) // W * W, np.float32)  # the packs of a lane
+    for k in range(len(row)):
+        row[k] = 0  # where a short row has no pack
     for p in range((per_lane + W - 1) // W):
         if lane + 32 * p < len(weights):
             for k, v in enumerate(xs[r, lane + 32 * p]):
                 row[W * p + k] = opmath(v)
-    m = warp_sum(sum(row)) / (32 * per_lane)
-    for p in range((per_lane + W - 1) // W):
-        if lane + 32 * p < len(weights):
-            for k in range(W):
-                row[W * p + k] -= m
-    s = 1 / math.sqrt(warp_sum(sum(v**2 for v in row)) / (32 * per_lane) + eps)
+    m, s = standardise(row, len(weights), W, eps)
     for p in range((per_lane + W - 1) // W):
         j = lane + 32 * p
         if j < len(weights):
@@ -233,19 +251,16 @@ def residual_layer_norm(
     xs, ys = x.view(x.shape[0], -1, W), y.view(y.shape[0], -1, W)
     totals, outs = total.view(total.shape[0], -1, W), out.view(out.shape[0], -1, W)
     weights, biases = weight.view(-1, W), bias.view(-1, W)
-    row = [np.float32(0)] * ((per_lane + W - 1) // W * W)
+    row = local((per_lane + W - 1) // W * W, np.float32)
+    for k in range(len(row)):
+        row[k] = 0
     for p in range((per_lane + W - 1) // W):
         j = lane + 32 * p
         if j < len(weights):
             for k, (a, b) in enumerate(zip(xs[r, j], ys[r, j], strict=True)):
                 row[W * p + k] = opmath(a) + opmath(b)
             totals[r, j] = tuple(row[W * p + k] for k in range(W))
-    m = warp_sum(sum(row)) / (32 * per_lane)
-    for p in range((per_lane + W - 1) // W):
-        if lane + 32 * p < len(weights):
-            for k in range(W):
-                row[W * p + k] -= m
-    s = 1 / math.sqrt(warp_sum(sum(v**2 for v in row)) / (32 * per_lane) + eps)
+    m, s = standardise(row, len(weights), W, eps)
     for p in range((per_lane + W - 1) // W):
         j = lane + 32 * p
         if j < len(weights):
@@ -273,7 +288,9 @@ def layer_norm_backward(
     W = 16 // x.itemsize
     xs, grad_xs = x.view(x.shape[0], -1, W), grad_x.view(grad_x.shape[0], -1, W)
     grad_outs, weights = grad_out.view(grad_out.shape[0], -1, W), weight.view(-1, W)
-    grad_totals, partials = grad_total.view(grad_total.shape[0], -1, W), partial.view(partial.shape[0], -1, 4)
+    grad_totals = grad_total.view(grad_total.shape[0], -1, W)
+    F = 16 // partial.itemsize
+    partials = partial.view(partial.shape[0], -1, F)
     part = shared((NORM_WARPS, (per_lane + W - 1) // W * W, 32), np.float32)
     is_last = shared(1, np.int32)
     lane, warp = threadIdx.x % 32, threadIdx.x // 32
@@ -311,24 +328,24 @@ def layer_norm_backward(
         syncthreads()
     first = blockIdx.x // GROUP * GROUP
     end = min(first + GROUP, gridDim.x)
-    if is_last_block(tickets, 1 + blockIdx.x // GROUP, end - first, is_last):
+    if is_last_block(tickets[1 + blockIdx.x // GROUP :], end - first, is_last):
         for j in range(threadIdx.x, partials.shape[1], 32 * NORM_WARPS):
-            total = [np.float32(0)] * 4
+            total = [np.float32(0)] * F
             for block in range(first, end):
                 for k, v in enumerate(partials[block, j]):
                     total[k] += v
             partials[first, j] = tuple(total)
-        if is_last_block(tickets, 0, len(tickets) - 1, is_last):
+        if is_last_block(tickets, len(tickets) - 1, is_last):
             for j in range(threadIdx.x, partials.shape[1], 32 * NORM_WARPS):
-                total = [np.float32(0)] * 4
+                total = [np.float32(0)] * F
                 for block in range(0, gridDim.x, GROUP):
                     for k, v in enumerate(partials[block, j]):
                         total[k] += v
-                for k in range(4):
-                    if j < 8 * per_lane:
-                        grad_weight[4 * j + k] = total[k]
+                for k in range(F):
+                    if F * j < 32 * per_lane:
+                        grad_weight[F * j + k] = total[k]
                     else:
-                        grad_bias[4 * j + k - 32 * per_lane] = total[k]
+                        grad_bias[F * j + k - 32 * per_lane] = total[k]
 
 
 # --- causal softmax of the scores of attention ---
@@ -600,7 +617,7 @@ def sum_of_squares(
     total = block_sum(part, total)
     if threadIdx.x == 0:
         partial[blockIdx.x] = total
-    if is_last_block(ticket, 0, gridDim.x, is_last):
+    if is_last_block(ticket, gridDim.x, is_last):
         total = np.float32(0)
         for k in range(threadIdx.x, len(partial), THREADS):
             total += partial[k]

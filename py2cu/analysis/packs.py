@@ -21,6 +21,7 @@ from py2cu.analysis.effects import observes_launch
 from py2cu.ir.abi.parameters import IndexParameter
 from py2cu.ir.visit import (
     all_expressions,
+    always_evaluated,
     assigned_names,
     blocks,
     children,
@@ -338,22 +339,8 @@ def _unconditional(block: ir.Block, index: str) -> Iterator[Place]:
     """The places that each thread accesses."""
     for stmt in block:
         accesses: list[ir.Load | ir.Store] = [stmt] if isinstance(stmt, ir.Store) else []
-        accesses += [
-            node for node in chain.from_iterable(map(_certain, expressions(stmt))) if isinstance(node, ir.Load)
-        ]
+        evaluated = chain.from_iterable(map(always_evaluated, expressions(stmt)))
+        accesses += [node for node in evaluated if isinstance(node, ir.Load)]
         yield from filter(None, (place_of(access, index) for access in accesses))
         if any(isinstance(each, ir.Return) for inner in blocks(stmt) for each in statements(inner)):
             return
-
-
-def _certain(expr: ir.Expr) -> Iterator[ir.Expr]:
-    """The expressions that are evaluated wherever `expr` is."""
-    yield expr
-    match expr:
-        case ir.BoolOp(left=left):
-            yield from _certain(left)
-        case ir.Select(test=test):
-            yield from _certain(test)
-        case _:
-            for child in children(expr):
-                yield from _certain(child)

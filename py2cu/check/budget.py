@@ -30,6 +30,10 @@ class Budget:
         """The operations that the next case may cost, if `pending` more follow."""
         return max(min(self.total // 2, self.left - pending * self._share), self._share)
 
+    def renew(self, pending: int) -> None:
+        """Give the next case the most that a case may cost: no smaller case can take its place."""
+        self.left = self.total + pending * self._share
+
     def charge(self, work: int, operations: int, seconds: float = 0.0) -> None:
         """Record that a case of this `work` took these `operations` and `seconds` of processor time."""
         cost = max(operations, round((seconds - SHORT) * ACCESSES_PER_SECOND))

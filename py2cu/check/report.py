@@ -78,6 +78,7 @@ class CheckReport:
         unordered: arrays whose elements other thread orders permute and do not change.
         gradients: the inputs whose gradients were compared; None if gradients were not asked for.
         advice: a hint for a check of the caller's arguments, possibly empty; None for invented arguments.
+        invented: the arrays of integers whose elements the check invented.
     """
 
     kernel: str
@@ -92,6 +93,7 @@ class CheckReport:
     unordered: tuple[str, ...] = ()
     gradients: tuple[str, ...] | None = None
     advice: str | None = None
+    invented: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -101,7 +103,8 @@ class CheckReport:
     @property
     def checked(self) -> bool:
         """Whether enough was compared to claim agreement: at least half of the written elements, and a gradient."""
-        return self.has_run and self.accepted <= self.compared and self.gradients != ()  # rule: check-compared
+        is_enough = self.accepted <= self.compared > 0
+        return self.has_run and is_enough and self.gradients != ()  # rule: check-compared
 
     @property
     def verdict(self) -> Verdict:
@@ -122,6 +125,8 @@ class CheckReport:
             return "no case with threads could be compared"
         if self.gradients == ():
             return "no gradient could be compared"
+        if self.compared == self.accepted == 0:
+            return "no case that writes an element could be compared"
         return f"any value was accepted for {self.accepted} of {self.compared + self.accepted} elements"
 
     def findings(self) -> list[str]:
@@ -139,6 +144,10 @@ class CheckReport:
         """Options with which the kernel would pass, or more results could be compared; `spell` writes an option."""
         if self.verdict is Verdict.RACES:
             return [f"{spell(self.kernel, 'race', (SAME_VALUE,))} accepts races that store the value already there"]
+        if self.invented and any(failure.kind is Fault.DATA_RACE_OR_BARRIER for failure in self.failures):
+            what = f"the numbers in {', '.join(f'`{name}`' for name in self.invented)} are invented"
+            more = "if the kernel relies on more, such as that no two are equal, `assert` it"
+            return [f"{what}: {more}, or pass your own arguments to `{self.kernel}.check(…)` in Python"]
         if self.verdict is not Verdict.NOT_CHECKED:
             return []
         if self.unordered:

@@ -26,6 +26,8 @@ from py2cu.check.report import SAME_VALUE, CheckReport, Mismatch
 from py2cu.check.run_case import CheckedKernel, Comparison
 from py2cu.check.sizes import work_of
 from py2cu.check.watchdog import Watchdog
+from py2cu.dtypes import Kind
+from py2cu.ir.abi.parameters import Role
 from py2cu.simulator import SimulationError, SimulationReport, TooLong, TooManyOperations, simulate
 
 SEEDS: Final = (1, 2)  # of further thread orders for kernels with atomics, besides the reverse order
@@ -101,6 +103,7 @@ class _Check:
     timeouts: int = 0  # cases whose Python does not end
     enlargements: int = 0  # of the planned case
     has_run: bool = False  # whether a case with threads was compared
+    is_idle: bool = False  # whether this instance still has the right to a least case beyond its budget
     accepted_races: set[int] = field(default_factory=set)  # lines
     permuted: set[str] = field(default_factory=set)  # arrays whose elements other thread orders permute
     skipped: dict[str, None] = field(default_factory=dict)
@@ -123,7 +126,7 @@ class _Check:
         planned = [[*invent_cases(signature, self.seed)] for signature in signatures]
         total, done = sum(map(len, planned)), 0
         for cases in planned:
-            self.budget = Budget(len(cases), len(planned))
+            self.budget, self.is_idle = Budget(len(cases), len(planned)), True
             for number, case in enumerate(cases):
                 if progress is not None:
                     progress(done, total)
@@ -174,6 +177,7 @@ class _Check:
         self.notes.update(dict.fromkeys(str(finding) for finding in simulated.findings if not finding.keeps_value))
         self.cases += 1
         self.has_run |= simulated.threads > 0
+        self.is_idle &= simulated.threads == 0
         self.comparison.compare(case, expected, simulated, permuted, COMPILED_SECONDS + time.thread_time() - start)
 
     def _charge(self, case: Case, operations: float, start: float) -> None:
@@ -195,6 +199,9 @@ class _Check:
             self.timeouts += isinstance(cause, TooLong)
             if self.timeouts < MAX_TIMEOUTS:
                 replacement = self._scaled(case, work_of(signature, case.sizes) / SCALED_BY)
+            if replacement is None and isinstance(cause, TooManyOperations) and self.is_idle:  # rule: check-least
+                self.budget.renew(self.pending)
+                replacement, self.is_idle = case, False
         elif self.budget is not None and self.enlargements < MAX_ENLARGEMENTS:
             self.enlargements += 1
             replacement = enlarge(signature, case, cause, self.seed)
@@ -281,8 +288,11 @@ class _Check:
             notes.append(
                 f"{self.reduced} cases are smaller than planned, to stay within {OPERATIONS:,} simulated array accesses"
             )
+        signature = self.kernel.signature
+        integers = (p.name for p in signature.arrays if signature.dtype(p.name).kind is Kind.INT)
+        read = (name for name in integers if signature.parameter(name).role is Role.INPUT)
         return CheckReport(
-            self.kernel.signature.name,
+            signature.name,
             comparison.device,
             self.cases,
             compared,
@@ -291,7 +301,8 @@ class _Check:
             tuple(self.skipped),
             tuple(notes),
             self.has_run,
-            tuple(p.name for p in self.kernel.signature.arrays if p.name in self.permuted),
+            tuple(p.name for p in signature.arrays if p.name in self.permuted),
+            invented=() if self.budget is None else tuple(read),
         )
 
 

@@ -25,7 +25,7 @@ from py2cu.ir.expressions import (
     Unary,
 )
 from py2cu.ir.fields import BLOCKS, OPERANDS
-from py2cu.ir.statements import Assign, Block, Break, Comment, Continue, For, If, Return, Stmt, While
+from py2cu.ir.statements import Assign, Block, Break, Comment, Continue, For, If, Return, Stmt, Store, While
 from py2cu.ir.types import Constant, Name
 
 Item = TypeVar("Item")
@@ -69,6 +69,14 @@ def walk(*exprs: Expr) -> list[Expr]:
         if node.__class__ in _OPERANDS:
             waiting += reversed(_OPERANDS[node.__class__](node))
     return nodes
+
+
+def always_evaluated(expr: Expr) -> Iterator[Expr]:
+    """The parts of `expr` that its evaluation always evaluates, and itself, in Python's order."""
+    # rule: always-evaluated
+    for part in children(expr)[: 1 if isinstance(expr, BoolOp | Select) else None]:
+        yield from always_evaluated(part)
+    yield expr
 
 
 def names_in(expr: Expr) -> tuple[str, ...]:
@@ -153,6 +161,11 @@ def assigned_names(block: Block) -> Iterator[str]:
 def all_expressions(block: Block) -> Iterator[Expr]:
     """Every expression node under `block`."""
     return iter(walk(*[expr for stmt in statements(block) for expr in expressions(stmt)]))
+
+
+def accesses(block: Block) -> Iterator[Load | Store]:
+    """Every load and store under `block`."""
+    return (node for node in chain(all_expressions(block), statements(block)) if isinstance(node, Load | Store))
 
 
 def falls_through(block: Block) -> bool:

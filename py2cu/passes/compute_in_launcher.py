@@ -125,11 +125,12 @@ class _Moving:
     # --- values ---
 
     def named(self, value: HostExpr) -> str:
-        """The name of a value: `<number>_term`."""
+        """The name of a value: `<number>_term`, or with all its numbers where that is the name of another value."""
         key = repr(value)
         if key not in self._names:
-            number = next(part.id for part in parts(value) if isinstance(part, ir.Name))
-            name = free_name(f"{_TERM.sub('', number)}_term", names_in_scope(self.kernel) | self.values.keys())
+            numbers = dict.fromkeys(_TERM.sub("", part.id) for part in parts(value) if isinstance(part, ir.Name))
+            taken, name = names_in_scope(self.kernel) | self.values.keys(), f"{next(iter(numbers))}_term"
+            name = free_name(f"{'_'.join(numbers)}_term" if name in taken else name, taken)
             self.values[name] = LaunchValue(name, value)
             self._names[key] = name
         return self._names[key]

@@ -6,6 +6,7 @@ refused instances, as data for the errors of calls and as notes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from py2cu import ir
@@ -44,11 +45,9 @@ def refusals(
 
 def _listed(refused: Sequence[Dtypes], variables: Sequence[TypeVariable]) -> str:
     """`float16 or bfloat16`; with two type variables, those of one if they decide, else `float16 and int8`."""
+    instances = math.prod(len(variable.admits) for variable in variables)
     for place, variable in enumerate(variables):
         names = dict.fromkeys(dtypes[place] for dtypes in refused)
-        count = len(names)
-        for other in variables:
-            count *= 1 if other is variable else len(other.admits)
-        if count == len(refused):
+        if len(names) * instances == len(refused) * len(variable.admits):
             return " or ".join(names)
     return " or ".join(" and ".join(dtypes) for dtypes in refused)

@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from py2cu import ir
+from py2cu.analysis.effects import Footprint, commute, footprint
 from py2cu.diagnostics import Reporter
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
-from py2cu.ir.visit import all_expressions, assigned_names, children, names_in, statements, walk
+from py2cu.ir.visit import accesses, all_expressions, always_evaluated, expressions, names_in, statements
 
 HELPER = "aligned_vector"
 _FIRST = ir.Constant(0, type=ir.INT)
@@ -57,12 +58,15 @@ class _Rows:
             case _:
                 return (stmt,)
 
+    def does(self, *values: ir.Expr, block: ir.Block = ()) -> Footprint:
+        functions = {function.key: function for function in self.kernel.functions}
+        return footprint(block, values, functions, self.kernel.base_array)
+
     def unrolled(self, stmt: ir.Stmt) -> ir.Block:
         """Only an unrolled loop keeps the elements of a row in registers."""
         if isinstance(stmt, ir.For) and stmt.unroll is None:
-            inner = (*stmt.body, *all_expressions(stmt.body))
-            accesses = (node for node in inner if isinstance(node, ir.Load | ir.Store) and node.array in self.names)
-            if any(names_in(index) == (stmt.var,) for access in accesses for index in access.indices):
+            of_rows = (access for access in accesses(stmt.body) if access.array in self.names)
+            if any(names_in(index) == (stmt.var,) for access in of_rows for index in access.indices):
                 return (with_fields(stmt, unroll=0),)
         return (stmt,)
 
@@ -71,47 +75,38 @@ class _Rows:
         match loop.body:
             case (
                 ir.Store(
-                    array=view, indices=(*at, ir.Name(id=last)), value=ir.Load(array=own, indices=(index,)), hint=""
-                ),
-            ):
-                decl, store = self.kernel.array_decl(own), loop.body[0]
+                    indices=(*at, ir.Name(id=last)), value=ir.Load(array=own, indices=(ir.Name(id=index),)), hint=""
+                ) as store,
+            ) if last == index == loop.var and own not in self.passed:
+                decl, view = self.kernel.array_decl(own), self.kernel.array_decl(store.array)
             case _:
                 return None
-        is_own = decl is not None and decl.space is ir.Space.LOCAL and not decl.is_list and own not in self.passed
-        if decl is None or not is_own or index != ir.Name(loop.var, type=index.type) or last != loop.var:
+        if decl is None or view is None or decl.space is not ir.Space.LOCAL or decl.is_list:
             return None
-        dtype = self.kernel.array_type(view).dtype
-        is_row = self.kernel.vector_width(view) == count and decl.type.dtype == dtype
-        if not is_row or [int(d.value) for d in decl.type.dims if isinstance(d, ir.Constant)] != [count]:
+        lengths = [int(dim.value) for dim in decl.type.dims if isinstance(dim, ir.Constant)]
+        if view.vector_width != count or lengths != [count] or decl.type.dtype != view.type.dtype:
             return None
         if any(loop.var in names_in(each) for each in at):  # rule: row-store-index
             return None
         self.names.add(own)
-        whole = ir.Load(own, (), loop.span, type=ir.ElementType(dtype))
+        whole = ir.Load(own, (), loop.span, type=view.type.element)
         return (with_fields(store, indices=(*at, _FIRST), value=whole, trivia=loop.trivia),)
 
     def loaded(self, loop: ir.For, count: int) -> ir.Block:
         """The loop behind loads of the rows that it reads."""
-        inner = [*statements(loop.body)]
-        if not all(isinstance(stmt, _PLAIN) for stmt in inner):  # rule: row-loop-plain
+        acts = any(isinstance(node, ir.Atomic | ir.ArrayName) for node in all_expressions(loop.body))
+        if acts or not all(isinstance(stmt, _PLAIN) for stmt in statements(loop.body)):  # rule: row-loop-plain
             return (loop,)
-        changed = {*assigned_names(loop.body), loop.var}
-        stored = {self.kernel.base_array(stmt.array) for stmt in inner if isinstance(stmt, ir.Store)}
+        effects = self.does(block=(loop,))
         rows: dict[tuple[str, tuple[ir.Expr, ...]], str] = {}
         before: list[ir.Stmt] = []
-        acts = any(isinstance(node, ir.Atomic | ir.ArrayName) for node in all_expressions(loop.body))
-        for load in () if acts else _certain(loop.body):
+        for load in _certain(loop.body):
             *at, last = load.indices or (_FIRST,)
             if self.kernel.vector_width(load.array) != count or last != ir.Name(loop.var, type=last.type):
                 continue
-            if load.hint:  # rule: row-unhinted
-                continue
-            parts = walk(*at)
-            arrays = {self.kernel.base_array(each.array) for each in (load, *parts) if isinstance(each, ir.Load)}
+            row = replace(load, indices=(*at, _FIRST))
             # rule: row-invariant
-            if not changed.isdisjoint(n for each in at for n in names_in(each)) or not stored.isdisjoint(arrays):
-                continue
-            if (load.array, tuple(at)) in rows or any(isinstance(each, ir.DeviceCall) for each in parts):
+            if load.hint or (load.array, tuple(at)) in rows or not commute(effects, self.does(row)):
                 continue
             name = free_name(f"{load.array}_row", self.taken)
             rows[load.array, tuple(at)] = name
@@ -121,7 +116,7 @@ class _Rows:
             assert view is not None
             type_ = replace(view.type, dims=view.type.dims[-1:])
             self.decls.append(ir.ArrayDecl(name, type_, ir.Space.LOCAL, like=view.like, span=loop.span, is_row=True))
-            before.append(ir.Store(name, (), with_fields(load, indices=(*at, _FIRST)), loop.span))
+            before.append(ir.Store(name, (), row, loop.span))
 
         def change(expr: ir.Expr) -> ir.Expr:
             match expr:
@@ -140,16 +135,5 @@ class _Rows:
 
 def _certain(block: ir.Block) -> Iterator[ir.Load]:
     """The elements that every round of a loop reads."""
-    for stmt in block:
-        if isinstance(stmt, ir.Assign | ir.Store):
-            indices = stmt.indices if isinstance(stmt, ir.Store) else ()
-            for expr in (*indices, stmt.value):
-                yield from _read_surely(expr)
-
-
-def _read_surely(expr: ir.Expr) -> Iterator[ir.Load]:
-    if isinstance(expr, ir.Load):
-        yield expr
-    # rule: row-certain
-    for part in children(expr)[: 1 if isinstance(expr, ir.Select | ir.BoolOp) else None]:
-        yield from _read_surely(part)
+    evaluated = (node for stmt in block for expr in expressions(stmt) for node in always_evaluated(expr))
+    return (node for node in evaluated if isinstance(node, ir.Load))

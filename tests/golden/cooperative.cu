@@ -112,7 +112,7 @@ cudaError_t total_launch(
 cudaError_t total_launch(
     const float* x, float* sums, float* out, int64_t n, int64_t blocks_, cudaStream_t stream, int64_t* max_blocks)
 {
-    if (256 * blocks_ == 0) return cudaSuccess;
+    if (blocks_ == 0) return cudaSuccess;
     const dim3 block(THREADS);
     const dim3 grid(covering_blocks(256 * blocks_, block.x));
     return total_launch(x, sums, out, n, blocks_, grid, block, stream, max_blocks);

@@ -62,7 +62,7 @@ cudaError_t matvec_launch(
     const int32_t* packed, const __half* scales, const __half* zeros, const float* x, float* out, int64_t rows,
     int64_t words, int64_t groups, cudaStream_t stream)
 {
-    if (32 * rows == 0) return cudaSuccess;
+    if (rows == 0) return cudaSuccess;
     const dim3 block(128);
     const dim3 grid(covering_blocks(32 * rows, block.x));
     return matvec_launch(packed, scales, zeros, x, out, rows, words, groups, grid, block, stream);

@@ -43,12 +43,6 @@ __device__ inline auto to_compute_type(T value)
     return static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(value);
 }
 
-// 4 adjacent elements, loaded or stored by one instruction.
-template <typename T>
-struct alignas(4 * sizeof(T)) Vector4 {
-    T x0, x1, x2, x3;
-};
-
 // Python's `max(a, b)`: `a` unless `b` is greater, also for NaN.
 template <typename T>
 __device__ inline T python_max(T a, T b)
@@ -107,6 +101,11 @@ constexpr int SCORE_ROWS = 8;
 constexpr double SCALE = 0.7978845608028654;
 constexpr int COLUMN_WARPS = 32;
 
+struct standardise_result {
+    float first;
+    float second;
+};
+
 struct adamw_result {
     float m;
     float v;
@@ -127,6 +126,14 @@ __device__ T encoder(
     return wte[tokens[b * t_extent + t] * c_extent + c] + wpe;
 }
 
+// Whether a bucket has one token, which is greater than the one before: no other bucket has it.
+template <typename index_t>
+__device__ bool holds_one_token(const int64_t* tokens, const int32_t* order, index_t start, int64_t end)
+{
+    int64_t token = tokens[order[start]];
+    return tokens[order[end - 1]] == token && (start == 0 || tokens[order[start - 1]] < token);
+}
+
 // The sum over the warp, to each lane.
 __device__ float warp_sum(float value)
 {
@@ -135,15 +142,52 @@ __device__ float warp_sum(float value)
     return value;
 }
 
+// Subtract the mean from a row of `packs`, of which a lane has every 32nd; return it and 1 / standard deviation.
+template <typename index_t>
+__device__ standardise_result standardise(float* row, int packs, int W, float eps, index_t row_size)
+{
+    int lane = threadIdx.x % 32;
+    float total = 0.0f;
+    for (int k2 = 0; k2 < row_size; ++k2)
+        total += row[k2];
+    float mean = warp_sum(total) / (packs * W);
+    for (int p = 0; p < row_size / W; ++p) {
+        if (lane + 32 * p < packs) {
+            for (int k = 0; k < W; ++k)
+                row[W * p + k] -= mean;
+        }
+    }
+    float total2 = 0.0f;
+    for (int k3 = 0; k3 < row_size; ++k3)
+        total2 += row[k3] * row[k3];
+    return {mean, 1 / sqrtf(warp_sum(total2) / (packs * W) + eps)};
+}
+
 // Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
 template <typename index_t>
-__device__ bool is_last_block(int32_t* tickets, index_t at_, index_t blocks_, int32_t* is_last)
+__device__ bool is_last_block(int32_t* ticket, index_t ticket_start, index_t blocks_, int32_t* is_last)
 {
-    __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0 && threadIdx.y == 0) {
-        int32_t old = atomicAdd(&tickets[at_], 1);
+    if (threadIdx.x == 0) {
+        __threadfence();  // what this block wrote comes before its ticket
+        int32_t old = atomicAdd(&ticket[ticket_start], 1);
         is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
+        __threadfence();  // and the last ticket before what is read then
+    }
+    __syncthreads();
+    return is_last[0] > 0;
+}
+
+// Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
+template <typename index_t>
+__device__ bool is_last_block(int32_t* ticket, index_t blocks_, int32_t* is_last)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();  // what this block wrote comes before its ticket
+        int32_t old = atomicAdd(&ticket[0], 1);
+        is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
+        __threadfence();  // and the last ticket before what is read then
     }
     __syncthreads();
     return is_last[0] > 0;
@@ -187,7 +231,7 @@ template <typename index_t>
 __device__ adamw_result adamw(
     float gradients, float m, float v, float parameters, index_t i, const float* squares, index_t decayed, float lr,
     float beta1, float beta2, float eps, float greatest_norm, float beta1_term, float beta2_term, float lr_term,
-    float beta1_term2, float beta2_term2)
+    float beta1_step_term, float beta2_step_term)
 {
     float g = clipped(gradients, squares[0], greatest_norm);
     m = beta1 * m + beta1_term * g;
@@ -195,7 +239,7 @@ __device__ adamw_result adamw(
     float p = parameters;
     if (i < decayed)
         p *= lr_term;
-    parameters = p - lr * (m / beta1_term2) / (sqrtf(v / beta2_term2) + eps);
+    parameters = p - lr * (m / beta1_step_term) / (sqrtf(v / beta2_step_term) + eps);
     return {m, v, parameters};
 }
 
@@ -228,7 +272,7 @@ template <typename index_t>
 __device__ adamw_of_halves_result adamw_of_halves(
     __nv_bfloat16 gradients, float m, float v, float master, index_t i, const float* squares, index_t decayed,
     index_t seed, float lr, float beta1, float beta2, float eps, float greatest_norm, float beta1_term,
-    float beta2_term, float lr_term, float beta1_term2, float beta2_term2)
+    float beta2_term, float lr_term, float beta1_step_term, float beta2_step_term)
 {
     float g = clipped(static_cast<float>(gradients), squares[0], greatest_norm);
     m = beta1 * m + beta1_term * g;
@@ -236,7 +280,7 @@ __device__ adamw_of_halves_result adamw_of_halves(
     float p = master;
     if (i < decayed)
         p *= lr_term;
-    p -= lr * (m / beta1_term2) / (sqrtf(v / beta2_term2) + eps);
+    p -= lr * (m / beta1_step_term) / (sqrtf(v / beta2_step_term) + eps);
     master = p;
     __nv_bfloat16 parameters = static_cast<__nv_bfloat16>(rounded_at_random<index_t>(p, i, seed));
     return {m, v, master, parameters};
@@ -255,20 +299,6 @@ __device__ float block_sum(float* part, float value)
     float total = total2;
     __syncthreads();  // before `part` is used again
     return total;
-}
-
-// Whether this block is the last of `blocks` that take a ticket; it then sees what the others wrote before.
-template <typename index_t>
-__device__ bool is_last_block_(int32_t* tickets, int at_, index_t blocks_, int32_t* is_last)
-{
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0 && threadIdx.y == 0) {
-        int32_t old = atomicAdd(&tickets[at_], 1);
-        is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
-    }
-    __syncthreads();
-    return is_last[0] > 0;
 }
 
 // The number of blocks of `block` threads that cover `threads`; 0, which CUDA refuses to launch, where it is too large.
@@ -338,7 +368,9 @@ cudaError_t launch_encoder(
     const dim3 block(32, 8, 1);
     constexpr int N = 16 / sizeof(T), PACKS = sizeof(T) == 2 || sizeof(T) == 4 ? 2 : 1;
     const auto launch = [&](auto kernel, int64_t elements) {
-        const dim3 grid(covering_blocks(c_extent, block.x * elements), covering_blocks(t_extent, block.y), covering_blocks(b_extent, block.z));
+        const dim3 grid(
+            covering_blocks(c_extent, block.x * elements), covering_blocks(t_extent, block.y),
+            covering_blocks(b_extent, block.z));
         kernel<<<grid, block, 0, stream>>>(tokens, wte, wpe, out, b_extent, t_extent, c_extent);
         return cudaGetLastError();
     };
@@ -424,6 +456,7 @@ __global__ void token_gradient_kernel(
     int64_t token;
     int j;
     if (at_ < n && static_cast<int32_t>(at_) < ends[at_] && ends[at_] <= static_cast<int32_t>(at_ + SHORT)) {
+        assert(holds_one_token<index_t>(tokens, order, at_, int64_t(ends[at_])) && "a token has one bucket");
         float total[(per_lane + W - 1) / W * W];
         float value = 0;
         for (int k2 = 0; k2 < (per_lane + W - 1) / W * W; ++k2)
@@ -458,6 +491,7 @@ __global__ void token_gradient_kernel(
     }
     for (index_t start = first; start < min(first + BUCKET_WARPS, n); ++start) {
         if (ends[start] > static_cast<int32_t>(start + SHORT)) {
+            assert(holds_one_token<index_t>(tokens, order, start, int64_t(ends[start])) && "a token has one bucket");
             float total2[(per_lane + W - 1) / W * W];
             float value3 = 0;
             for (int k5 = 0; k5 < (per_lane + W - 1) / W * W; ++k5)
@@ -507,8 +541,8 @@ cudaError_t launch_token_gradient(
     const int64_t* tokens, const int32_t* order, const int32_t* ends, const T* grad_out, T* grad_wte, int64_t n,
     int64_t v_extent, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x) + 7, n + 16, int64_t(block.x) + n, 32 * n * per_lane,
-                  32 * per_lane * v_extent}) <= INT32_MAX)
+    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x) + 7, n + 16, 32 * n * per_lane, 32 * per_lane * v_extent,
+                  int64_t(block.x) + 8 * int64_t(grid.x) + n + 1}) <= INT32_MAX)
         token_gradient_kernel<per_lane, T, int><<<grid, block, 0, stream>>>(
             tokens, order, ends, grad_out, grad_wte, n);
     else
@@ -522,10 +556,11 @@ cudaError_t launch_token_gradient(
     const int64_t* tokens, const int32_t* order, const int32_t* ends, const T* grad_out, T* grad_wte, int64_t n,
     int64_t v_extent, cudaStream_t stream)
 {
-    if (32 * n == 0) return cudaSuccess;
+    if (n == 0) return cudaSuccess;
     const dim3 block(32 * BUCKET_WARPS);
     const dim3 grid((32 * n + block.x - 1) / block.x);
-    return launch_token_gradient<per_lane>(tokens, order, ends, grad_out, grad_wte, n, v_extent, grid, block, stream);
+    return launch_token_gradient<per_lane>(
+        tokens, order, ends, grad_out, grad_wte, n, v_extent, grid, block, stream);
 }
 
 // Rows of mean 0 and variance 1, times the weights, plus the bias; the backward takes `mean` and `rstd`.
@@ -540,10 +575,9 @@ __global__ void layer_norm_kernel(
     int lane = threadIdx.x % 32;
     if (r >= rows) return;
     constexpr int W = 16 / sizeof(T);
-    float row[(per_lane + W - 1) / W * W];  // the packs of a lane, of which a short row fills no more
-    float value = 0;
-    for (int k2 = 0; k2 < (per_lane + W - 1) / W * W; ++k2)
-        row[k2] = value;
+    float row[(per_lane + W - 1) / W * W];  // the packs of a lane
+    for (int k = 0; k < (per_lane + W - 1) / W * W; ++k)
+        row[k] = 0;  // where a short row has no pack
     for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
         if (lane + 32 * p < 32 * per_lane / W) {
             const auto xs_row = load_vector<W>(&x[r * (32 * per_lane) + (lane + 32 * p) * W]);
@@ -554,20 +588,7 @@ __global__ void layer_norm_kernel(
             }
         }
     }
-    float total = 0.0f;
-    for (int k3 = 0; k3 < (per_lane + W - 1) / W * W; ++k3)
-        total += row[k3];
-    float m = warp_sum(total) / (32 * per_lane);
-    for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
-        if (lane + 32 * p < 32 * per_lane / W) {
-            for (int k = 0; k < W; ++k)
-                row[W * p + k] -= m;
-        }
-    }
-    float total2 = 0.0f;
-    for (int k4 = 0; k4 < (per_lane + W - 1) / W * W; ++k4)
-        total2 += row[k4] * row[k4];
-    float s = 1 / sqrt(warp_sum(total2) / (32 * per_lane) + eps);
+    const auto [m, s] = standardise<index_t>(row, 32 * per_lane / W, W, eps, index_t((per_lane + W - 1) / W * W));
     for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
         int j = lane + 32 * p;
         if (j < 32 * per_lane / W) {
@@ -575,9 +596,9 @@ __global__ void layer_norm_kernel(
             const auto weights_row = load_vector<W>(&weight[j * W]);
             const auto biases_row = load_vector<W>(&bias[j * W]);
             #pragma unroll
-            for (int k5 = 0; k5 < W; ++k5)
-                row2[k5] = static_cast<T>(row[W * p + k5] * s * to_compute_type(weights_row[k5]) +
-                                          to_compute_type(biases_row[k5]));
+            for (int k2 = 0; k2 < W; ++k2)
+                row2[k2] = static_cast<T>(row[W * p + k2] * s * to_compute_type(weights_row[k2]) +
+                                          to_compute_type(biases_row[k2]));
             store_vector(&out[r * (32 * per_lane) + j * W], row2);
         }
     }
@@ -606,7 +627,7 @@ cudaError_t launch_layer_norm(
     const T* x, const T* weight, const T* bias, T* out, float* mean, float* rstd, double eps, int64_t rows,
     cudaStream_t stream)
 {
-    if (32 * rows == 0) return cudaSuccess;
+    if (rows == 0) return cudaSuccess;
     const dim3 block(32 * ROWS);
     const dim3 grid((32 * rows + block.x - 1) / block.x);
     return launch_layer_norm<per_lane>(x, weight, bias, out, mean, rstd, eps, rows, grid, block, stream);
@@ -626,9 +647,8 @@ __global__ void residual_layer_norm_kernel(
     if (r >= rows) return;
     constexpr int W = 16 / sizeof(T);
     float row[(per_lane + W - 1) / W * W];
-    float value = 0;
-    for (int k2 = 0; k2 < (per_lane + W - 1) / W * W; ++k2)
-        row[k2] = value;
+    for (int k = 0; k < (per_lane + W - 1) / W * W; ++k)
+        row[k] = 0;
     int j;
     for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
         j = lane + 32 * p;
@@ -643,25 +663,12 @@ __global__ void residual_layer_norm_kernel(
             }
             aligned_vector<T, W> row2;
             #pragma unroll
-            for (int k3 = 0; k3 < W; ++k3)
-                row2[k3] = static_cast<T>(row[W * p + k3]);
+            for (int k2 = 0; k2 < W; ++k2)
+                row2[k2] = static_cast<T>(row[W * p + k2]);
             store_vector(&total[r * (32 * per_lane) + j * W], row2);
         }
     }
-    float total2 = 0.0f;
-    for (int k5 = 0; k5 < (per_lane + W - 1) / W * W; ++k5)
-        total2 += row[k5];
-    float m = warp_sum(total2) / (32 * per_lane);
-    for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
-        if (lane + 32 * p < 32 * per_lane / W) {
-            for (int k = 0; k < W; ++k)
-                row[W * p + k] -= m;
-        }
-    }
-    float total3 = 0.0f;
-    for (int k6 = 0; k6 < (per_lane + W - 1) / W * W; ++k6)
-        total3 += row[k6] * row[k6];
-    float s = 1 / sqrt(warp_sum(total3) / (32 * per_lane) + eps);
+    const auto [m, s] = standardise<index_t>(row, 32 * per_lane / W, W, eps, index_t((per_lane + W - 1) / W * W));
     for (int p = 0; p < (per_lane + W - 1) / W; ++p) {
         j = lane + 32 * p;
         if (j < 32 * per_lane / W) {
@@ -669,9 +676,9 @@ __global__ void residual_layer_norm_kernel(
             const auto weights_row = load_vector<W>(&weight[j * W]);
             const auto biases_row = load_vector<W>(&bias[j * W]);
             #pragma unroll
-            for (int k7 = 0; k7 < W; ++k7)
-                row3[k7] = static_cast<T>(row[W * p + k7] * s * to_compute_type(weights_row[k7]) +
-                                          to_compute_type(biases_row[k7]));
+            for (int k4 = 0; k4 < W; ++k4)
+                row3[k4] = static_cast<T>(row[W * p + k4] * s * to_compute_type(weights_row[k4]) +
+                                          to_compute_type(biases_row[k4]));
             store_vector(&out[r * (32 * per_lane) + j * W], row3);
         }
     }
@@ -701,10 +708,11 @@ cudaError_t launch_residual_layer_norm(
     const T* x, const T* y, const T* weight, const T* bias, T* total, T* out, float* mean, float* rstd, double eps,
     int64_t rows, cudaStream_t stream)
 {
-    if (32 * rows == 0) return cudaSuccess;
+    if (rows == 0) return cudaSuccess;
     const dim3 block(32 * ROWS);
     const dim3 grid((32 * rows + block.x - 1) / block.x);
-    return launch_residual_layer_norm<per_lane>(x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
+    return launch_residual_layer_norm<per_lane>(
+        x, y, weight, bias, total, out, mean, rstd, eps, rows, grid, block, stream);
 }
 
 // The gradients of `x`, weights and bias; `with_total` adds `grad_total`, that of the residual stream, to `grad_x`.
@@ -714,7 +722,8 @@ cudaError_t launch_residual_layer_norm(
 // per_lane is 24.
 // with_total is false or true.
 // T is float or __nv_bfloat16.
-template <int per_lane, bool with_total, typename T, typename index_t>  // index_t: int, or int64_t where an extent needs it
+// index_t is int, or int64_t where an extent needs it.
+template <int per_lane, bool with_total, typename T, typename index_t>
 __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
     const T* __restrict__ x, const T* __restrict__ weight, const float* __restrict__ mean,
     const float* __restrict__ rstd, const T* __restrict__ grad_out, T* __restrict__ grad_x,
@@ -722,7 +731,7 @@ __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
     const T* __restrict__ grad_total, index_t rows, index_t blocks_)
 {
     constexpr int W = 16 / sizeof(T);
-    auto* partials = reinterpret_cast<Vector4<float>*>(partial);
+    constexpr int F = 16 / sizeof(float);
     __shared__ float part[NORM_WARPS][(per_lane + W - 1) / W * W][32];
     __shared__ int32_t is_last[1];
     int lane = threadIdx.x % 32;
@@ -813,42 +822,46 @@ __global__ void __launch_bounds__(256, 2) layer_norm_backward_kernel(
     index_t first = index_t(blockIdx.x) / GROUP * GROUP;
     index_t end = min(first + GROUP, index_t(gridDim.x));
     if (is_last_block<index_t>(tickets, 1 + index_t(blockIdx.x) / GROUP, end - first, is_last)) {
-        for (int j_count = threadIdx.x; j_count < 64 * per_lane / 4; j_count += 32 * NORM_WARPS) {
+        for (int j_count = threadIdx.x; j_count < 64 * per_lane / F; j_count += 32 * NORM_WARPS) {
             j = j_count;
-            float total[4];
+            float total[F];
             float value5 = 0;
-            for (int k11 = 0; k11 < 4; ++k11)
+            for (int k11 = 0; k11 < F; ++k11)
                 total[k11] = value5;
             for (index_t block_ = first; block_ < end; ++block_) {
-                const auto partials_row = load_vector<4>(&partial[block_ * (64 * per_lane) + j * 4]);
+                const auto partials_row = load_vector<F>(&partial[block_ * (64 * per_lane) + j * F]);
                 #pragma unroll
-                for (int k = 0; k < 4; ++k) {
+                for (int k = 0; k < F; ++k) {
                     v = partials_row[k];
                     total[k] += v;
                 }
             }
-            partials[first * (64 * per_lane / 4) + j] = {total[0], total[1], total[2], total[3]};
+            aligned_vector<float, F> row2;
+            #pragma unroll
+            for (int k12 = 0; k12 < F; ++k12)
+                row2[k12] = total[k12];
+            store_vector(&partial[first * (64 * per_lane) + j * F], row2);
         }
-        if (is_last_block<index_t>(tickets, index_t(0), 1 + (blocks_ + 15) / 16 - 1, is_last)) {
-            for (int j_count_ = threadIdx.x; j_count_ < 64 * per_lane / 4; j_count_ += 32 * NORM_WARPS) {
+        if (is_last_block<index_t>(tickets, 1 + (blocks_ + 15) / 16 - 1, is_last)) {
+            for (int j_count_ = threadIdx.x; j_count_ < 64 * per_lane / F; j_count_ += 32 * NORM_WARPS) {
                 j = j_count_;
-                float total5[4];
+                float total5[F];
                 float value6 = 0;
-                for (int k12 = 0; k12 < 4; ++k12)
-                    total5[k12] = value6;
+                for (int k14 = 0; k14 < F; ++k14)
+                    total5[k14] = value6;
                 for (index_t block_ = 0; block_ < gridDim.x; block_ += GROUP) {
-                    const auto partials_row2 = load_vector<4>(&partial[block_ * (64 * per_lane) + j * 4]);
+                    const auto partials_row2 = load_vector<F>(&partial[block_ * (64 * per_lane) + j * F]);
                     #pragma unroll
-                    for (int k = 0; k < 4; ++k) {
+                    for (int k = 0; k < F; ++k) {
                         v = partials_row2[k];
                         total5[k] += v;
                     }
                 }
-                for (int k = 0; k < 4; ++k) {
-                    if (j < 8 * per_lane)
-                        grad_weight[4 * j + k] = static_cast<T>(total5[k]);
+                for (int k = 0; k < F; ++k) {
+                    if (F * j < 32 * per_lane)
+                        grad_weight[F * j + k] = static_cast<T>(total5[k]);
                     else
-                        grad_bias[4 * j + k - 32 * per_lane] = static_cast<T>(total5[k]);
+                        grad_bias[F * j + k - 32 * per_lane] = static_cast<T>(total5[k]);
                 }
             }
         }
@@ -861,8 +874,8 @@ cudaError_t launch_layer_norm_backward(
     T* grad_bias, float* partial, int32_t* tickets, const T* grad_total, int64_t rows, int64_t blocks_, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
-    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), 8 * int64_t(grid.x) + rows, 32 * per_lane * rows,
-                  32 * int64_t(per_lane), 64 * blocks_ * per_lane, blocks_ + 16 * int64_t(grid.x) + 17}) <= INT32_MAX)
+    if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), 8 * int64_t(grid.x) + rows, 16 * int64_t(grid.x) + 16,
+                  blocks_ + 16, 32 * per_lane * rows, 32 * int64_t(per_lane), 64 * blocks_ * per_lane}) <= INT32_MAX)
         layer_norm_backward_kernel<per_lane, with_total, T, int><<<grid, block, 0, stream>>>(
             x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
             blocks_);
@@ -879,10 +892,12 @@ cudaError_t launch_layer_norm_backward(
     T* grad_bias, float* partial, int32_t* tickets, const T* grad_total, int64_t rows, int64_t blocks_,
     cudaStream_t stream)
 {
-    if (blocks_ * 32 * NORM_WARPS == 0) return cudaSuccess;
+    if (blocks_ == 0) return cudaSuccess;
     const dim3 block(32 * NORM_WARPS);
     const dim3 grid(covering_blocks(blocks_ * 32 * NORM_WARPS, block.x));
-    return launch_layer_norm_backward<per_lane, with_total>(x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows, blocks_, grid, block, stream);
+    return launch_layer_norm_backward<per_lane, with_total>(
+        x, weight, mean, rstd, grad_out, grad_x, grad_weight, grad_bias, partial, tickets, grad_total, rows,
+        blocks_, grid, block, stream);
 }
 
 // The softmax of `scale * x` up to the diagonal. Packs behind it are not read or written: `out` keeps its zeros.
@@ -916,7 +931,6 @@ __global__ void causal_softmax_kernel(
                     row[k] = -INFINITY;
             }
         }
-        assert(W > 0 && "the array is not empty");
         float highest = row[0];
         for (int k3 = 1; k3 < W; ++k3)
             highest = python_max(highest, row[k3]);
@@ -969,7 +983,7 @@ cudaError_t launch_causal_softmax(
 template <typename T>
 cudaError_t launch_causal_softmax(const T* x, T* out, int64_t t, int64_t heads, double scale, cudaStream_t stream)
 {
-    if (32 * heads * t == 0) return cudaSuccess;
+    if (heads * t == 0) return cudaSuccess;
     const dim3 block(32 * SCORE_ROWS);
     const dim3 grid(covering_blocks(32 * heads * t, block.x));
     return launch_causal_softmax(x, out, t, heads, scale, grid, block, stream);
@@ -1041,7 +1055,7 @@ template <typename T>
 cudaError_t launch_causal_softmax_backward(
     const T* out, const T* grad_out, T* grad_x, int64_t t, int64_t heads, double scale, cudaStream_t stream)
 {
-    if (32 * heads * t == 0) return cudaSuccess;
+    if (heads * t == 0) return cudaSuccess;
     const dim3 block(32 * SCORE_ROWS);
     const dim3 grid(covering_blocks(32 * heads * t, block.x));
     return launch_causal_softmax_backward(out, grad_out, grad_x, t, heads, scale, grid, block, stream);
@@ -1223,7 +1237,7 @@ template <typename T>
 cudaError_t launch_bias_gradient(
     const T* grad_out, T* grad_bias, int64_t rows, int64_t c_extent, cudaStream_t stream)
 {
-    if (32 * COLUMN_WARPS * ((c_extent + 31) / 32) == 0) return cudaSuccess;
+    if ((c_extent + 31) / 32 == 0) return cudaSuccess;
     const dim3 block(32 * COLUMN_WARPS);
     const dim3 grid(covering_blocks(32 * COLUMN_WARPS * ((c_extent + 31) / 32), block.x));
     return launch_bias_gradient(grad_out, grad_bias, rows, c_extent, grid, block, stream);
@@ -1261,7 +1275,6 @@ __global__ void classifier_kernel(
                     row[k] = -INFINITY;
             }
         }
-        assert(W > 0 && "the array is not empty");
         float highest = row[0];
         for (int k3 = 1; k3 < W; ++k3)
             highest = python_max(highest, row[k3]);
@@ -1335,7 +1348,7 @@ cudaError_t launch_classifier(
     T* logits, const int64_t* targets, float* losses, double grad_loss, int64_t vocabulary, int64_t rows, int64_t c,
     cudaStream_t stream)
 {
-    if (1024 * rows == 0) return cudaSuccess;
+    if (rows == 0) return cudaSuccess;
     const dim3 block(1024);
     const dim3 grid(covering_blocks(1024 * rows, block.x));
     return launch_classifier(logits, targets, losses, grad_loss, vocabulary, rows, c, grid, block, stream);
@@ -1346,22 +1359,22 @@ template <int N, int PACKS>
 __global__ void adamw_kernel(
     float* parameters, const float* gradients, float* m, float* v, const float* __restrict__ squares,
     int64_t decayed, float lr, float beta1, float beta2, float eps, float greatest_norm, int64_t n,
-    float beta1_term, float beta2_term, float lr_term, float beta1_term2, float beta2_term2)
+    float beta1_term, float beta2_term, float lr_term, float beta1_step_term, float beta2_step_term)
 {
     const int64_t step2 = int64_t(blockDim.x) * N;
     const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
-    aligned_vector<float, N> gradientss[PACKS];
+    aligned_vector<float, N> gradients_pack[PACKS];
     aligned_vector<float, N> ms[PACKS];
     aligned_vector<float, N> vs[PACKS];
-    aligned_vector<float, N> parameterss[PACKS];
+    aligned_vector<float, N> parameters_pack[PACKS];
     #pragma unroll
     for (int pack = 0; pack < PACKS; ++pack) {
         const int64_t i = first + pack * step2;
         if (i + N <= n) {
-            gradientss[pack] = load_vector<N>(&gradients[i]);
+            gradients_pack[pack] = load_vector<N>(&gradients[i]);
             ms[pack] = load_vector<N>(&m[i]);
             vs[pack] = load_vector<N>(&v[i]);
-            parameterss[pack] = load_vector<N>(&parameters[i]);
+            parameters_pack[pack] = load_vector<N>(&parameters[i]);
         }
     }
     #pragma unroll
@@ -1370,22 +1383,23 @@ __global__ void adamw_kernel(
         if (i + N <= n) {
             #pragma unroll
             for (int k = 0; k < N; ++k) {
-                const auto result = adamw<int64_t>(gradientss[pack][k], ms[pack][k], vs[pack][k], parameterss[pack][k],
-                                                   i + k, squares, decayed, lr, beta1, beta2, eps, greatest_norm,
-                                                   beta1_term, beta2_term, lr_term, beta1_term2, beta2_term2);
+                const auto result = adamw<int64_t>(gradients_pack[pack][k], ms[pack][k], vs[pack][k],
+                                                   parameters_pack[pack][k], i + k, squares, decayed, lr, beta1, beta2,
+                                                   eps, greatest_norm, beta1_term, beta2_term, lr_term, beta1_step_term,
+                                                   beta2_step_term);
                 ms[pack][k] = result.m;
                 vs[pack][k] = result.v;
-                parameterss[pack][k] = result.parameters;
+                parameters_pack[pack][k] = result.parameters;
             }
             store_vector(&m[i], ms[pack]);
             store_vector(&v[i], vs[pack]);
-            store_vector(&parameters[i], parameterss[pack]);
+            store_vector(&parameters[i], parameters_pack[pack]);
         } else {
             #pragma unroll 1
             for (int64_t last = i; last < n; ++last) {  // fewer than N
                 const auto result = adamw<int64_t>(gradients[last], m[last], v[last], parameters[last], last, squares,
                                                    decayed, lr, beta1, beta2, eps, greatest_norm, beta1_term,
-                                                   beta2_term, lr_term, beta1_term2, beta2_term2);
+                                                   beta2_term, lr_term, beta1_step_term, beta2_step_term);
                 m[last] = result.m;
                 v[last] = result.v;
                 parameters[last] = result.parameters;
@@ -1400,11 +1414,11 @@ __global__ void adamw_of_halves_kernel(
     __nv_bfloat16* parameters, float* __restrict__ master, const __nv_bfloat16* gradients, float* __restrict__ m,
     float* __restrict__ v, const float* __restrict__ squares, int64_t decayed, int64_t seed, float lr, float beta1,
     float beta2, float eps, float greatest_norm, int64_t n, float beta1_term, float beta2_term, float lr_term,
-    float beta1_term2, float beta2_term2)
+    float beta1_step_term, float beta2_step_term)
 {
     const int64_t step2 = int64_t(blockDim.x) * N;
     const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
-    aligned_vector<__nv_bfloat16, N> gradientss[PACKS];
+    aligned_vector<__nv_bfloat16, N> gradients_pack[PACKS];
     aligned_vector<float, N> ms[PACKS];
     aligned_vector<float, N> vs[PACKS];
     aligned_vector<float, N> masters[PACKS];
@@ -1412,7 +1426,7 @@ __global__ void adamw_of_halves_kernel(
     for (int pack = 0; pack < PACKS; ++pack) {
         const int64_t i = first + pack * step2;
         if (i + N <= n) {
-            gradientss[pack] = load_vector<N>(&gradients[i]);
+            gradients_pack[pack] = load_vector<N>(&gradients[i]);
             ms[pack] = load_vector<N>(&m[i]);
             vs[pack] = load_vector<N>(&v[i]);
             masters[pack] = load_vector<N>(&master[i]);
@@ -1422,29 +1436,29 @@ __global__ void adamw_of_halves_kernel(
     for (int pack = 0; pack < PACKS; ++pack) {
         const int64_t i = first + pack * step2;
         if (i + N <= n) {
-            aligned_vector<__nv_bfloat16, N> parameterss;
+            aligned_vector<__nv_bfloat16, N> parameters_pack;
             #pragma unroll
             for (int k = 0; k < N; ++k) {
-                const auto result = adamw_of_halves<int64_t>(gradientss[pack][k], ms[pack][k], vs[pack][k],
+                const auto result = adamw_of_halves<int64_t>(gradients_pack[pack][k], ms[pack][k], vs[pack][k],
                                                              masters[pack][k], i + k, squares, decayed, seed, lr, beta1,
                                                              beta2, eps, greatest_norm, beta1_term, beta2_term, lr_term,
-                                                             beta1_term2, beta2_term2);
+                                                             beta1_step_term, beta2_step_term);
                 ms[pack][k] = result.m;
                 vs[pack][k] = result.v;
                 masters[pack][k] = result.master;
-                parameterss[k] = result.parameters;
+                parameters_pack[k] = result.parameters;
             }
             store_vector(&m[i], ms[pack]);
             store_vector(&v[i], vs[pack]);
             store_vector(&master[i], masters[pack]);
-            store_vector(&parameters[i], parameterss);
+            store_vector(&parameters[i], parameters_pack);
         } else {
             #pragma unroll 1
             for (int64_t last = i; last < n; ++last) {  // fewer than N
                 const auto result = adamw_of_halves<int64_t>(gradients[last], m[last], v[last], master[last], last,
                                                              squares, decayed, seed, lr, beta1, beta2, eps,
                                                              greatest_norm, beta1_term, beta2_term, lr_term,
-                                                             beta1_term2, beta2_term2);
+                                                             beta1_step_term, beta2_step_term);
                 m[last] = result.m;
                 v[last] = result.v;
                 master[last] = result.master;
@@ -1475,7 +1489,7 @@ __global__ void sum_of_squares_kernel(
     total = block_sum(part, total);
     if (threadIdx.x == 0)
         partial[blockIdx.x] = total;
-    if (is_last_block_<index_t>(ticket, 0, index_t(gridDim.x), is_last)) {
+    if (is_last_block<index_t>(ticket, index_t(gridDim.x), is_last)) {
         total = 0;
         for (index_t k = threadIdx.x; k < blocks_; k += THREADS)
             total += partial[k];
@@ -1501,7 +1515,7 @@ template <typename T>
 cudaError_t launch_sum_of_squares(
     const T* x, float* out, float* partial, int32_t* ticket, int64_t n, int64_t blocks_, cudaStream_t stream)
 {
-    if (blocks_ * THREADS == 0) return cudaSuccess;
+    if (blocks_ == 0) return cudaSuccess;
     const dim3 block(THREADS);
     const dim3 grid(covering_blocks(blocks_ * THREADS, block.x));
     return launch_sum_of_squares(x, out, partial, ticket, n, blocks_, grid, block, stream);
@@ -1919,11 +1933,11 @@ cudaError_t adamw_launch(
     const float beta1_term = static_cast<float>(1 - beta1);
     const float beta2_term = static_cast<float>(1 - beta2);
     const float lr_term = static_cast<float>(1 - lr * weight_decay);
-    const float beta1_term2 = static_cast<float>(1 - std::pow(beta1, step));
-    const float beta2_term2 = static_cast<float>(1 - std::pow(beta2, step));
+    const float beta1_step_term = static_cast<float>(1 - std::pow(beta1, step));
+    const float beta2_step_term = static_cast<float>(1 - std::pow(beta2, step));
     adamw_kernel<1, 1><<<grid, block, 0, stream>>>(
         parameters, gradients, m, v, squares, decayed, lr, beta1, beta2, eps, greatest_norm, n, beta1_term,
-        beta2_term, lr_term, beta1_term2, beta2_term2);
+        beta2_term, lr_term, beta1_step_term, beta2_step_term);
     return cudaGetLastError();
 }
 
@@ -1937,13 +1951,13 @@ cudaError_t adamw_launch(
     const float beta1_term = static_cast<float>(1 - beta1);
     const float beta2_term = static_cast<float>(1 - beta2);
     const float lr_term = static_cast<float>(1 - lr * weight_decay);
-    const float beta1_term2 = static_cast<float>(1 - std::pow(beta1, step));
-    const float beta2_term2 = static_cast<float>(1 - std::pow(beta2, step));
+    const float beta1_step_term = static_cast<float>(1 - std::pow(beta1, step));
+    const float beta2_step_term = static_cast<float>(1 - std::pow(beta2, step));
     const auto launch = [&](auto kernel, int64_t elements) {
         const dim3 grid((n + block.x * elements - 1) / (block.x * elements));
         kernel<<<grid, block, 0, stream>>>(
             parameters, gradients, m, v, squares, decayed, lr, beta1, beta2, eps, greatest_norm, n, beta1_term,
-            beta2_term, lr_term, beta1_term2, beta2_term2);
+            beta2_term, lr_term, beta1_step_term, beta2_step_term);
         return cudaGetLastError();
     };
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
@@ -1960,11 +1974,11 @@ cudaError_t adamw_of_halves_launch(
     const float beta1_term = static_cast<float>(1 - beta1);
     const float beta2_term = static_cast<float>(1 - beta2);
     const float lr_term = static_cast<float>(1 - lr * weight_decay);
-    const float beta1_term2 = static_cast<float>(1 - std::pow(beta1, step));
-    const float beta2_term2 = static_cast<float>(1 - std::pow(beta2, step));
+    const float beta1_step_term = static_cast<float>(1 - std::pow(beta1, step));
+    const float beta2_step_term = static_cast<float>(1 - std::pow(beta2, step));
     adamw_of_halves_kernel<1, 1><<<grid, block, 0, stream>>>(
         parameters, master, gradients, m, v, squares, decayed, seed, lr, beta1, beta2, eps, greatest_norm, n,
-        beta1_term, beta2_term, lr_term, beta1_term2, beta2_term2);
+        beta1_term, beta2_term, lr_term, beta1_step_term, beta2_step_term);
     return cudaGetLastError();
 }
 
@@ -1978,13 +1992,13 @@ cudaError_t adamw_of_halves_launch(
     const float beta1_term = static_cast<float>(1 - beta1);
     const float beta2_term = static_cast<float>(1 - beta2);
     const float lr_term = static_cast<float>(1 - lr * weight_decay);
-    const float beta1_term2 = static_cast<float>(1 - std::pow(beta1, step));
-    const float beta2_term2 = static_cast<float>(1 - std::pow(beta2, step));
+    const float beta1_step_term = static_cast<float>(1 - std::pow(beta1, step));
+    const float beta2_step_term = static_cast<float>(1 - std::pow(beta2, step));
     const auto launch = [&](auto kernel, int64_t elements) {
         const dim3 grid((n + block.x * elements - 1) / (block.x * elements));
         kernel<<<grid, block, 0, stream>>>(
             parameters, master, gradients, m, v, squares, decayed, seed, lr, beta1, beta2, eps, greatest_norm, n,
-            beta1_term, beta2_term, lr_term, beta1_term2, beta2_term2);
+            beta1_term, beta2_term, lr_term, beta1_step_term, beta2_step_term);
         return cudaGetLastError();
     };
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.

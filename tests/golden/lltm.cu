@@ -196,7 +196,8 @@ cudaError_t launch_lltm_gates_grad(
     if (b == 0 || s == 0) return cudaSuccess;
     const dim3 block(16, 16);
     const dim3 grid((s + block.x - 1) / block.x, (b + block.y - 1) / block.y);
-    return launch_lltm_gates_grad(gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s, grid, block, stream);
+    return launch_lltm_gates_grad(
+        gates, new_cell, grad_new_h, grad_new_cell, grad_gates, grad_old_cell, b, s, grid, block, stream);
 }
 
 }  // namespace

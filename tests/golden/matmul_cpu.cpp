@@ -5,7 +5,7 @@
 
 namespace {
 
-// True if a launch is worth several OS threads: more than 32,768 threads or array elements, which is torch's grain size.
+// True if a launch is worth several OS threads: more than 32,768 threads or elements, torch's grain size.
 // A smaller launch runs on the calling thread, and leaves the process able to fork.
 template <typename... Sizes>
 inline bool is_large(int64_t parts, Sizes... sizes)

@@ -216,5 +216,6 @@ cudaError_t tiled_matmul_launch(
     if (C_size0 == 0 || C_size1 == 0) return cudaSuccess;
     const dim3 block(16, 16);
     const dim3 grid(covering_blocks(C_size1, block.x), covering_blocks(C_size0, block.y));
-    return tiled_matmul_launch(A, B, C, dynamic_bytes, A_size0, A_size1, B_size0, B_size1, C_size0, C_size1, grid, block, stream);
+    return tiled_matmul_launch(
+        A, B, C, dynamic_bytes, A_size0, A_size1, B_size0, B_size1, C_size0, C_size1, grid, block, stream);
 }

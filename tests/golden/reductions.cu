@@ -80,7 +80,7 @@ cudaError_t tree_sums_launch(
 
 cudaError_t tree_sums_launch(const float* x, float* out, int64_t n, int64_t blocks_, cudaStream_t stream)
 {
-    if (256 * blocks_ == 0) return cudaSuccess;
+    if (blocks_ == 0) return cudaSuccess;
     const dim3 block(THREADS);
     const dim3 grid(covering_blocks(256 * blocks_, block.x));
     return tree_sums_launch(x, out, n, blocks_, grid, block, stream);

@@ -58,9 +58,8 @@ class CallReader:
                 what = f"`{source_text(node.func)}` takes the number of axes: 1, 2 or 3"
                 self.scope.error("P105", what, node, f"`{source_text(node.func)}(1)`")
             return place or ir.Constant(0, span)
-        if self.functions.is_invoke(node) or self.is_atomic(node):
-            acting = self.functions.read_invoke(node) if self.functions.is_invoke(node) else self.read_atomic(node)
-            return acting or ir.Constant(0, span)
+        if self.acts(node):
+            return self._read_acting(node) or ir.Constant(0, span)
         if hint := self.hint(node):
             access = self.read_hinted(node)
             if isinstance(access, ir.Store):
@@ -173,12 +172,9 @@ class CallReader:
             places = ", ".join([*map(source_text, items), *"klmnopqr"][:rank])
             self.scope.error("P401", what, index, f"write `{places}`" if rank == 1 else f"write `({places})`")
             return None
-        length = self.scope.arrays[name].dims[-1] if is_row else None
-        if isinstance(length, ir.Name):
-            row = f"{name}[{source_text(index)}]"
-            what = f"a row of `{name}` has `{length.id}` elements, which differ with the dtype"
-            way = f"{row} = tuple(… for … in …)" if function == STCS else f"for v in {row}:"
-            self.scope.error("P410", what, node, f"access it without: `{way}`")  # rule: hinted-open-row
+        row = f"{name}[{source_text(index)}]"
+        way = f"{row} = tuple(… for … in …)" if function == STCS else f"for v in {row}:"
+        if is_row and self.scope.refuses_open_row(name, node, f"access it without: `{way}`"):  # rule: hinted-open-row
             return None
         indices = tuple(pair) or read_indices(items, node, self.scope, self.read)
         return (name, indices) if part is None else (part.array, part.indices(indices))
@@ -213,6 +209,9 @@ class CallReader:
         """True for a call of a device function, and for an atomic operation."""
         return isinstance(node, cst.Call) and (self.functions.is_invoke(node) or self.is_atomic(node))
 
+    def _read_acting(self, node: cst.Call) -> ir.DeviceCall | ir.Atomic | None:
+        return self.functions.read_invoke(node) if self.functions.is_invoke(node) else self.read_atomic(node)
+
     def _items(self, index: cst.BaseExpression) -> list[ir.Expr]:
         """The numbers of a tuple that is an index under one name; none of anything else."""
         if self.scope.form_of(index) is None:
@@ -227,7 +226,7 @@ class CallReader:
         """
         span = self.scope.span_of(node)
         if self.acts(node):
-            call = self.functions.read_invoke(node) if self.functions.is_invoke(node) else self.read_atomic(node)
+            call = self._read_acting(node)
             return () if call is None else (ir.ExprStmt(call, span),)
         if self.hint(node) == STCS:
             store = self.read_hinted(node)

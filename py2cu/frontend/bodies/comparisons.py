@@ -23,7 +23,7 @@ from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.values import open_tuple, read_display, settle
 from py2cu.frontend.hints.comparisons import rewrite_comparison
 from py2cu.frontend.names.operators import SYMBOLS
-from py2cu.frontend.names.syntax import is_starred, named_in, source_text
+from py2cu.frontend.names.syntax import display_elements, is_starred, named_in, source_text
 from py2cu.ir.operators import COMPARISONS
 from py2cu.source import Span
 
@@ -54,19 +54,13 @@ def _read_link(
 ) -> tuple[ir.Expr, ir.Expr]:
     """One comparison of a chain, and its right operand."""
     span, symbol = scope.span_of(node), type(target.operator)
-    match target.comparator:
-        case (
-            cst.Tuple(elements=[_, *_] as elements)
-            | cst.List(elements=[_, *_] as elements)
-            | cst.Set(elements=[_, *_] as elements)
-        ) if symbol in (cst.In, cst.NotIn) and not any(map(is_starred, elements)):
-            display = settle(read_display(target.comparator, elements, scope, read), scope)
-            values = display.items if isinstance(display, ir.Tuple) else ()
-            is_in = functools.reduce(
-                lambda some, link: ir.BoolOp("or", some, link, span),
-                [_compare("==", left, value, span) for value in values],
-            )
-            return (is_in if symbol is cst.In else ir.Unary("not", is_in, span)), left
+    elements = display_elements(target.comparator) if symbol in (cst.In, cst.NotIn) else ()
+    if elements and not any(map(is_starred, elements)):
+        display = settle(read_display(target.comparator, elements, scope, read), scope)
+        values = display.items if isinstance(display, ir.Tuple) else ()
+        links = [_compare("==", left, value, span) for value in values]
+        is_in = functools.reduce(lambda some, link: ir.BoolOp("or", some, link, span), links)
+        return (is_in if symbol is cst.In else ir.Unary("not", is_in, span)), left
     if symbol not in SYMBOLS:
         what = "kernels compare with == != < <= > >=, and with `in` a tuple"
         value = scope.reporter.file.quote(left.span)

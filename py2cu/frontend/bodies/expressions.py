@@ -293,14 +293,11 @@ class ExpressionReader:
                 return ir.Constant(0, span) if element is None else ir.Load(element.array, element.indices, span)
             case cst.Name(value=name) if name in self.scope.arrays:
                 indices = self.read_vector_indices(node, name)
-                if indices is not None and self.scope.is_row(name, len(indices)):
-                    length = self.scope.arrays[name].dims[-1]
-                    if isinstance(length, ir.Name):
-                        what = f"a row of `{name}` has `{length.id}` elements, which differ with the dtype"
-                        hint = f"`for v in {source_text(node)}:`, `[v for v in {source_text(node)}]`"
-                        self.scope.error("P410", what, node, hint)
-                        return ir.Constant(0, span)
-                return ir.Load(name, indices, span) if indices is not None else ir.Constant(0, span)
+                hint = f"`for v in {source_text(node)}:`, `[v for v in {source_text(node)}]`"
+                is_row = indices is not None and self.scope.is_row(name, len(indices))
+                if indices is None or (is_row and self.scope.refuses_open_row(name, node, hint)):
+                    return ir.Constant(0, span)
+                return ir.Load(name, indices, span)
             case cst.Subscript(value=cst.Name(value=name)) as row if name in self.scope.arrays:
                 texts = ", ".join(source_text(each.slice) for each in (*row.slice, *node.slice))
                 hint = f"write `{name}[{texts}]`"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +12,7 @@ from py2cu.builtins import CONSTANTS
 from py2cu.builtins.formulas import Formula
 from py2cu.builtins.registry import ARGUMENT, RESULT
 from py2cu.frontend.names.operators import SYMBOLS
+from py2cu.frontend.names.syntax import parsed_expression
 from py2cu.source import Span
 
 _DTYPES: Final = ("float16", "float32", "float64", "int32", "uint32", "int64", "uint64")
@@ -39,12 +39,7 @@ def expand_call(formula: Formula, arguments: Mapping[str, ir.Expr], span: Span) 
 
 def expand(text: str, arguments: Mapping[str, ir.Expr], span: Span) -> ir.Expr:
     """The formula `text` with its parameters replaced; every node has the position `span`."""
-    return _Expansion(arguments, span).read(_parsed(text))
-
-
-@functools.cache
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return _Expansion(arguments, span).read(parsed_expression(text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,6 +261,14 @@ class Scope:
         """True for a row of a view in rows, under so many indices."""
         return self.is_row_view(name) and indices == len(self.arrays[name].dims) - 1
 
+    def refuses_open_row(self, name: str, node: cst.CSTNode, hint: str) -> bool:
+        """True, after a diagnostic, for a view in rows whose length differs with the dtype."""
+        length = self.arrays[name].dims[-1]
+        if is_open := isinstance(length, ir.Name):
+            what = f"a row of `{name}` has `{length.id}` elements, which differ with the dtype"
+            self.error("P410", what, node, hint)
+        return is_open
+
     @contextmanager
     def block(self) -> Iterator[None]:
         """Lists, views and ranges that are defined here end with the block."""

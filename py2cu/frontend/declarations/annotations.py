@@ -10,7 +10,6 @@ tuple of scalars.
 from __future__ import annotations
 
 import ast
-import functools
 import re
 import unicodedata
 from collections.abc import Callable, Container
@@ -35,7 +34,7 @@ from py2cu.frontend.hints.annotations import dims_text
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import SYMBOLS, is_in_extents
-from py2cu.frontend.names.syntax import is_named, source_text
+from py2cu.frontend.names.syntax import is_named, parsed_expression, source_text
 from py2cu.source import Span
 from py2cu.suggestions import did_you_mean
 
@@ -317,7 +316,7 @@ class AnnotationReader:
         if equals and label.isidentifier():
             text = value
         try:
-            extent = _extent(_parsed(text), span)
+            extent = _extent(parsed_expression(text), span)
         except (SyntaxError, ValueError, RecursionError):
             extent = None
         if extent is None:
@@ -378,11 +377,6 @@ def _leading(text: str) -> str:
     """`*batch` or `...` at the head of a dimension string, which stand for any number of extents; else nothing."""
     match = _LEADING.match(text)
     return match[1] if match is not None else ""
-
-
-@functools.lru_cache(4096)
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
 
 
 def _extent(node: ast.expr, span: Span) -> ir.DimExpr | None:

@@ -280,7 +280,7 @@ def _in_blocks(body: Iterable[Statement]) -> Iterator[tuple[cst.Name, cst.BaseEx
     for statement in body:
         for block in suites(statement):
             for line in block:
-                pairs = assignments_to_names(line) if isinstance(line, cst.SimpleStatementLine) else ()
+                pairs = assignments_to_names(line.body) if isinstance(line, cst.SimpleStatementLine) else ()
                 yield from ((target, value, block) for target, value in pairs)
             yield from _in_blocks(block)
 

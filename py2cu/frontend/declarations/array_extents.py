@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 import libcst as cst
 
@@ -55,16 +56,14 @@ class ExtentReader:
         body = tuple(body)
         count = Counter(assigned_names(body))
         self._hidden.update(count.keys() - self._restated(body))
-        targets = [
-            pair for line in body if isinstance(line, cst.SimpleStatementLine) for pair in assignments_to_names(line)
-        ]
+        lines = (line.body for line in body if isinstance(line, cst.SimpleStatementLine))
+        targets = [*assignments_to_names(chain.from_iterable(lines))]
         self._definitions.update({target.value: value for target, value in targets if count[target.value] == 1})
         for name, value in self._definitions.items():
             if (array := self._array_of_row_length(value)) is not None:
-                dtype = self.arrays[array].dtype
-                admitted = (dtype,) if dtype.variable is None else dtype.variable.admits
+                lengths = {ir.ROW_BYTES // each.itemsize for each in self.arrays[array].dtype.admitted}
                 self.row_lengths[name] = array
-                self.constexprs[name] = Constexpr(tuple(sorted({ir.ROW_BYTES // each.itemsize for each in admitted})))
+                self.constexprs[name] = Constexpr(tuple(sorted(lengths)))
         return targets
 
     def _array_of_row_length(self, value: cst.BaseExpression) -> str | None:
@@ -157,9 +156,9 @@ class ExtentReader:
         return names_of_extents
 
 
-def assignments_to_names(line: cst.SimpleStatementLine) -> Iterator[Target]:
-    """Each name that a line assigns to, with its value; `a, b = c, d` are two."""
-    for statement in line.body:
+def assignments_to_names(statements: Iterable[cst.CSTNode]) -> Iterator[Target]:
+    """Each name that small statements assign to, with its value; `a, b = c, d` are two."""
+    for statement in statements:
         match statement:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Name() as target)], value=value):
                 yield target, value

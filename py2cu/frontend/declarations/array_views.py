@@ -15,6 +15,7 @@ from py2cu import ir
 from py2cu.dtypes import F32
 from py2cu.frontend.declarations.array_extents import ExtentReader
 from py2cu.frontend.names.syntax import source_text
+from py2cu.ir.extents import folded
 
 ROWS: Final = (2, 4, 8, 16)  # how many elements a row of a view may have
 _LISTED_ROWS: Final = "2, 4, 8 or 16"
@@ -44,28 +45,26 @@ class ViewReader:
         kept = "".join(f"{base}.shape[{axis}], " for axis in range(len(array.dims) - 1)) if array is not None else ""
         hint = f"`{base}.view({kept}-1, 4)`"
         places = [arg.value for arg in call.args if arg.keyword is None and not arg.star]
-        row: ir.DimExpr = ir.Constant(ROWS[0], span, ir.PY_INT)
-        match places:
-            case [*_, rest, length] if (
-                len(places) == len(call.args)
-                and extents.environment.constant(rest) == -1
-                and (known := self._row(length))
+        is_plain = len(places) == len(call.args) > 1 and extents.environment.constant(places[-2]) == -1
+        row = self._row(places[-1]) if is_plain else None
+        if row is None:
+            if (
+                array is not None
+                and not extents.is_device
+                and places
+                and extents.environment.constant(places[-1]) is None
             ):
-                row = known
-                hint = f"`{base}.view({kept}-1, {source_text(length)})`"
-            case _:
-                is_parameter = array is not None and not extents.is_device
-                if is_parameter and places and extents.environment.constant(places[-1]) is None:
-                    hint = f"`W = 16 // {base}.itemsize`, `{base}.view({kept}-1, W)`; or {hint}"
-                self._refuse_rows(f"`{base}` is viewed in rows of {_LISTED_ROWS} elements", call, hint)
-                places = []
+                hint = f"`W = 16 // {base}.itemsize`, `{base}.view({kept}-1, W)`; or {hint}"
+            self._refuse_rows(f"`{base}` is viewed in rows of {_LISTED_ROWS} elements", call, hint)
         if array is None or extents.is_device:
             own = f"`{base}` is an array of the kernel's own"
             what = "a device function makes no views" if extents.is_device else own
             self._refuse_rows(f"{what}: only parameters of kernels are viewed in rows", call, "index its elements")
-        elif places and not self._keeps_leading(array, places[:-2]):
+        elif row is not None and not self._keeps_leading(array, places[:-2]):
             what = f"a view in rows divides the last dimension of `{base}`, and keeps all others"
+            hint = f"`{base}.view({kept}-1, {source_text(places[-1])})`"
             self._refuse_rows(what, call, "index its elements" if array.leading else hint)
+        row = row or ir.Constant(ROWS[0], span, ir.PY_INT)
         if array is None or not array.dims:
             array = ir.ArrayType(F32, (row,))
         *leading, last = array.dims
@@ -87,22 +86,16 @@ class ViewReader:
 
     def _quotient(self, extent: ir.Expr, row: ir.DimExpr, call: cst.Call) -> ir.Expr:
         """The number of rows; refuses a constant extent that rows do not divide."""
-        span = self.extents.span_of(call)
         match extent, row:
-            case ir.Constant(value=int(size)), ir.Constant(value=int(length)):
-                if size % length:
-                    self._refuse_rows(f"rows of {length} do not divide {size} elements", call, "choose another extent")
-                return ir.Constant(size // length, span, ir.PY_INT)
-            case ir.Binary(op="*", left=ir.Constant(value=int(factor)), right=rest), ir.Constant(value=length) if (
-                factor == length
-            ):
+            case ir.Constant(value=int(size)), ir.Constant(value=int(length)) if size % length:
+                self._refuse_rows(f"rows of {length} do not divide {size} elements", call, "choose another extent")
+            case (
+                ir.Binary(op="*", left=ir.Constant(value=factor), right=rest)
+                | ir.Binary(op="*", left=rest, right=ir.Constant(value=factor)),
+                ir.Constant(value=length),
+            ) if factor == length:
                 return rest
-            case ir.Binary(op="*", left=rest, right=ir.Constant(value=int(factor))), ir.Constant(value=length) if (
-                factor == length
-            ):
-                return rest
-            case _:
-                return ir.Binary("//", extent, row, span, ir.PY_INT)
+        return folded("//", extent, row, self.extents.span_of(call))
 
     def _refuse_rows(self, message: str, call: cst.Call, hint: str) -> None:
         self.extents.error("P410", message, call, hint)

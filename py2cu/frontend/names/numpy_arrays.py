@@ -32,14 +32,15 @@ def numpy_array(node: cst.BaseExpression, environment: Environment) -> tuple[DTy
             environment.qualify(function) in _MAKERS and len(rest) < 2
         ):
             rows = environment.table(values)
-            dtype = _dtype(rest[0].value, environment) if rest else _default(rows)
+            dtype = named_dtype(rest[0].value, environment, "numpy") if rest else _default(rows)
             return None if dtype is None or not rows else (dtype, rows)
     return None
 
 
-def _dtype(node: cst.BaseExpression, environment: Environment) -> DType | None:
+def named_dtype(node: cst.BaseExpression, environment: Environment, of: str) -> DType | None:
+    """The dtype of a library that `node` names."""
     library, _, name = (environment.qualify(node) or "").rpartition(".")
-    return find_dtype(name) if library == "numpy" else None
+    return find_dtype(name) if library == of else None
 
 
 def _default(rows: Constants | None) -> DType | None:

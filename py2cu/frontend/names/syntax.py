@@ -6,6 +6,8 @@ resolved.
 
 from __future__ import annotations
 
+import ast
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 
 import libcst as cst
@@ -149,6 +151,17 @@ def all_parameters(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
     """Every plain parameter of `function`, in order."""
     params = function.params
     return (*params.posonly_params, *params.params, *params.kwonly_params)
+
+
+@functools.lru_cache(4096)
+def parsed_expression(text: str) -> ast.expr:
+    """The tree of an expression that is written in a string."""
+    return ast.parse(text, mode="eval").body
+
+
+def display_elements(node: cst.CSTNode) -> Sequence[cst.BaseElement]:
+    """What stands between the brackets of a tuple, a list or a set; nothing for other nodes."""
+    return node.elements if isinstance(node, cst.Tuple | cst.List | cst.Set) else ()
 
 
 def is_starred(element: cst.BaseElement) -> bool:

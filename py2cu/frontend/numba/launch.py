@@ -7,11 +7,12 @@ is a local as any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import libcst as cst
 
 from py2cu import ir
+from py2cu.frontend.declarations.array_extents import assignments_to_names
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import Statement, flatten, nodes_in
 from py2cu.source import Span
@@ -42,7 +43,7 @@ def launch_aliases(
     statements = tuple(body)
     found: dict[str, str] = {}
     for statement in flatten(statements):
-        pairs = [*_pairs(statement)] if isinstance(statement, cst.Assign) else []
+        pairs = [(target.value, value) for target, value in assignments_to_names((statement,))]
         if not all(isinstance(value, cst.Name | cst.Attribute) for _, value in pairs):
             continue
         objects = {name: launch_object(value) for name, value in pairs}
@@ -59,19 +60,5 @@ def launch_aliases(
 
 def gives_aliases(statement: cst.Assign, aliases: Collection[str]) -> bool:
     """Whether the statement does nothing but give launch objects other names."""
-    names = [name for name, _ in _pairs(statement)]
+    names = [target.value for target, _ in assignments_to_names((statement,))]
     return bool(names) and all(name in aliases for name in names)
-
-
-def _pairs(statement: cst.Assign) -> Iterator[tuple[str, cst.BaseExpression]]:
-    """The names that `a = x` and `a, b = x, y` assign, each with its value; none for any other assignment."""
-    match statement:
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value):
-            yield name, value
-        case cst.Assign(
-            targets=[cst.AssignTarget(target=cst.Tuple(elements=targets))], value=cst.Tuple(elements=values)
-        ) if len(targets) == len(values):
-            for target, each in zip(targets, values, strict=True):
-                if not isinstance(target.value, cst.Name):
-                    return
-                yield target.value.value, each.value

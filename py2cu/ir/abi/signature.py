@@ -121,12 +121,9 @@ class Signature:
 
     def refusal(self, dtypes: Mapping[str, str]) -> str:
         """The end of a message that refuses arrays of these dtypes: why there is no such instance, if that is known."""
-        wanted: dict[str, str] = {}
-        for array in self.arrays:
-            variable = self.dtype(array.name).variable
-            if variable is not None and array.name in dtypes:
-                wanted.setdefault(variable.symbol, dtypes[array.name])
-        instance = tuple(dtype for _, dtype in sorted(wanted.items()))
+        variables = {array.name: self.dtype(array.name).variable for array in reversed(self.arrays)}
+        wanted = {v.symbol: dtypes[name] for name, v in variables.items() if v is not None and name in dtypes}
+        instance = tuple(wanted[symbol] for symbol in sorted(wanted))
         reason = next((refusal.reason for refusal in self.refused if instance in refusal.dtypes), None)
         return "" if reason is None else f"; no {' and '.join(instance)} instance of `{self.name}`: {reason}"
 

@@ -30,11 +30,6 @@ def fix_row_lengths(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     def numbered(expr: ir.Expr) -> ir.Expr:
         return replace(lengths[expr.id], span=expr.span) if isinstance(expr, ir.Name) and expr.id in lengths else expr
 
-    def with_number(stmt: ir.Stmt) -> ir.Block:
-        if isinstance(stmt, ir.Assign) and stmt.name in lengths:
-            return (with_fields(stmt, value=replace(lengths[stmt.name], span=stmt.value.span)),)
-        return (stmt,)
-
     def extent(dim: ir.DimExpr) -> ir.DimExpr:
         fixed = substitute(dim, lengths)
         if isinstance(fixed, ir.Binary) and fixed is not dim:
@@ -42,4 +37,4 @@ def fix_row_lengths(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         return ir.as_extent(fixed)
 
     decls = (replace(d, type=replace(d.type, dims=tuple(map(extent, d.type.dims)))) for d in kernel.array_decls)
-    return with_fields(kernel, body=rebuild_block(kernel.body, numbered, with_number), array_decls=tuple(decls))
+    return with_fields(kernel, body=rebuild_block(kernel.body, numbered), array_decls=tuple(decls))

@@ -11,7 +11,6 @@ remains: calls in operands that may stay unevaluated, and beside calls that writ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from py2cu import ir
@@ -20,7 +19,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.names import names_in_scope
 from py2cu.ir.rewrite import map_children, map_expressions, rebuild_statements, with_fields
 from py2cu.ir.saved_values import SavedValues
-from py2cu.ir.visit import children, expressions, walk
+from py2cu.ir.visit import always_evaluated, expressions, walk
 from py2cu.source import Span
 
 
@@ -63,7 +62,7 @@ class _Lifting:
         operands = expressions(stmt)
         if isinstance(stmt, ir.Store) and not stmt.augmented:
             operands = (stmt.value, *stmt.indices)
-        found = {n.span: n for operand in operands for n in _surely_evaluated(operand) if self.has_effects(n)}
+        found = {n.span: n for operand in operands for n in always_evaluated(operand) if self.has_effects(n)}
         every = {node.span for operand in operands for node in walk(operand) if self.has_effects(node)}
         calls = [node for node in found.values() if isinstance(node, ir.DeviceCall)]
         root = operands[0] if isinstance(stmt, ir.ExprStmt | ir.Assign | ir.Return) and operands else None
@@ -76,19 +75,6 @@ class _Lifting:
 
     def has_effects(self, node: ir.Expr) -> bool:
         return isinstance(node, ir.DeviceCall) and node.function in self.effectful
-
-
-def _surely_evaluated(expr: ir.Expr) -> Iterator[ir.Expr]:
-    """The parts of `expr` that its evaluation always evaluates, in Python's order."""
-    match expr:
-        case ir.BoolOp(left=left):
-            yield from _surely_evaluated(left)
-        case ir.Select(test=test):
-            yield from _surely_evaluated(test)
-        case _:
-            for child in children(expr):
-                yield from _surely_evaluated(child)
-    yield expr
 
 
 def _replaced(expr: ir.Expr, names: dict[Span, ir.Name]) -> ir.Expr:

@@ -6,19 +6,20 @@ ldcs(tile, t)                P401: `tile` is a shared array, which no cache keep
 
 from __future__ import annotations
 
+from collections.abc import Container
 from itertools import chain
 
 from py2cu import ir
-from py2cu.builtins.memory import LDG
+from py2cu.builtins.memory import CACHE_HINTS, LDG
 from py2cu.diagnostics import Reporter
-from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.visit import accesses, all_expressions
 from py2cu.passes.infer_roles import accessed_arrays, stored_arrays
 
 
 def check_cache_hints(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report these hints; the kernel is unchanged. What a device function does with an array, its caller does."""
     hinted, stored = accessed_arrays(kernel, _hinted), accessed_arrays(kernel, stored_arrays)
-    read_only = accessed_arrays(kernel, _read_only)
+    read_only = accessed_arrays(kernel, lambda caller: _hinted(caller, (LDG,)))
     for caller in (kernel, *kernel.functions):
         own = {decl.name for decl in caller.array_decls if decl.space is not ir.Space.GLOBAL}
         for name in sorted(hinted[caller.key] & own):  # rule: hint-of-own
@@ -32,25 +33,12 @@ def check_cache_hints(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
 def _report(caller: ir.Kernel, name: str, what: str, reporter: Reporter) -> None:
     """Report the first hint of `name` in `caller`, or the call that passes the array to one."""
-
-    def is_of(node: ir.Stmt | ir.Expr) -> bool:
-        match node:
-            case ir.Load(array=array) | ir.Store(array=array) if node.hint:
-                return caller.base_array(array) == name
-            case ir.DeviceCall(args=args):
-                return any(isinstance(arg, ir.ArrayName) and arg.id == name for arg in args)
-            case _:
-                return False
-
-    place = next(filter(is_of, chain(all_expressions(caller.body), statements(caller.body))))
-    reporter.within(caller.origin).error("P401", what, place.span, f"access it without: `{name}[…]`")
+    hints = (node.span for node in accesses(caller.body) if node.hint and caller.base_array(node.array) == name)
+    calls = (node for node in all_expressions(caller.body) if isinstance(node, ir.DeviceCall))
+    passed = (call.span for call in calls for arg in call.args if isinstance(arg, ir.ArrayName) and arg.id == name)
+    hint = f"access it without: `{name}[…]`"
+    reporter.within(caller.origin).error("P401", what, next(chain(hints, passed)), hint)
 
 
-def _hinted(caller: ir.Kernel) -> set[str]:
-    nodes = chain(all_expressions(caller.body), statements(caller.body))
-    return {caller.base_array(node.array) for node in nodes if isinstance(node, ir.Load | ir.Store) and node.hint}
-
-
-def _read_only(caller: ir.Kernel) -> set[str]:
-    nodes = all_expressions(caller.body)
-    return {caller.base_array(node.array) for node in nodes if isinstance(node, ir.Load) and node.hint == LDG}
+def _hinted(caller: ir.Kernel, hints: Container[str] = CACHE_HINTS) -> set[str]:
+    return {caller.base_array(node.array) for node in accesses(caller.body) if node.hint in hints}

@@ -25,6 +25,7 @@ x[blockIdx.x, k]  # rows 1024  →  x[index_t(blockIdx.x) * 1024 + k]
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from functools import cached_property
@@ -37,23 +38,21 @@ from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.intervals import SymbolicBound, times
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
-from py2cu.ir.visit import all_expressions, statements
+from py2cu.ir.visit import accesses, all_expressions, statements
 from py2cu.passes.lowering.integer_widths import typed_extent, widen_operands
 from py2cu.passes.lowering.split_tuples import row_access, row_struct
 
 
 def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """The kernel with one index per access."""
-    extents: dict[str, tuple[ir.Expr, ...]] = {}  # by array, filled on demand
     arithmetic = _IndexArithmetic(kernel)
 
+    @functools.cache
+    def extents(array: str) -> tuple[ir.Expr, ...]:
+        return tuple(typed_extent(kernel, dim, lambda: arithmetic.ranges) for dim in kernel.array_type(array).dims)
+
     def flat(access: ir.Load | ir.Atomic | ir.Store) -> tuple[str, tuple[ir.Expr, ...]]:
-        array, indices = access.array, access.indices
-        if array not in extents:
-            extents[array] = tuple(
-                typed_extent(kernel, dim, lambda: arithmetic.ranges) for dim in kernel.array_type(array).dims
-            )
-        dims = extents[array]
+        array, indices, dims = access.array, access.indices, extents(access.array)
         if kernel.is_list(array):
             return array, tuple(map(arithmetic.in_list, indices, dims))
         if kernel.keeps_subscripts(array):
@@ -63,12 +62,8 @@ def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         if strides := kernel.strides_of(array):  # rule: strides-named
             return array, (arithmetic.offset(indices, dims, strides),)
         if kernel.vector_width(array):  # rule: row-of-array
-            base = kernel.base_array(array)
-            of_base = tuple(
-                typed_extent(kernel, dim, lambda: arithmetic.ranges) for dim in kernel.array_type(base).dims
-            )
-            row = arithmetic.flat_index(indices[-2:], dims[-2:])
-            return base, (arithmetic.flat_index((*indices[:-2], row), of_base),)
+            base, row = kernel.base_array(array), arithmetic.flat_index(indices[-2:], dims[-2:])
+            return base, (arithmetic.flat_index((*indices[:-2], row), extents(base)),)
         return array, (arithmetic.flat_index(indices, dims),)
 
     def flatten(expr: ir.Expr) -> ir.Expr:
@@ -98,10 +93,8 @@ def _with_rows(kernel: ir.Kernel) -> ir.Kernel:
     reads = Counter(named.name for named in constants if named is not None and named.array)
     unread = {name for name, _ in kernel.row_lengths if reads[name] == 1}  # by its assignment
     idle = tuple(stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.Assign) and stmt.name in unread)
-    nodes = chain(all_expressions(kernel.body), statements(kernel.body))
-    accesses = [node for node in nodes if isinstance(node, ir.Load | ir.Store)]
-    accessed = {node.array for node in accesses}
-    hints = sorted({node.hint for node in accesses if kernel.vector_width(node.array)} - {""})
+    accessed = {node.array for node in accesses(kernel.body)}
+    hints = sorted({node.hint for node in accesses(kernel.body) if kernel.vector_width(node.array)} - {""})
 
     def prune(stmt: ir.Stmt) -> ir.Block:
         match stmt:

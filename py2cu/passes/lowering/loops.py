@@ -35,7 +35,7 @@ from py2cu.dtypes import Kind
 from py2cu.ir.complex_numbers import of_real
 from py2cu.ir.names import names_in_scope, underscored_name
 from py2cu.ir.rewrite import map_blocks, rebuild_statements, with_fields
-from py2cu.ir.visit import all_expressions, assigned_names, blocks, names_in, reads, statements, walk
+from py2cu.ir.visit import assigned_names, blocks, names_in, reads, statements, walk
 
 
 def lower_loops(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
@@ -244,5 +244,4 @@ def _continues(body: ir.Block) -> Iterator[bool]:
 
 
 def _mentions(stmt: ir.Stmt, name: str) -> bool:
-    read = any(isinstance(node, ir.Name) and node.id == name for node in all_expressions((stmt,)))
-    return read or name in assigned_names((stmt,))
+    return reads((stmt,), name) > 0 or name in assigned_names((stmt,))

@@ -12,7 +12,6 @@ separates the two, and a merged sum has no operand that may be a product.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -21,7 +20,7 @@ from py2cu.analysis.range_rules import is_float
 from py2cu.builtins import ROWS, Rule
 from py2cu.ir.rewrite import map_children, rebuild
 from py2cu.ir.saved_values import SavedValues
-from py2cu.ir.visit import children, is_duplicable, statements, walk
+from py2cu.ir.visit import always_evaluated, children, is_duplicable, statements, walk
 from py2cu.passes.lowering.widen_halves import ROUND_TO, TO_COMPUTE_TYPE
 
 _MOST_CHOICES: Final = 2
@@ -44,7 +43,7 @@ class MergedFormula:
     def merge(self, then: ir.Expr, orelse: ir.Expr) -> ir.Expr:
         """Merge the two expressions into one."""
         if is_alike(then, orelse):
-            for part in _evaluated(then):
+            for part in always_evaluated(then):
                 self._share(part, part, part)
             return then
         if not self.can_merge(then, orelse):
@@ -205,16 +204,6 @@ def _is_cheap(expr: ir.Expr, known: list[ir.Expr]) -> bool:
     if any(is_alike(expr, each) for each in known):
         return True
     return not _is_costly(expr) and all(_is_cheap(child, known) for child in children(expr))
-
-
-def _evaluated(expr: ir.Expr) -> Iterator[ir.Expr]:
-    """The parts of `expr` that are evaluated whenever it is, operands first."""
-    if isinstance(expr, ir.Select | ir.BoolOp):
-        yield from _evaluated(children(expr)[0])
-    else:
-        for child in children(expr):
-            yield from _evaluated(child)
-    yield expr
 
 
 def is_product(expr: ir.Expr, products: frozenset[str]) -> bool:

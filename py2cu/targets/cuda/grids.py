@@ -6,6 +6,7 @@ A `dim3` holds 32 bits: a launch with more blocks fails, rather than running a s
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from py2cu import ir
@@ -39,10 +40,24 @@ def grid_texts(kernel: ir.Kernel, elements: str) -> tuple[tuple[str, ...], bool]
 def empty_tests(kernel: ir.Kernel) -> tuple[str, ...]:
     """The conditions under which a launch has no threads, x last: `n == 0`, or `n - m <= 0` for a difference."""
     tests = []
-    for extent in reversed(kernel.size or ()):
+    for extent in map(_without_factors, reversed(kernel.size or ())):
         is_difference = any(isinstance(node, ir.Binary) and node.op == "-" for node in walk(extent))
         tests.append(f"{extent_text(extent, kernel)} {'<=' if is_difference else '=='} 0")
     return tuple(tests)
+
+
+def _without_factors(extent: ir.DimExpr) -> ir.DimExpr:
+    """`extent` without constant factors, which do not decide whether it is 0: `rows` of `32 * rows`."""
+    match extent:
+        case ir.Binary(op="*", left=left, right=ir.Constant(value=factor)) if factor > 0:
+            return _without_factors(left)
+        case ir.Binary(op="*", left=ir.Constant(value=factor), right=right) if factor > 0:
+            return _without_factors(right)
+        case ir.Binary(op="*", left=left, right=right):
+            left = _without_factors(left)
+            return right if isinstance(left, ir.Constant) else replace(extent, left=left)
+        case _:
+            return extent
 
 
 def _fits_dim3(kernel: ir.Kernel, extent: ir.Expr, block: ir.Expr) -> bool:

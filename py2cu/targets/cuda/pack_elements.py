@@ -85,6 +85,11 @@ def _element(kernel: ir.Kernel, packs: Packs) -> tuple[ir.Kernel, ir.EachPack]:
     return function, _each_pack(kernel, packs, names, function)
 
 
+def _plural(name: str) -> str:
+    """The name of a pack of values: `xs`, and `weights_pack` for `weights`."""
+    return f"{name}_pack" if name.endswith("s") else f"{name}s"
+
+
 def _each_pack(kernel: ir.Kernel, packs: Packs, names: Mapping[Place, str], function: ir.Kernel) -> ir.EachPack:
     launched = (value.name for value in kernel.launch_values)
     taken = names_in_scope(kernel).union(RESERVED, launched, {function.symbol})
@@ -96,7 +101,7 @@ def _each_pack(kernel: ir.Kernel, packs: Packs, names: Mapping[Place, str], func
 
     stores = [ir.Load(stmt.array, stmt.indices, stmt.span, _type(kernel, packs.place(stmt))) for stmt in packs.stores]
     places = [packs.place(access) for access in (*packs.loads, *stores)]
-    held = {place: free(f"{ascii_identifier(names[place])}s") for place in dict.fromkeys(places)}
+    held = {place: free(_plural(ascii_identifier(names[place]))) for place in dict.fromkeys(places)}
     args: list[ir.Expr] = [
         ir.ArrayName(p.name, type=p.type) if p.is_array else ir.Name(p.name, type=p.type) for p in function.parameters
     ]

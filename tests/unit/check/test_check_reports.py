@@ -389,6 +389,22 @@ def test_sizes_of_a_kernel_within_the_budget_are_as_planned(monkeypatch):
     assert taken == [2 * size for size in sizes]
 
 
+def test_the_least_case_is_compared_even_if_larger_ones_have_used_up_the_budget(monkeypatch):
+    monkeypatch.setattr("py2cu.check.budget.OPERATIONS", 9_000)
+    monkeypatch.setattr("py2cu.check.budget.LEAST", 0)
+    first = signature([array("x", "int32", "m"), array("out", "int32", "n", Role.OUTPUT)], indices="i=n")
+
+    def python(i, x, out):
+        for _ in range(2_000):
+            v = x[0]
+        out[i] = v
+
+    taken, report = operations_of(FakeKernel(python, first, lambda x, out: out.fill_(x[0])), monkeypatch)
+    assert report.verdict is Verdict.AGREES, str(report)
+    assert sum(taken) <= 2 * 9_000, "a second case beyond the budget is skipped"
+    assert report.skipped
+
+
 def test_a_budget_expects_what_lies_between_and_beyond():
     budget = Budget(9)
     assert budget.expected(100) == 0
@@ -509,7 +525,7 @@ def test_a_watchdog_runs_calls_in_the_callers_modes():
         (10, 10, True, Verdict.AGREES),
         (10, 11, True, Verdict.NOT_CHECKED),
         (0, 0, False, Verdict.NOT_CHECKED),
-        (0, 0, True, Verdict.AGREES),
+        (0, 0, True, Verdict.NOT_CHECKED),
     ],
 )
 def test_a_kernel_is_checked_where_half_of_it_was_compared(compared, accepted, has_run, verdict):
@@ -517,6 +533,22 @@ def test_a_kernel_is_checked_where_half_of_it_was_compared(compared, accepted, h
     assert report.ok
     assert report.verdict is verdict
     assert report.checked == (verdict is Verdict.AGREES)
+
+
+def test_a_race_over_invented_integers_says_that_the_kernel_may_rely_on_more():
+    scattered = signature([array("to", "int32", "n"), array("out", "int32", "n", Role.INOUT)], indices="i=n")
+
+    def scatter(i, to, out):
+        out[to[i]] = i
+
+    kernel = FakeKernel(scatter, scattered, lambda to, out: None)
+    report = check_kernel(kernel, device="cpu")
+    assert report.verdict is Verdict.DIFFERS
+    assert "hint: the numbers in `to` are invented: if the kernel relies on more" in str(report)
+    arguments = {"to": torch.zeros(4, dtype=torch.int32), "out": torch.zeros(4, dtype=torch.int32)}
+    report = check_kernel(kernel, [user_case(scattered, arguments)], device="cpu")
+    assert report.verdict is Verdict.DIFFERS
+    assert "hint" not in str(report), "these numbers are the caller's"
 
 
 def test_failures_come_before_what_was_not_checked():

@@ -32,7 +32,7 @@ def _read_row_assignment(statement: cst.Assign, lists: ListReader) -> ir.Block |
         case cst.Assign(targets=[cst.AssignTarget(cst.Name(value=name))]) if (
             name in scope.declarations.extents.row_lengths
         ):
-            return (scope.assign(name, ir.Constant(ir.ROW_BYTES, span), span),)  # fix_row_lengths sets the number
+            return (scope.assign(name, ir.Name(name, span), span),)  # of which fix_row_lengths makes a number
         case cst.Assign(
             targets=[cst.AssignTarget(cst.Subscript(value=cst.Name(value=name) as view) as target)], value=value
         ) if scope.is_row_view(name):
@@ -50,8 +50,7 @@ def _read_row_assignment(statement: cst.Assign, lists: ListReader) -> ir.Block |
         case cst.Subscript(value=cst.Name(value=other)) if scope.is_row_view(other):
             function, items = view, value  # any name may stand for the element
         case _:
-            what = f"a row of `{name}` has `{length.id}` elements, which differ with the dtype"
-            scope.error("P410", what, value, f"`{source_text(target)} = tuple(… for … in …)`")
+            scope.refuses_open_row(name, value, f"`{source_text(target)} = tuple(… for … in …)`")
             return ()
     row = row.kept(frozenset(), scope.save)
     before, filled = scope.hoisted.take(), Filler(scope, read, span, array).items(function, items, ())

@@ -47,17 +47,6 @@ class Elements:
 
 
 @dataclass(frozen=True, slots=True)
-class Row(Elements):
-    """A row of a view in rows, of so many elements."""
-
-    length: ir.Expr
-
-    @property
-    def rounds(self) -> ir.Expr:
-        return self.length
-
-
-@dataclass(frozen=True, slots=True)
 class Display:
     """A tuple or a list of run-time values that the kernel's text writes out."""
 

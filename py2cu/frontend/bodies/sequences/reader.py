@@ -23,7 +23,6 @@ from py2cu.frontend.bodies.sequences.kinds import (
     Elements,
     Enumerate,
     Reversed,
-    Row,
     Sequence,
     Table,
     Zip,
@@ -70,12 +69,8 @@ class SequenceReader:
         row = None if self.whole_rows else read_row_of_view(node, self.scope, self.read)
         match node:
             case cst.Subscript() if row is not None:
-                view = row.kept(self.assigned, self.scope.save)
-                return Row(view, self.span, self.scope.arrays[view.array].dims[-1])
+                return Elements(row.kept(self.assigned, self.scope.save), self.span)
             case cst.Subscript(value=cst.Name(value=name)) if self.scope.is_row_view(name):
-                if isinstance(self.scope.arrays[name].dims[-1], ir.Name):
-                    self.read(node)  # reports it
-                    return None
                 return self._tuple(node)
             case _ if is_part(node, self.scope):
                 part = read_part(node, self.scope, self.read)

@@ -29,7 +29,7 @@ from py2cu.frontend.bodies.sequences.comprehensions import binding, clauses, is_
 from py2cu.frontend.bodies.sequences.kinds import Sequence
 from py2cu.frontend.bodies.sequences.ranges import ONE, Range
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
-from py2cu.frontend.bodies.sequences.unpacking import known_rounds
+from py2cu.frontend.bodies.sequences.unpacking import dimension
 from py2cu.frontend.bodies.sequences.unrolling import read_unroll
 from py2cu.frontend.bodies.tables import Read
 from py2cu.frontend.bodies.tuples.items import Item
@@ -220,9 +220,11 @@ class ReductionReader:
 
     def _has_items(self, sequence: Sequence, span: Span) -> bool:
         """True where a sequence has an item; for the elements of an array, the kernel asserts it."""
-        length = known_rounds(sequence, self.scope)
-        if length is not None:
-            return length > 0
+        match dimension(sequence.rounds, self.scope):
+            case ir.Constant(value=length):
+                return length > 0
+            case ir.Name(id=name) if name in self.scope.declarations.extents.row_lengths:  # rule: row-has-items
+                return True
         if not is_of_arrays(sequence, self.scope):
             return False
         has_items = ir.Compare(">", sequence.rounds, ZERO, span)
