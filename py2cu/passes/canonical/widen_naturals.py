@@ -228,7 +228,7 @@ class _Widening:
         if not isinstance(expr, ir.Binary) or expr.op not in _MODULAR or not isinstance(expr.type, ir.PythonType):
             return self.exact(expr)
         # rule: natural-low
-        if expr.op in ("+", "-", "*") and any(map(self.exceeds, (expr, *children(expr)))):  # signed overflow is undefined
+        if expr.op in ("+", "-", "*") and any(map(self.exceeds, (expr, *children(expr)))):  # overflow is undefined
             self.silence(expr, masked=True)
             left, right = map(self.low_bits_in_uint64, (expr.left, expr.right))
             return _as_int(ir.Binary(expr.op, left, right, expr.span, _UINT64))
