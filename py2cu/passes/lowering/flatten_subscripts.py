@@ -38,7 +38,7 @@ from py2cu.dtypes import Kind
 from py2cu.ir.intervals import SymbolicBound, times
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
 from py2cu.ir.visit import all_expressions, statements
-from py2cu.passes.lowering.integer_widths import typed_extent
+from py2cu.passes.lowering.integer_widths import typed_extent, widen_operands
 from py2cu.passes.lowering.split_tuples import row_access, row_struct
 
 
@@ -215,7 +215,7 @@ class _IndexArithmetic:
             case ir.Binary(type=ir.PythonType(width=width)) if width < most:
                 if width is ir.Width.INT and self.ranges.of(expr).high <= INT_MAX:  # rule: width-of-index
                     return expr
-                return with_fields(expr, type=ir.PythonType(Kind.INT, most))  # rule: width-widened
+                return widen_operands(with_fields(expr, type=ir.PythonType(Kind.INT, most)))  # rule: width-widened
             case _:
                 return expr
 
