@@ -67,6 +67,7 @@ class _Moving:
     integers: set[str] = field(default_factory=set)
     aliases: dict[str, HostExpr] = field(default_factory=dict)  # locals that are a number or a constant
     single: set[str] = field(default_factory=set)  # Python floats that one statement assigns
+    taken: set[str] = field(default_factory=set)  # names of the kernel and of the constants that it reads
     _names: dict[str, str] = field(default_factory=dict)  # of the values, by the repr of what they compute
 
     def __post_init__(self) -> None:
@@ -79,6 +80,8 @@ class _Moving:
                 elif parameter.type == ir.PY_INT:
                     self.integers.add(parameter.name)
         self.integers.update(name for name in self.kernel.dims if name not in assigned)
+        numbers = (expr for expr in all_expressions(self.kernel.body) if isinstance(expr, ir.Constant))
+        self.taken.update(names_in_scope(self.kernel), (each.named.name for each in numbers if each.named))
 
     # --- the body ---
 
@@ -129,7 +132,7 @@ class _Moving:
         key = repr(value)
         if key not in self._names:
             numbers = dict.fromkeys(_TERM.sub("", part.id) for part in parts(value) if isinstance(part, ir.Name))
-            taken, name = names_in_scope(self.kernel) | self.values.keys(), f"{next(iter(numbers))}_term"
+            taken, name = self.taken | self.values.keys(), f"{next(iter(numbers))}_term"
             name = free_name(f"{'_'.join(numbers)}_term" if name in taken else name, taken)
             self.values[name] = LaunchValue(name, value)
             self._names[key] = name
@@ -145,7 +148,8 @@ class _Moving:
             return None
         match expr:
             case ir.Constant(value=value, text=text):
-                return ir.Constant(float(value), type=ir.PY_FLOAT, text=text) if math.isfinite(value) else None
+                number = ir.Constant(float(value), type=ir.PY_FLOAT, text=text, named=_named(expr))
+                return number if math.isfinite(value) else None
             case ir.Name(id=name):
                 return self.aliases.get(name) or (ir.Name(name) if name in self.floats or name in self.moved else None)
             case ir.Convert(value=value) if value.type == ir.PY_FLOAT:
@@ -174,7 +178,7 @@ class _Moving:
             return None
         match expr:
             case ir.Constant(value=value):
-                return ir.Constant(int(value), type=ir.PY_INT)
+                return ir.Constant(int(value), type=ir.PY_INT, named=_named(expr))
             case ir.Name(id=name) if name in self.integers:
                 return ir.Name(name)
             case ir.Binary(op="+" | "-" | "*" as op, left=left, right=right):  # rule: launcher-integers
@@ -208,6 +212,13 @@ class _Moving:
         a, b = self.hosted(then), self.hosted(orelse)
         is_number = name in self.floats or name in self.integers
         return Operation(GIVEN, (ir.Name(name), a, b)) if is_number and a is not None and b is not None else None
+
+
+def _named(number: ir.Constant) -> ir.NamedConstant | None:
+    """The constant of the module that a number is read from; None of one that C holds without a sign, or as a bool."""
+    named = number.named
+    is_signed = named is not None and not isinstance(named.value, bool) and named.value < 2**63
+    return named if is_signed else None
 
 
 def _computes(value: HostExpr) -> bool:

@@ -972,7 +972,7 @@ template <typename T>
 cudaError_t launch_causal_softmax(
     const T* x, T* out, int64_t t, int64_t heads, double scale, dim3 grid, dim3 block, cudaStream_t stream)
 {
-    const float scale_term = static_cast<float>(1.4426950408889634 * scale);
+    const float scale_term = static_cast<float>(LOG2E * scale);
     if (std::max({int64_t(block.x) + 8 * int64_t(grid.x), heads * t, heads, heads * t * t, 8 * t + 272}) <= INT32_MAX)
         causal_softmax_kernel<T, int><<<grid, block, 0, stream>>>(x, out, t, heads, scale_term);
     else

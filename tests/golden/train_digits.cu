@@ -340,7 +340,7 @@ cudaError_t launch_smoothed_loss_backward(
     const T* x, const int64_t* target, const T* grad_loss, T* grad_x, int64_t n, int64_t rows, dim3 grid,
     dim3 block, cudaStream_t stream)
 {
-    const double n_term = 0.1 / n;
+    const double n_term = SMOOTHING / n;
     if (std::max({int64_t(grid.x) * block.x, n * rows, rows}) <= INT32_MAX)
         smoothed_loss_backward_kernel<T, int><<<grid, block, 0, stream>>>(
             x, target, grad_loss, grad_x, n, rows, n_term);

@@ -235,7 +235,7 @@ def _is_constant(argument: Sequence[Token], constants: Set[str]) -> bool:
 
 
 def _with_types(chunk: Sequence[Token]) -> Iterator[Token]:
-    """The chunk with other types: template parameters, which are constants, keep theirs."""
+    """The chunk with other types: template parameters and constants keep theirs."""
     head = 0  # how deep in `template <…>`
     for place, token in enumerate(chunk):
         before = [other.text for other in chunk[:place] if other.is_code][-1:]
@@ -245,7 +245,8 @@ def _with_types(chunk: Sequence[Token]) -> Iterator[Token]:
         elif token.text == ">" and head:
             head -= 1
         is_part = token.text in ("int", "unsigned") and (after in _LONGER or before[:1] in (["long"], ["unsigned"]))
-        if token.kind == "word" and token.text in _TYPES and not head and not is_part:
+        is_constant = head or before == ["constexpr"]
+        if token.kind == "word" and token.text in _TYPES and not is_constant and not is_part:
             yield Token("word", _TYPES[token.text], token.line)
         else:
             yield token

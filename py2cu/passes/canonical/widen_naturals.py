@@ -227,11 +227,17 @@ class _Widening:
         """An operand of a mask of fewer than 64 bits: sums and products in it may wrap at 64 bits."""
         if not isinstance(expr, ir.Binary) or expr.op not in _MODULAR or not isinstance(expr.type, ir.PythonType):
             return self.exact(expr)
-        if expr.op in ("+", "-", "*") and any(map(self.exceeds, children(expr))):  # a signed overflow is undefined
-            return _as_int(self.modular(expr, masked=True))
+        # rule: natural-low
+        if expr.op in ("+", "-", "*") and any(map(self.exceeds, (expr, *children(expr)))):  # overflow is undefined
+            self.silence(expr, masked=True)
+            left, right = map(self.low_bits_in_uint64, (expr.left, expr.right))
+            return _as_int(ir.Binary(expr.op, left, right, expr.span, _UINT64))
         if expr.op == "<<":
             return with_fields(expr, left=self.low_bits(expr.left), right=self.count(expr.right))
         return map_children(expr, self.low_bits)
+
+    def low_bits_in_uint64(self, expr: ir.Expr) -> ir.Expr:
+        return self.modular(expr, masked=True) if self.exceeds(expr) else _as_uint64(self.low_bits(expr))
 
     def modular(self, expr: ir.Expr, *, masked: bool = False) -> ir.Expr:
         """The low 64 bits of an integer, as a uint64; `masked`: nothing depends on others."""

@@ -16,9 +16,10 @@ from typing import Final
 from py2cu import ir
 from py2cu.analysis.argument_ranges import functions_with_ranges
 from py2cu.analysis.call_graph import reachable_functions
+from py2cu.analysis.constant_values import constant_value
 from py2cu.analysis.ranges import Ranges
 from py2cu.diagnostics import Reporter
-from py2cu.ir.rewrite import with_fields
+from py2cu.ir.rewrite import rebuild_block, with_fields
 from py2cu.ir.visit import assigned_names, blocks, children, expressions
 
 _NEGATED: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
@@ -28,11 +29,22 @@ Facts = Mapping[object, float]  # the least value of integers, and of difference
 
 def note_negative_indices(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     """Report the indices that nothing shows to be zero or more; the kernel is unchanged."""
-    functions = functions_with_ranges(with_fields(kernel, functions=reachable_functions(kernel)))
-    for caller in (kernel, *functions):
+    computed, *others = map(_computed, (kernel, *reachable_functions(kernel)))
+    functions = functions_with_ranges(with_fields(computed, functions=tuple(others)))
+    for caller in (computed, *functions):
         local = reporter.within(caller.origin)
         _Noter(caller, Ranges(with_fields(caller, functions=functions)), local).look_at(caller.body, {})
     return kernel
+
+
+def _computed(kernel: ir.Kernel) -> ir.Kernel:
+    """The kernel with the values of constant expressions of integers: `N // 2 - 1` is 3."""
+
+    def change(expr: ir.Expr) -> ir.Expr:
+        value = constant_value(expr)
+        return expr if value is None else ir.Constant(value, expr.span, expr.type)
+
+    return with_fields(kernel, body=rebuild_block(kernel.body, change))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from py2cu import ir
+from py2cu.ir.abi.launch_values import parts
 from py2cu.ir.operators import OPERATORS
 from py2cu.ir.visit import walk
 
@@ -14,7 +15,8 @@ def launch_constants(kernel: ir.Kernel) -> Iterator[ir.ConstantDeclaration]:
     dynamic = (extent for decl in kernel.array_decls if decl.is_dynamic for extent in decl.type.dims)
     extents = [*(kernel.size or ()), *(kernel.block if kernel.size else ()), *dynamic]
     inner = (part.written.definition for part in walk(*extents) if isinstance(part, ir.Constant) and part.written)
-    used = {part.written for part in walk(*extents, *inner) if isinstance(part, ir.Constant)}
+    values = (part for value in kernel.launch_values for part in parts(value.value))
+    used = {part.written for part in (*walk(*extents, *inner), *values) if isinstance(part, ir.Constant)}
     yield from (each for each in kernel.constants if each.constant in used)
 
 

@@ -87,7 +87,7 @@ def is_one(expr: ir.Expr) -> bool:
     """True for a number that is spelled `1`: a constant of that value, unless its digits are `0x1` or `1.0`."""
     if not isinstance(expr, ir.Constant) or expr.value != 1 or expr.type == ir.PY_BOOL or expr.written:
         return False
-    return is_integer_literal(expr) if isinstance(expr.value, float) else not _is_hexadecimal(expr.text)
+    return is_integer_literal(expr) if isinstance(expr.value, float) else not _bits(expr)
 
 
 def init_text(value: bool | int | float) -> str:
@@ -105,9 +105,9 @@ def is_double(value: bool | int | float) -> bool:
 
 
 def integer_literal(expr: ir.Constant, c_type: str) -> CxxText:
-    """`0xffu`, `1L`, of the narrowest type that C gives the digits; hexadecimal digits stay."""
+    """`0xffu`, `1L`, of the narrowest type that C gives the digits; hexadecimal and binary ones stay."""
     value = int(expr.value)
-    text = expr.text if _is_hexadecimal(expr.text) else str(value)
+    text = _bits(expr) or str(value)
     if value >= 2**31 and is_unsigned(c_type):
         suffix, c_type = ("u", "uint32_t") if value < 2**32 else ("ul", "uint64_t")
         return CxxText(f"{text}{suffix}", PRIMARY, c_type)
@@ -124,13 +124,15 @@ def digits(expr: ir.Constant) -> str:
     """The digits of a constant where it is declared, whose type the declaration says."""
     if isinstance(expr.value, int) and expr.value > -(2**63) and expr.type != ir.PY_BOOL:
         decimal = f"{expr.value}{'u' if expr.value >= 2**63 else ''}"
-        return expr.text if _is_hexadecimal(expr.text) else decimal
+        return _bits(expr) or decimal
     is_float = re.fullmatch(r"-?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?", expr.text)
     return expr.text if is_float and expr.type == ir.PY_FLOAT else ""
 
 
-def _is_hexadecimal(digits: str) -> bool:
-    return re.fullmatch(r"0[xX][0-9a-fA-F]+", digits) is not None
+def _bits(expr: ir.Constant) -> str:
+    """The digits of an integer that is written in hexadecimal or in binary; empty for others."""
+    digits = expr.text.replace("_", "")
+    return digits if re.fullmatch(r"0[xX][0-9a-fA-F]+|0[bB][01]+", digits) else ""
 
 
 def float_literal(expr: ir.Constant, c_type: str) -> CxxText:

@@ -7,9 +7,11 @@ from typing import Final
 from py2cu import ir
 from py2cu.analysis.launches import passed_values
 from py2cu.ir.abi.launch_values import INTEGER, OF_MATH, HostExpr, LaunchValue, Operation, parts
+from py2cu.ir.operators import OPERATORS
 from py2cu.passes.lowering.widen_halves import ROUND_TO
 from py2cu.records import record
-from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, UNARY, CxxText
+from py2cu.targets.cxx.c_types import common_type
+from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, UNARY, CxxText, functional_cast
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.includes import MATH
 from py2cu.targets.cxx.literals import float_literal, is_integer_literal
@@ -18,6 +20,7 @@ from py2cu.targets.cxx.wrap_lines import wrap_line
 
 _DOUBLE: Final = "double"
 _INTEGER: Final = "int64_t"
+_INT_END: Final = 2**31
 
 
 @record(frozen=True, slots=True)
@@ -79,10 +82,8 @@ class _Spelling:
     def loose(self, value: HostExpr) -> CxxText:
         """A value as a double, or as an integer that has yet to be converted."""
         match value:
-            case ir.Constant() if value.type == ir.PY_FLOAT:
+            case ir.Constant():
                 return self._number(value)
-            case ir.Constant(value=number):
-                return CxxText(str(number), PRIMARY if number >= 0 else UNARY, _INTEGER, begins_with_sign=number < 0)
             case ir.Name(id=name):
                 return self._name(name)
             case Operation(function="double", operands=(integer,)):
@@ -93,20 +94,30 @@ class _Spelling:
                 inner = self._exact(operand)
                 text = f"({inner.text})" if inner.begins_with_sign else inner.within(UNARY)
                 return CxxText(f"-{text}", UNARY, _DOUBLE, begins_with_sign=True)
-            case Operation(function=function, operands=(left, right)) if function not in OF_MATH:
-                op, is_integer = INTEGER.get(function, function), function in INTEGER
-                a, b = (self.loose(left), self.loose(right)) if is_integer else self._doubles(left, right)
-                rank = PRECEDENCE[op]
-                return CxxText(f"{a.within(rank)} {op} {b.within(rank + 1)}", rank, _INTEGER if is_integer else _DOUBLE)
+            case Operation(function=function, operands=(left, right)) if function in INTEGER:
+                a, b = self.loose(left), self.loose(right)
+                # rule: launcher-wide
+                if _INTEGER not in (a.c_type, b.c_type) and not -_INT_END <= _whole(value) < _INT_END:
+                    a = CxxText(functional_cast(a.text, _INTEGER), PRIMARY, _INTEGER)
+                return _binary(INTEGER[function], a, b)
+            case Operation(function=op, operands=(left, right)) if op not in OF_MATH:
+                return _binary(op, *self._doubles(left, right))
             case Operation(function=function, operands=operands):
                 arguments = ", ".join(self.loose(operand).text for operand in operands)
                 return CxxText(f"std::{function}({arguments})", PRIMARY, _DOUBLE)
 
     def _number(self, number: ir.Constant) -> CxxText:
-        if is_integer_literal(number):
-            precedence = PRIMARY if number.value >= 0 else UNARY
-            return CxxText(str(int(number.value)), precedence, _INTEGER, begins_with_sign=number.value < 0)
-        return float_literal(number, _DOUBLE)
+        if (declared := self._declared(number)) is not None:
+            precedence, sign = (UNARY, "-") if number.is_negated else (PRIMARY, "")
+            return CxxText(f"{sign}{declared.symbol}", precedence, declared.c_type, begins_with_sign=bool(sign))
+        if number.type == ir.PY_FLOAT and not is_integer_literal(number):
+            return float_literal(number, _DOUBLE)
+        value = int(number.value)
+        c_type = "int" if -_INT_END < value < _INT_END else _INTEGER
+        return CxxText(str(value), PRIMARY if value >= 0 else UNARY, c_type, begins_with_sign=value < 0)
+
+    def _declared(self, number: ir.Constant) -> ir.ConstantDeclaration | None:
+        return next((each for each in self.kernel.constants if each.constant == number.written), None)
 
     def _name(self, name: str) -> CxxText:
         parameter, spelled = self.kernel.parameter(name), self.kernel.c_name(name)
@@ -135,6 +146,22 @@ class _Spelling:
         text = self.loose(value)
         if text.c_type == _DOUBLE:
             return text
-        if isinstance(value, ir.Constant):
+        if isinstance(value, ir.Constant) and self._declared(value) is None:
             return float_literal(value, _DOUBLE)
         return CxxText(f"static_cast<double>({text.text})", PRIMARY, _DOUBLE)
+
+
+def _binary(op: str, a: CxxText, b: CxxText) -> CxxText:
+    rank = PRECEDENCE[op]
+    return CxxText(f"{a.within(rank)} {op} {b.within(rank + 1)}", rank, common_type(a.c_type, b.c_type))
+
+
+def _whole(value: HostExpr) -> int:
+    """The integer that a value of constants is."""
+    match value:
+        case Operation(function=function, operands=(left, right)):
+            return int(OPERATORS[INTEGER[function]].compute(_whole(left), _whole(right)))
+        case ir.Constant(value=number):
+            return int(number)
+        case _:
+            raise AssertionError(value)

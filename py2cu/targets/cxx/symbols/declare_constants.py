@@ -13,6 +13,7 @@ from typing import Final
 from py2cu import ir
 from py2cu.builtins import ROWS, Rule
 from py2cu.dtypes import Kind
+from py2cu.ir.abi.launch_values import parts
 from py2cu.ir.header_names import is_declared
 from py2cu.ir.names import names_in_scope
 from py2cu.ir.rewrite import with_fields
@@ -121,7 +122,8 @@ def _constants_in(kernel: ir.Kernel, signed: set[ir.NamedConstant]) -> Iterator[
     """The constants that a kernel or a function reads; those that are not always masks or unsigned enter `signed`."""
     masks = {id(mask) for mask in _masks(kernel)}
     extents = [extent for decl in kernel.array_decls for extent in decl.type.dims]
-    for expr in (*all_expressions(kernel.body), *walk(*extents, *(kernel.size or ()), *kernel.block)):
+    values = [part for value in kernel.launch_values for part in parts(value.value)]
+    for expr in (*all_expressions(kernel.body), *walk(*extents, *(kernel.size or ()), *kernel.block), *values):
         if not isinstance(expr, ir.Constant) or (constant := expr.written) is None or constant.array:
             continue
         if constant.name:
