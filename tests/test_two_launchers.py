@@ -36,7 +36,7 @@ from py2cu.pipeline import lower_file
 from py2cu.source import SourceFile
 from py2cu.targets.lowered import Lowered
 from tests.support.compilers import gxx
-from tests.support.invented_calls import Array, Call, Inventor, strides_of
+from tests.support.invented_calls import Array, Call, InventedGuards, Inventor, strides_of
 from tests.support.launch_records import (
     Emitted,
     Launch,
@@ -73,6 +73,9 @@ class Recorder:
     block: Block | None = None
     is_cuda: ClassVar[bool] = True
     launch: ClassVar[str] = ""
+
+    def found(self, names: dict[str, Any]) -> Sequence[str]:
+        return ()
 
     def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
         names["record"] = self.record
@@ -250,23 +253,6 @@ def _provide(launcher: LaunchFunction, outputs: Sequence[Array]) -> None:
 
     space = launcher.__globals__
     space["empty"], space["empty_like"] = empty, lambda like, **_: empty(like.shape, like.dtype)
-
-
-@dataclass(slots=True)
-class InventedGuards:
-    """Stands in for torch's guards, which compare real tensors: arrays of the same kind, extents and strides."""
-
-    kinds: tuple[object, ...]
-
-    def __init__(self, *arrays: Array, dynamic_dims_sizes: object, dynamic_dims_strides: object) -> None:
-        self.kinds = (*map(_kind, arrays),) if dynamic_dims_sizes is None else ()
-
-    def check(self, *arrays: Array) -> bool:
-        return (*map(_kind, arrays),) == self.kinds
-
-
-def _kind(array: Array) -> object:
-    return array.dtype, array.shape, array.strides
 
 
 _remember = Likeness.remember

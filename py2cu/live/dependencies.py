@@ -37,7 +37,10 @@ class Dependencies:
             test.add("{}.__defaults__ is {}", each, each.__defaults__)  # rule: redefined-defaults
             test.add("{}.__kwdefaults__ is {}", each, each.__kwdefaults__)
         for namespace, name, value in bound.values():
-            test.add("{}({}) is {}", namespace.get, name, value)  # rule: redefined-name
+            if name in namespace:
+                test.add("{}[{}] is {}", namespace, name, value)  # rule: redefined-name
+            else:
+                test.add("{} not in {}", name, namespace)
         for value in values:
             if type(value) is list:
                 test.add("repr({}) == {}", value, repr(value))  # rule: list-unchanged
@@ -60,5 +63,13 @@ class _Test:
         self._conditions.append(condition.format(*names))
 
     def written(self) -> Callable[[], bool]:
-        function: Callable[[], bool] = eval(f"lambda: {' and '.join(self._conditions)}", self._names)
+        text = f"""
+def unchanged():
+    try:
+        return {" and ".join(self._conditions)}
+    except KeyError:  # a name was deleted
+        return False
+"""
+        exec(text, self._names)
+        function: Callable[[], bool] = self._names["unchanged"]
         return function

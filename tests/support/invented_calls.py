@@ -55,7 +55,7 @@ class Array:
     strides: tuple[int, ...]
     itemsize: int
     address: int = 0
-    device: str = "invented"
+    device: int = 0
     is_filled: bool = False
     is_nested: bool = False
     requires_grad: bool = False
@@ -76,7 +76,7 @@ class Array:
         return self.address
 
     def get_device(self) -> int:
-        return 0
+        return self.device
 
     def is_neg(self) -> bool:
         return False
@@ -98,6 +98,23 @@ class Array:
             return 0
         last = sum((extent - 1) * stride for extent, stride in zip(self.shape, self.strides, strict=True))
         return (last + 1) * self.itemsize
+
+
+@dataclass(slots=True)
+class InventedGuards:
+    """Stands in for torch's guards, which compare real tensors: arrays of the same kind, extents and strides."""
+
+    kinds: tuple[object, ...]
+
+    def __init__(self, *arrays: Array, dynamic_dims_sizes: object, dynamic_dims_strides: object) -> None:
+        self.kinds = (*map(_kind, arrays),) if dynamic_dims_sizes is None else ()
+
+    def check(self, *arrays: Array) -> bool:
+        return (*map(_kind, arrays),) == self.kinds
+
+
+def _kind(array: Array) -> object:
+    return array.dtype, array.device, array.shape, array.strides
 
 
 @dataclass(frozen=True, slots=True)

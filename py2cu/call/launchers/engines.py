@@ -109,6 +109,9 @@ class Engine(Protocol):
     is_cuda: ClassVar[bool]
     launch: ClassVar[str]  # the format, as `struct` spells it, of the launch numbers before the values in a block
 
+    def found(self, names: dict[str, Any]) -> Sequence[str]:
+        """The lines that find the instance of a `key`, and, in `names`, what they refer to."""
+
     def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
         """The lines that launch, and, in `names`, what they refer to."""
 
@@ -131,6 +134,9 @@ class CpuEngine:
 
     def __init__(self, entry: Callable[..., int]) -> None:
         self._entry = entry
+
+    def found(self, names: dict[str, Any]) -> Sequence[str]:  # noqa: ARG002 (there is one instance)
+        return ()
 
     def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
         names |= {"entry": self._entry, "os_threads": _OS_THREADS, "failed": _failed_on_cpu}
@@ -160,16 +166,17 @@ class CudaEngine:
         self._allowed: dict[tuple[Any, ...], int] = {}
         self._lock = ForkSafeLock()
 
+    def found(self, names: dict[str, Any]) -> Sequence[str]:
+        names |= {"kernels": self._kernels, "load": self._loaded}
+        return "kernel = kernels.get(key)", "if kernel is None: kernel = load(key)"
+
     def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
         program = launch.program
         attributes = driver.COOPERATIVE if program.cooperative else None
         names |= {
-            "kernels": self._kernels, "load": self._loaded, "failed": self._failed, "allow": self._allow,
-            "allowed": self._allowed, "stream_of": torch._C._cuda_getCurrentRawStream,
-            "launch": driver.launch_function(),
+            "failed": self._failed, "allow": self._allow, "allowed": self._allowed,
+            "stream_of": torch._C._cuda_getCurrentRawStream, "launch": driver.launch_function(),
         }  # fmt: skip
-        yield "kernel = kernels.get(key)"
-        yield "if kernel is None: kernel = load(key)"
         if program.shared:
             limit = -1 if program.has_static_shared else DEFAULT_SHARED_LIMIT
             yield f"if shared > allowed.get(key, {limit}): allow(key, kernel, shared)"

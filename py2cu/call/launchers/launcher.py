@@ -139,9 +139,10 @@ class _Writer:
         ]
         likeness = self._likeness(taken)
         settled, others = settle(body, [*likeness.known(arrays)], taken)
-        others = [*self._device_guard(taken), *others, *self._engine_lines(), f"return {self._result}"]
+        guard = [*self._device_guard(taken)]
+        others = [*guard, *others, *self._engine_lines(), f"return {self._result}"]
         watched = self._watched() if self.order.of_call else ()
-        yield from (f"    {line}" for line in chain(watched, likeness.lines(arrays, settled, others), others))
+        yield from (f"    {line}" for line in [*watched, *likeness.lines(arrays, [*guard, *settled], others), *others])
 
     def _given(self) -> list[Parameter]:
         """The parameters that the call passes, by themselves or in tuples."""
@@ -357,6 +358,7 @@ class _Writer:
             fits = [f"{bound_in_python(bound, self.extents.symbol)} <= {INT32_MAX}" for bound in program.fits]
             yield f"narrow = {' and '.join(fits) if program.has_index_type and fits else True}"
             yield f"key = {', '.join(['device', 'packs' if program.packs else 'narrow', *self._presence()])}"
+            yield from self.engine.found(self.names)
         yield from value_lines(self.signature, program, self.extents, self.names)
 
     def _presence(self) -> list[str]:

@@ -14,18 +14,18 @@ def settle(lines: Sequence[str], known: Iterable[str], taken: Iterable[str]) -> 
     """The statements that depend on nothing but `known` names and each other, and the others, both in order.
 
     `taken` are the launcher's arguments. A statement that returns is among the others, since what stands before it has
-    to run, and so are those behind it that may raise. So is one that defines a name after one of these.
+    to run, and so are those behind it that raise or call. So is one that defines a name after one of these.
     """
     statements = ast.parse("\n".join(lines)).body
     settled: list[str] = []
     others: list[str] = []
     late: set[str] = set()  # defined by one of the others
     unsettled = {*taken, *defined_in(lines)} - {*known}
-    stays: tuple[type[ast.stmt], ...] = (ast.Return,)
+    stays: tuple[type[ast.AST], ...] = (ast.Return,)
     for each in statements:
         own = lines[each.lineno - 1 : each.end_lineno]
         if any(isinstance(node, ast.Return) for node in ast.walk(each)):
-            stays = ast.Return, ast.Raise
+            stays = ast.Return, ast.Raise, ast.Call
         is_bound = any(isinstance(node, stays) for node in ast.walk(each))
         if is_bound or read_in(own) & unsettled or defined_in(own) & late:  # rule: launcher-settled
             others += own

@@ -17,8 +17,20 @@ from py2cu.call.launchers.settled import settle
         (["if v: r = 1", "r = 2"], ["if v: r = 1", "r = 2"]),
         (["s, = shape_x", "if s <= 0: return out", "n = s + 1"], ["if s <= 0: return out"]),
         (["s, = shape_x", "if s <= 0: return out", "if s > 9: raise misfit"], None),
+        (["s, = shape_x", "if s <= 0: return out", "k = load(s)"], None),
+        (["s, = shape_x", "k = load(s)", "if s <= 0: return out"], ["if s <= 0: return out"]),
     ],
-    ids=["extents", "addresses", "numbers", "redefined", "defined later", "returns", "raises behind a return"],
+    ids=[
+        "extents",
+        "addresses",
+        "numbers",
+        "redefined",
+        "defined later",
+        "returns",
+        "raises behind a return",
+        "calls behind a return",
+        "calls before a return",
+    ],
 )
 def test_what_depends_on_nothing_else_is_settled(lines: list[str], others: list[str] | None) -> None:
     expected = lines[1:] if others is None else others

@@ -1,0 +1,91 @@
+"""Launchers for a GPU, with a driver that only notes what it is asked to do."""
+
+import ctypes
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from py2cu.build import driver  # noqa: E402
+from py2cu.call.launchers import launcher as launchers  # noqa: E402
+from py2cu.call.launchers import likeness  # noqa: E402
+from py2cu.call.launchers.engines import CudaEngine  # noqa: E402
+from py2cu.call.launchers.launcher import LaunchFunction, Order, write_launcher  # noqa: E402
+from py2cu.pipeline import lower_file  # noqa: E402
+from py2cu.source import SourceFile  # noqa: E402
+from py2cu.translation import TargetName  # noqa: E402
+from tests.support.invented_calls import Array, InventedGuards, contiguous  # noqa: E402
+
+SOURCE = """
+from jaxtyping import Float32
+from torch import Tensor
+from py2cu import Index, kernel
+
+@kernel
+def plus(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    out[i] = x[i] + 1
+"""
+
+
+class Driver:
+    """Instances that are loaded and kernels that are launched, with the device that was current."""
+
+    def __init__(self) -> None:
+        self.device = 0
+        self.loaded: list[tuple[int, int]] = []
+        self.launched: list[int] = []
+
+    def load(self, device: int, *_: Any, **__: Any) -> ctypes.c_void_p:
+        self.loaded.append((device, self.device))
+        return ctypes.c_void_p(device + 1)
+
+    def launch(self, *_: Any) -> int:
+        self.launched.append(self.device)
+        return 0
+
+    def on_device(self, device: int, launch: LaunchFunction, *values: Any) -> Any:
+        before, self.device = self.device, device
+        result = launch(*values)
+        self.device = before
+        return result
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Driver:
+    gpu = Driver()
+    monkeypatch.setattr(torch._C, "_cuda_getDevice", lambda: gpu.device, raising=False)
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda _: 0, raising=False)
+    monkeypatch.setattr(driver, "launch_function", lambda: gpu.launch)
+    monkeypatch.setattr(launchers, "_on_device", gpu.on_device)
+    monkeypatch.setattr(likeness, "Guards", InventedGuards)
+    return gpu
+
+
+def launcher_of(gpu: Driver, *, on_grid: bool) -> LaunchFunction:
+    lowered = lower_file(SourceFile("plus.py", SOURCE))
+    (signature,) = lowered.signatures
+    (program,) = lowered.for_calls(TargetName.CUDA).text(TargetName.CUDA).programs_of(signature.op)
+    order = Order(("x", "out"), on_grid=on_grid, of_call=False)
+    return write_launcher(signature, program, order, (), CudaEngine("plus", gpu.load))
+
+
+def arrays(extent: int, device: int) -> list[Array]:
+    made = [Array(torch.float32, (extent,), contiguous((extent,)), 4, 2**20 * place, device) for place in (1, 2)]
+    return made
+
+
+@pytest.mark.parametrize("on_grid", [False, True])
+def test_an_instance_is_loaded_once_for_each_device_which_is_current_then(gpu: Driver, *, on_grid: bool) -> None:
+    launch = launcher_of(gpu, on_grid=on_grid)
+    shape = (1, 1, 1, 64, 1, 1) if on_grid else ()
+    for device, extent in ((1, 64), (1, 64), (0, 64), (1, 128), (0, 64), (1, 64)):
+        launch(*shape, *arrays(extent, device))
+        assert gpu.launched.pop() == device
+    assert gpu.loaded == [(1, 1), (0, 0)]
+
+
+def test_an_empty_call_loads_nothing(gpu: Driver) -> None:
+    launcher_of(gpu, on_grid=False)(*arrays(0, 0))
+    assert not gpu.loaded
+    assert not gpu.launched
