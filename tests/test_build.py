@@ -238,7 +238,7 @@ def test_a_full_disk_counts_as_an_unusable_cache(empty_cache: Path, monkeypatch:
     monkeypatch.setattr(cache, "_private_roots", [empty_cache.parent / "private"])
     (empty_cache.parent / "private").mkdir(mode=0o700)
     monkeypatch.setattr(cache, "_warned", [])
-    monkeypatch.setattr(toolchain, "find_ninja", lambda: ninja)
+    monkeypatch.setenv("PATH", f"{ninja.parent}{os.pathsep}{os.environ['PATH']}")
     # The private directory is as full as the first.
     with pytest.warns(UserWarning, match="no space left"), pytest.raises(OSError, match="no space left"):
         library.build_library(CPU)

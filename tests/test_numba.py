@@ -6,11 +6,13 @@ Integers are equal, floats differ by 4 units in the last place at most. `tests/f
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 np = pytest.importorskip("numpy")
 pytest.importorskip("numba")
 
@@ -211,3 +213,30 @@ def test_a_launch_chooses_among_signatures():
         x = np.ones(4, dtype)
         of_two_signatures[1, 8](x, 3)
         assert x.tolist() == [4, 4, 4, 4]
+
+
+SHARES = {"as_cuda_array": cuda.as_cuda_array, "tensor": lambda t: t, "a view": lambda t: cuda.as_cuda_array(t)[:]}
+
+
+@pytest.mark.builds
+@pytest.mark.parametrize("share", SHARES.values(), ids=SHARES)
+def test_autograd_sees_launches_on_memory_that_a_tensor_shares(share: Callable[[torch.Tensor], Any]) -> None:
+    @cuda.jit
+    def double(x):
+        i = cuda.grid(1)
+        if i < x.shape[0]:
+            x[i] = x[i] + x[i]
+
+    own = cuda.to_device(np.ones(4, np.float32))
+    for _ in range(3):
+        double[1, 32](own)
+    kept, weight = own.tensor, torch.ones(4, requires_grad=True)
+    for array in (own, share(torch.ones(4))):
+        tensor = kept if array is own else getattr(array, "memory", array)
+        loss = (weight * tensor).sum()
+        for _ in range(3):
+            double[1, 32](array)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+    with pytest.raises(RuntimeError, match="requires grad"):
+        double[1, 32](share(torch.ones(4, requires_grad=True)))

@@ -172,10 +172,10 @@ class _Finder:
             count = turns * len(range(*values)) if len(values) == len(bounds) else _MOST_TURNS + 1
             if count > _MOST_TURNS:
                 raise _Found("it has a long loop", stmt.span)
-            for node in all_expressions(stmt.body):
-                is_own = isinstance(node, ir.Load) and self._kernel.parameter(node.array) is not None
-                if is_own and not changing.isdisjoint(*map(names_in, children(node))):
-                    raise _Found("a loop reads other elements", node.span)
+            for load in (node for node in all_expressions(stmt.body) if isinstance(node, ir.Load)):
+                is_own = self._kernel.parameter(load.array) is not None
+                if is_own and not changing.isdisjoint(*map(names_in, children(load))):
+                    raise _Found(f"a loop reads elements of `{load.array}`", load.span)
             self._refuse_loops(stmt.body, count, changing)
 
     def _refuse_size(self, stores: list[ir.Store]) -> None:

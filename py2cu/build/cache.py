@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import functools
 import hashlib
 import os
@@ -34,6 +35,8 @@ from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import CallTranslation, Translation
 
 _PLAIN: Final = re.compile(r"[\w./+-]+", re.ASCII)
+_OF_PROCESSES: Final = (None, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+"""Errors of a build that say nothing about the cache."""
 
 
 # --- data ---
@@ -136,7 +139,7 @@ def put_library(key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
     try:
         return _build_in(store.shared_root(), key, compiler, build)
     except OSError as error:
-        if error.errno is None:  # not the file system's
+        if error.errno in _OF_PROCESSES:
             raise
         _warn(error)
         return _build_in(_private_root(), key, compiler, build)

@@ -137,7 +137,7 @@ def _variables() -> dict[str, str]:
     return {
         "CXX": shlex.join(toolchain.cxx_command()),
         "CC": os.environ.get("CC") or str(toolchain.find_cxx()),  # the host compiler of nvcc: one for both files
-        "PATH": f"{ninja.parent}{os.pathsep}{path}" if ninja else path,
+        "PATH": f"{path}{os.pathsep}{ninja.parent}" if ninja else path,
         "PYTHONPATH": os.pathsep.join(map(os.path.abspath, filter(None, sys.path))),
         "TORCH_DONT_CHECK_COMPILER_ABI": "1",  # the check runs the compiler once more
         "TORCH_EXTENSION_SKIP_NVCC_GEN_DEPENDENCIES": "1",  # dependencies need a second preprocessor run

@@ -1,7 +1,7 @@
 """Shared libraries that are built from texts: found in the cache, else compiled, and loaded once in a process.
 
 In: a `LibraryBuild`. Out: the path of the library, or what `open` makes of it. Promises: a cached library is found and
-loaded without a compiler or a child process; threads and processes may build in parallel, each library once.
+loaded without a compiler; threads and processes may build in parallel, each library once.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
-from py2cu.call.argument_checks import check_call
+from py2cu.call.argument_checks import check_arguments, check_call
 from py2cu.call.instances import Instances
 from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, has_device
 from py2cu.call.layout import Form, Launch, Values, allocate_outputs, call_op, outputs_of, passed
@@ -137,8 +137,9 @@ class KernelCall:
         form, values = self.layout.bind(args, kwargs, on_grid=bool(launch))
         self.layout.require_launch(form)
         names, arguments = form.names, (*args, *kwargs.values())
+        through_op = partial(self._through_op, form, arguments, values, launch)
         if self.instances.files or needs_dispatcher(arguments):
-            return self._through_op(form, arguments, values, launch)
+            return through_op()
         device = check_call(self.signature, values, on_grid=bool(launch))
         extents = require_extents(self.signature.name, *launch) if launch else ()
         names_device = has_device(self.signature, names)
@@ -154,7 +155,10 @@ class KernelCall:
             kept = [self._launchers[each, order] for each in TargetName if (each, order) in self._launchers]
             launchers, key = (self.grid_launchers, argument_types) if launch else (self.launchers, self._key)
             launchers[key(args, kwargs)] = kept[0] if len(kept) == 1 else _either(*kept)
-        return self._launchers[device, order](*extents, *arguments)
+        try:
+            return self._launchers[device, order](*extents, *arguments)
+        except Misfit:  # a mode or a profiler began since: the checks accepted the call
+            return through_op()
 
     def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Key:
         """The key of the launcher of a call: types and names of arguments, of arrays alone their number and names."""
@@ -176,6 +180,8 @@ class KernelCall:
 
     def run(self, device: str, values: Mapping[str, Any]) -> None:
         """Run the code for `device` on arguments that include every array."""
+        if any(isinstance(value, torch.Tensor) and value.is_nested for value in values.values()):
+            check_arguments(self.signature, values)  # raises: a launcher compares tensors, which ends the process here
         self.instances.run(device, values)
 
 

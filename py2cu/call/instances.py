@@ -32,7 +32,7 @@ Key = tuple[Any, ...]
 
 
 class Instance(NamedTuple):
-    """What a launcher is written of."""
+    """The inputs of `write_launcher` for one instance."""
 
     signature: Signature  # with its dtypes
     program: LaunchProgram

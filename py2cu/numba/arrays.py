@@ -51,7 +51,7 @@ def _adopted(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value
     if isinstance(value, DeviceArray):
-        return value.tensor
+        return value.memory
     if hasattr(value, "__cuda_array_interface__"):
         return torch.as_tensor(value, device="cuda")
     if hasattr(value, "__dlpack__") and type(value).__module__ != "numpy":
@@ -80,56 +80,64 @@ def on_stream(stream: Any) -> contextlib.AbstractContextManager[Any]:
 class DeviceArray:
     """An array on the device of kernels, with the methods of Numba's device arrays.
 
-    `tensor` shares its memory. Autograd and the modes of torch do not see what kernels do with it.
+    Only kernels touch its memory. Once `tensor`, a view or another library shares it, it is a `SharedArray`.
     """
 
-    def __init__(self, tensor: torch.Tensor) -> None:
-        if tensor.is_nested:
-            raise TypeError("a nested tensor is no device array")
-        self.tensor = tensor.detach()
+    def __init__(self, memory: torch.Tensor) -> None:
+        self.memory = memory
+
+    @property
+    def tensor(self) -> torch.Tensor:
+        """It as torch sees it."""
+        self.__class__ = SharedArray
+        return self.memory
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(self.tensor.shape)
+        return tuple(self.memory.shape)
 
-    size = property(lambda self: self.tensor.numel())
-    ndim = property(lambda self: self.tensor.ndim)
-    nbytes = property(lambda self: self.tensor.nbytes)
+    size = property(lambda self: self.memory.numel())
+    ndim = property(lambda self: self.memory.ndim)
+    nbytes = property(lambda self: self.memory.nbytes)
 
     @property
     def dtype(self) -> Any:
-        return self.tensor.new_empty(0, device="cpu").numpy().dtype
+        return self.memory.new_empty(0, device="cpu").numpy().dtype
 
     @property
     def __cuda_array_interface__(self) -> Any:
         return self.tensor.__cuda_array_interface__
 
     def __len__(self) -> int:
-        return len(self.tensor)
+        return len(self.memory)
 
     def __getitem__(self, key: Any) -> Any:
         part = self.tensor[key]
-        return DeviceArray(part) if part.ndim else part.item()
+        return SharedArray(part) if part.ndim else part.item()
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.tensor[key] = value if isinstance(value, int | float) else to_device(value).tensor
+        self.memory[key] = value if isinstance(value, int | float) else to_device(value).memory
 
     def copy_to_host(self, ary: Any = None, stream: Any = 0) -> Any:
         """The elements as an array of NumPy, `ary` if given."""
         with on_stream(stream):
-            array = self.tensor.cpu().numpy()
+            array = self.memory.cpu().numpy()
         if ary is None:
-            return array.copy() if self.tensor.device.type == "cpu" else array
+            return array.copy() if self.memory.device.type == "cpu" else array
         ary[...] = array
         return ary
 
     def copy_to_device(self, ary: Any, stream: Any = 0) -> None:
         """Take the elements of `ary`, an array of NumPy or on the device."""
         with on_stream(stream):
-            self.tensor.copy_(to_device(ary).tensor)
+            self.memory.copy_(to_device(ary).memory)
 
     def reshape(self, *shape: Any) -> DeviceArray:
-        return DeviceArray(self.tensor.reshape(*shape))
+        return SharedArray(self.tensor.reshape(*shape))
+
+
+class SharedArray(DeviceArray):
+    """A device array whose memory tensors share: launches are seen by autograd and the modes of torch."""
 
 
 def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: DeviceArray | None = None) -> DeviceArray:
@@ -138,14 +146,15 @@ def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: DeviceArray | No
     import torch
 
     with on_stream(stream):
-        adopted = _adopted(obj)
+        adopted = obj.tensor if isinstance(obj, DeviceArray) and not copy else _adopted(obj)
         source = adopted if isinstance(adopted, torch.Tensor) else _from_numpy(np.asarray(adopted))
         if to is not None:
-            to.tensor.copy_(source)
+            to.memory.copy_(source)
             return to
         device = _default_device() if source.device.type == "cpu" else source.device
-        moved = source.to(device)
-        return DeviceArray(moved.clone() if copy and moved.data_ptr() == source.data_ptr() else moved)
+        moved = source.to(device, copy=copy)
+        is_shared = moved.is_nested or moved.requires_grad or moved.data_ptr() == source.data_ptr()
+        return (SharedArray if is_shared else DeviceArray)(moved)
 
 
 def device_array(shape: Any, dtype: Any = "float64", strides: Any = None, order: str = "C", stream: Any = 0) -> Any:
@@ -164,7 +173,7 @@ def device_array_like(ary: Any, stream: Any = 0) -> Any:
 
 def as_cuda_array(obj: Any, sync: bool = True) -> DeviceArray:
     """An object with `__cuda_array_interface__` as a device array, without a copy."""
-    return DeviceArray(_adopted(obj))
+    return SharedArray(obj.tensor if isinstance(obj, DeviceArray) else _adopted(obj))
 
 
 def is_cuda_array(obj: Any) -> bool:

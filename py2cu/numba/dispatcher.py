@@ -67,11 +67,11 @@ class Dispatcher:
         """Prepare a launch: `k[blocks, threads]`, then a stream of torch or 0, and bytes of dynamic shared memory."""
         if not isinstance(launch, tuple) or not 2 <= len(launch) <= 4:
             raise TypeError(f"launch it as {self.py_func.__name__}[blocks, threads](…), with a stream and bytes behind")
-        if launch not in self._launches:
+        if (kept := self._launches.get(launch)) is None:
             if len(self._launches) >= _MOST_LAUNCHES:
                 self._launches.clear()
-            self._launches[launch] = _launch(self, *launch)
-        return self._launches[launch]
+            kept = self._launches[launch] = _launch(self, *launch)
+        return kept
 
     def __call__(self, *_: Any) -> None:
         raise TypeError(f"a kernel is launched: {self.py_func.__name__}[blocks, threads](…)")
@@ -109,19 +109,20 @@ def _launch(dispatcher: Dispatcher, grid: Any, block: Any, stream: Any = 0, shar
         nonlocal latest
         if latest is not None and latest(args):
             return
-        values = [arg.tensor if arg.__class__ is DeviceArray else arg for arg in args]
-        key = tuple([
+        values = [arg.memory if isinstance(arg, DeviceArray) else arg for arg in args]
+        kinds = [
             (each.dtype if each.is_contiguous() else (each.dtype,))
             if each.__class__ is torch.Tensor
             else each.__class__
             for each in values
-        ])  # fmt: skip
+        ]  # fmt: skip
+        key = (*map(type, args), *kinds)
         prepared = by_types.get(key)
         if prepared is None or not prepared(args):
             prepared = _launch_any(dispatcher, (grid, block), stream, shared_bytes, args)
-            if prepared is not None and all(map(_is_passed_on, key)):
+            if prepared is not None and all(map(_is_passed_on, kinds)):
                 by_types[key] = prepared
-        elif not any(isinstance(each, tuple) for each in key):
+        elif not any(isinstance(each, tuple) for each in kinds):
             latest = prepared
 
     return launch
@@ -147,8 +148,8 @@ def _launch_any(
             launch(*values, **({"sanitize": True} if is_simulated else {}))
     if takes_bytes or is_simulated or stream != 0:
         return None
-    is_seen = not all(isinstance(arg, DeviceArray) or type(arg) in _NUMBERS for arg in args)  # by torch
-    launcher = kernel._prepare().launcher_on_grid(values, of_call=is_seen)
+    is_shared = not {*map(type, args)} <= {DeviceArray, *_NUMBERS}  # with torch, which has to see the launch
+    launcher = kernel._prepare().launcher_on_grid(values, of_call=is_shared)
     extents = extents_of(*launch_shape(shape, signature.name))
     return _written(args, kernel._unchanged, launcher, extents) if launcher and extents else None
 
@@ -161,7 +162,7 @@ def _written(
     names |= {f"t{place}": type(arg) for place, arg in enumerate(args)}
     taken = "".join(f"a{place}, " for place in range(len(args)))
     tests = "".join(f"a{place}.__class__ is t{place} and " for place in range(len(args)))
-    tensors = (f"a{place}" + ".tensor" * isinstance(arg, DeviceArray) for place, arg in enumerate(args))
+    tensors = (f"a{place}" + ".memory" * isinstance(arg, DeviceArray) for place, arg in enumerate(args))
     text = f"""
 def launch_these(args):
     try:

@@ -11,8 +11,8 @@
 In: a `Signature` with its dtypes, a `LaunchProgram`, the order of the arguments, what runs an instance. Out: a function
 of these arguments by position.
 Promises: it accepts arguments that `argument_checks.py` accepts, and no others; it raises one of `REFUSED`, and has
-launched nothing then. Whoever calls it asks `argument_checks.py` for the message; where that has none, the launch is
-impossible, and the error says why.
+launched nothing then, unless `has_launched` says so. Whoever calls it asks `argument_checks.py` for the message; where
+that has none, the launch is impossible, and the error says why.
 """
 
 from __future__ import annotations

@@ -4,10 +4,11 @@ In: arrays of a call. Out: lines of Python that refuse what `argument_checks.py`
 records, and leave to the dispatcher what a transform or the tracer has to see.
 
 Arrays that are like those of an earlier call need no tests of their own: torch compares all of them at once, by type,
-dtype, device, number of axes, `requires_grad` and the dispatch keys in effect. Bits of conjugation and negation,
-inference tensors and wrappers of transforms have keys of their own, and so have what is active in the thread:
-transforms, the tracer, autocast, inference mode, modes of dispatch but for torch's own (fake tensors). A second
-comparison, of extents and strides too, comes first: where it holds, the shapes are known as well.
+dtype, device, number of axes, `requires_grad` and the dispatch keys in effect. Bits of conjugation and negation and
+wrappers of transforms have keys of their own, and so has what is active in the thread: transforms, the tracer,
+autocast, modes of dispatch but for torch's own (fake tensors). An inference tensor outside of inference mode has the
+keys of any other tensor within: each call tests it. A second comparison, of extents and strides too, comes first: where
+it holds, what follows from the shapes is known as well.
 """
 
 from __future__ import annotations
@@ -130,6 +131,10 @@ class LikenessLines:
             yield from (f"    {line}" for line in lines)
         yield from optional_lines
         if self.leave:
+            for parameter in (p for p in arrays if p.role is not Role.INPUT):
+                array = f"v_{parameter.name}"
+                test = f"if {array}.is_inference() and not inference(): raise misfit"  # rule: launcher-inference
+                yield from if_given(parameter, [test])
             grads = ["has_grad", *(f"v_{p.name} is not None and v_{p.name}.requires_grad" for p in optional)]
             yield f"if ({' or '.join(grads)}) and records(): {self.leave}"  # rule: launcher-grad
 
@@ -155,8 +160,6 @@ class LikenessLines:
         is_lazy = f"{array}.is_neg()" + (f" or {array}.is_conj()" if dtype.kind is Kind.COMPLEX else "")
         resolve = f"{array} = {array}.resolve_conj().resolve_neg()" if parameter.role is Role.INPUT else "raise misfit"
         yield f"if {is_lazy}: {resolve}"
-        if self.leave and parameter.role is not Role.INPUT:  # inference tensors have no version
-            yield f"if {array}.is_inference() and not inference(): raise misfit"
 
     def _layout(self, parameter: Parameter) -> Iterator[str]:
         """An array is contiguous, or has `stride_x`; a written one may not overlap itself."""

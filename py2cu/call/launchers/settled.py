@@ -14,12 +14,13 @@ def settle(lines: Sequence[str], known: Iterable[str], taken: Iterable[str]) -> 
     """The statements that depend on nothing but `known` names and each other, and the others, both in order.
 
     `taken` are the launcher's arguments. A statement that returns is among the others, since what stands before it has
-    to run, and so are those behind it that raise or call. So is one that defines a name after one of these.
+    to run, and so are those behind it that raise or call. So is one that defines a name which one of these reads or
+    defines before.
     """
     statements = ast.parse("\n".join(lines)).body
     settled: list[str] = []
     others: list[str] = []
-    late: set[str] = set()  # defined by one of the others
+    late: set[str] = set()  # read or defined by one of the others
     unsettled = {*taken, *defined_in(lines)} - {*known}
     stays: tuple[type[ast.AST], ...] = (ast.Return,)
     for each in statements:
@@ -29,8 +30,8 @@ def settle(lines: Sequence[str], known: Iterable[str], taken: Iterable[str]) -> 
         is_bound = any(isinstance(node, stays) for node in ast.walk(each))
         if is_bound or read_in(own) & unsettled or defined_in(own) & late:  # rule: launcher-settled
             others += own
-            late |= defined_in(own)
-            unsettled |= late
+            late |= read_in(own) | defined_in(own)
+            unsettled |= defined_in(own)
         else:
             settled += own
             unsettled -= defined_in(own)

@@ -279,8 +279,8 @@ class KernelView:
         return bool(self.asserts or self.overflows or self.shared_bytes or self.syncs_grid or self.waits_anywhere)
 
     @property
-    def launch_call(self) -> str:
-        return ", ".join(argument.name for argument in self.launch_arguments)
+    def launch_names(self) -> tuple[str, ...]:
+        return tuple(argument.name for argument in self.launch_arguments)
 
     def _passed(self, argument: Argument, launched: Argument) -> str:
         """An argument in the call of the kernel: C++ narrows a double by itself, but not to a half."""

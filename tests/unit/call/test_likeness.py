@@ -108,6 +108,15 @@ def test_calls_of_many_shapes_are_checked() -> None:
             twice(torch.zeros(max(extent, 2), 2)[:, 0], torch.empty(max(extent, 2)))
 
 
+def test_an_inference_tensor_is_refused_after_a_call_in_inference_mode() -> None:
+    with torch.inference_mode():
+        made = torch.zeros(4)
+        for _ in range(3):
+            twice(torch.zeros(4), torch.zeros(4))
+    with pytest.raises(RuntimeError, match="inference tensor"):
+        twice(torch.zeros(4), made)
+
+
 @kernel
 def twice(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
     out[i] = x[i] + x[i]
