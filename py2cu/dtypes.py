@@ -198,8 +198,9 @@ def find_dtype(name: str) -> DType | None:
 
 
 def promote(a: DType, b: DType) -> DType | None:
-    """The common dtype of `a` and `b`, that of `torch.promote_types`; None if there is none, and for `is_bare` types
-    beside floats, which kernels have to cast.
+    """The common dtype of `a` and `b`, that of `torch.promote_types`.
+
+    None if torch has none, and for a dtype that `is_bare` beside a float: there kernels need a cast.
 
     It is a type variable where that is what `a` or `b` is, unless all its dtypes have one common dtype with the other:
     instances whose types have one spelling share a text.

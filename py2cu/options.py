@@ -120,7 +120,7 @@ def extents_of(grid: Sequence[int], block: Sequence[int]) -> tuple[int, ...] | N
 
 
 def require_extents(name: str, grid: Sequence[int], block: Sequence[int]) -> tuple[int, ...]:
-    """The same for a launch of the kernel `name`.
+    """The three extents of a grid and those of a block, to launch the kernel `name`.
 
     Raises:
         RuntimeError: the grid or the block is impossible.

@@ -74,7 +74,7 @@ class Recorder:
     is_cuda: ClassVar[bool] = True
     launch: ClassVar[str] = ""
 
-    def found(self, names: dict[str, Any]) -> Sequence[str]:
+    def lookup(self, names: dict[str, Any]) -> Sequence[str]:
         return ()
 
     def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:

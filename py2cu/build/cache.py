@@ -71,7 +71,7 @@ def put_translation(key: str, translation: CallTranslation | Translation) -> Non
 
 
 def cubin(key: str, name: str, make: Callable[[], bytes]) -> bytes:
-    """The machine code of `key`: what is stored, else made, while other processes wait for it."""
+    """The cubin that is stored under `key`; without one, that of `make`, for which other processes wait."""
     if (found := get(Kind.CUBIN, key)) is not None:
         return found
     lock: contextlib.AbstractContextManager[None] = contextlib.nullcontext()

@@ -90,7 +90,7 @@ def run(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Terminate the command, which ends what it started; kill what is left of its group after at most 1.5 seconds."""
+    """Terminate the command and its children; kill the processes of its group that still run after 1.5 seconds."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):

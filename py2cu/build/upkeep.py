@@ -1,6 +1,6 @@
 """Upkeep of the cache on disk: examine it, list its entries, and remove what is old or left over.
 
-In: the shared cache. Out: entries, those that were removed among them.
+In: the shared cache. Out: its entries, or those that were removed.
 Promises: nothing is removed from folders that others can write; a build in progress is left alone.
 Errors: `EnvironmentLacks`, where a function says so.
 """

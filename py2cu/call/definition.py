@@ -43,7 +43,7 @@ _REFUSED: Final = object()
 
 
 class Operator:
-    """A kernel's, or a host function's, hold on the definition of its op."""
+    """Keeps the op of a kernel or of a host function alive, and listed in `torch.ops.py2cu`."""
 
     def __init__(self, definition: Any) -> None:
         self.definition = definition

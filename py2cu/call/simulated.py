@@ -57,7 +57,7 @@ class Simulator:
         names = [name for name in ("sanitize", "seed", "break_at") if name in kwargs.keys() - keywords]
         options = {name: kwargs.pop(name) for name in names}
         _, bound = call.layout.bind(args, kwargs, on_grid=grid is not None)
-        check_call(call.signature, bound, on_grid=grid is not None)  # rule: plan-accepts
+        check_call(call.signature, bound, on_grid=grid is not None)  # rule: simulated-arguments
         values = allocate_outputs(call.signature, bound)  # rule: output-made
         signature = call.signature.instance(values)
         # Rounding that a translation may do differently is no finding here: `contracts` stays off.

@@ -1,6 +1,6 @@
 """The text of a live function, and whether it is what Python runs, also of the functions that it calls.
 
-In: a function object. Out: its text, or `TranslationError` where there is none, or another one.
+In: a function object. Out: its text. Errors: `TranslationError`: there is no text, or another one than Python runs.
 """
 
 from __future__ import annotations

@@ -61,8 +61,7 @@ __global__ void rgb2grey_kernel(const uint8_t* __restrict__ x, uint8_t* __restri
 {
     const int64_t step = int64_t(blockDim.x) * N;
     const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
-    if (first >= n)
-        return;
+    if (first >= n) return;
     aligned_vector<uint8_t, N> x0s[PACKS];
     aligned_vector<uint8_t, N> x1s[PACKS];
     aligned_vector<uint8_t, N> x2s[PACKS];
@@ -96,8 +95,7 @@ __global__ void rgb2grey_2d_kernel(const uint8_t* __restrict__ x, uint8_t* __res
     if (r >= h) return;
     const int64_t step = int64_t(blockDim.x) * N;
     const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
-    if (first >= w)
-        return;
+    if (first >= w) return;
     aligned_vector<uint8_t, N> x0s[PACKS];
     aligned_vector<uint8_t, N> x1s[PACKS];
     aligned_vector<uint8_t, N> x2s[PACKS];

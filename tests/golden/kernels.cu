@@ -172,7 +172,7 @@ __device__ bool is_last_block(int32_t* ticket, index_t ticket_start, index_t blo
         __threadfence();  // what this block wrote comes before its ticket
         int32_t old = atomicAdd(&ticket[ticket_start], 1);
         is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
-        __threadfence();  // and the last ticket before what is read then
+        __threadfence();  // what is read below is read after the last ticket
     }
     __syncthreads();
     return is_last[0] > 0;
@@ -187,7 +187,7 @@ __device__ bool is_last_block(int32_t* ticket, index_t blocks_, int32_t* is_last
         __threadfence();  // what this block wrote comes before its ticket
         int32_t old = atomicAdd(&ticket[0], 1);
         is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
-        __threadfence();  // and the last ticket before what is read then
+        __threadfence();  // what is read below is read after the last ticket
     }
     __syncthreads();
     return is_last[0] > 0;
@@ -328,8 +328,7 @@ __global__ void encoder_kernel(
     if (b >= b_extent || t >= t_extent) return;
     const int64_t step = int64_t(blockDim.x) * N;
     const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
-    if (first >= c_extent)
-        return;
+    if (first >= c_extent) return;
     aligned_vector<T, N> wpes[PACKS];
     #pragma unroll
     for (int pack = 0; pack < PACKS; ++pack) {

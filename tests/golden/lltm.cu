@@ -92,8 +92,7 @@ __global__ void lltm_gates_kernel(
     if (r >= b) return;
     const int64_t step = int64_t(blockDim.x) * N;
     const int64_t first = (int64_t(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * N;
-    if (first >= s)
-        return;
+    if (first >= s) return;
     aligned_vector<T, N> old_cells[PACKS];
     aligned_vector<T, N> gates0s[PACKS];
     aligned_vector<T, N> gates1s[PACKS];

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -37,8 +38,9 @@ def with_headers(plan: Callable[..., Build], folder: Path) -> Callable[..., Buil
 @functools.cache
 def _compiled(folder: Path, prelude: str, flags: tuple[str, ...]) -> Path:
     """The header; a compiler that cannot use what lies beside it reads the header itself."""
-    header = folder / "torch_stable.h"
-    with filelock.FileLock(folder / "torch_stable.lock"):
+    name = f"torch_{hashlib.sha256(repr((prelude, flags)).encode()).hexdigest()[:16]}"
+    header = folder / f"{name}.h"
+    with filelock.FileLock(folder / f"{name}.lock"):
         if not header.exists():
             text = prelude + "".join(f"#include <torch/csrc/stable/{name}>\n" for name in _HEADERS)
             header.write_text(text, encoding="utf-8")

@@ -109,8 +109,8 @@ class Engine(Protocol):
     is_cuda: ClassVar[bool]
     launch: ClassVar[str]  # the format, as `struct` spells it, of the launch numbers before the values in a block
 
-    def found(self, names: dict[str, Any]) -> Sequence[str]:
-        """The lines that find the instance of a `key`, and, in `names`, what they refer to."""
+    def lookup(self, names: dict[str, Any]) -> Sequence[str]:
+        """The lines that look up the instance of a `key`, and, in `names`, what they refer to."""
 
     def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
         """The lines that launch, and, in `names`, what they refer to."""
@@ -135,7 +135,7 @@ class CpuEngine:
     def __init__(self, entry: Callable[..., int]) -> None:
         self._entry = entry
 
-    def found(self, names: dict[str, Any]) -> Sequence[str]:  # noqa: ARG002 (there is one instance)
+    def lookup(self, names: dict[str, Any]) -> Sequence[str]:  # noqa: ARG002 (there is one instance)
         return ()
 
     def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
@@ -166,7 +166,7 @@ class CudaEngine:
         self._allowed: dict[tuple[Any, ...], int] = {}
         self._lock = ForkSafeLock()
 
-    def found(self, names: dict[str, Any]) -> Sequence[str]:
+    def lookup(self, names: dict[str, Any]) -> Sequence[str]:
         names |= {"kernels": self._kernels, "load": self._loaded}
         return "kernel = kernels.get(key)", "if kernel is None: kernel = load(key)"
 

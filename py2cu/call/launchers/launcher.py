@@ -358,7 +358,7 @@ class _Writer:
             fits = [f"{bound_in_python(bound, self.extents.symbol)} <= {INT32_MAX}" for bound in program.fits]
             yield f"narrow = {' and '.join(fits) if program.has_index_type and fits else True}"
             yield f"key = {', '.join(['device', 'packs' if program.packs else 'narrow', *self._presence()])}"
-            yield from self.engine.found(self.names)
+            yield from self.engine.lookup(self.names)
         yield from value_lines(self.signature, program, self.extents, self.names)
 
     def _presence(self) -> list[str]:

@@ -1,7 +1,7 @@
-"""The lines of a launcher that need not run again for arrays of the same kind, extents and strides.
+"""Invariant code of a launcher: the lines that compute the same for all arrays of one kind, extents and strides.
 
-In: lines of Python, and the names that such arrays settle. Out: the lines in two parts. What the first one defines and
-the second one reads is remembered in place of running the first.
+In: lines of Python, and the names whose values such arrays settle. Out: the invariant lines, and the others. For later
+arrays of that kind a launcher takes the values of the invariant lines from memory, and runs the others alone.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from collections.abc import Iterable, Sequence
 def settle(lines: Sequence[str], known: Iterable[str], taken: Iterable[str]) -> tuple[list[str], list[str]]:
     """The statements that depend on nothing but `known` names and each other, and the others, both in order.
 
-    `taken` are the launcher's arguments. A statement that returns is among the others, since what stands before it has
-    to run, and so are those behind it that raise or call. So is one that defines a name which one of these reads or
-    defines before.
+    `taken` are the launcher's arguments. Also among the others: a statement that returns; behind it, statements that
+    raise or call something; and a statement that redefines a name of an earlier one of the others.
     """
     statements = ast.parse("\n".join(lines)).body
     settled: list[str] = []

@@ -44,8 +44,8 @@ class PackEmitter(Emitter):
         yield Line(f"const int64_t {names.step} = int64_t(blockDim.x) * {names.width};")
         start = f"(int64_t(blockIdx.x) * blockDim.x * {names.count} + threadIdx.x) * {names.width}"
         yield Line(f"const int64_t {names.first} = {start};")
-        if stmt.is_whole:  # else compilers set what is not loaded to zero, and fuse no product with a sum
-            yield from _braced(Line(f"if ({names.first} >= {extent})"), [Line("return;")])
+        if stmt.is_whole:  # without it, nvcc zeroes the packs that are not loaded, and contracts no multiply-add
+            yield Line(f"if ({names.first} >= {extent}) return;")
         fits = f"{index} < {extent}" if stmt.is_whole else f"{index} + {names.width} <= {extent}"
         head = Line(f"for (int {pack} = 0; {pack} < {names.count}; ++{pack})")
         counted = Line(f"const int64_t {index} = {names.first} + {pack} * {names.step};")

@@ -21,7 +21,7 @@ from py2cu.targets.torch_binding.op import Op, array_type
 
 
 def input_checks(op: Op) -> Iterator[str]:
-    """Of what every call passes; sets the members of `at` on the way."""
+    """Checks of the arguments that every call passes; they assign the members of `at`."""
     for array in op.passed:
         yield from _array_checks(op, array)
     for parameter in op.signature.parameters:

@@ -42,7 +42,7 @@ class Op:
         return next(p.name for p in required if array_type(p).dtype.variable == variable)
 
     def call(self, function: str, *arguments: object) -> str:
-        """A call of a function of the template, which defines those that are used."""
+        """A call of one of the template's functions; the template defines those that are called, and no others."""
         self.uses.add(function.partition("<")[0])
         return f"{function}({', '.join(map(str, arguments))})"
 
@@ -139,7 +139,7 @@ class Op:
 
 
 def defaults(parameter: Parameter) -> tuple[float | None, ...]:
-    """The default of each of the op's arguments for a scalar; None where there is none."""
+    """The default of each scalar argument of the op; None for an argument without one."""
     if parameter.default is not None:
         return default_parts(parameter)
     return (None, None) if ir.is_complex(parameter.type) else (None,)
