@@ -6,9 +6,11 @@ Texts that their user edited are built as files, and their operators run in plac
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -82,10 +84,8 @@ class Instances:
     def launcher(self, device: str, order: Order, gradients: Callable[[], Recorder] | None = None) -> LaunchFunction:
         """The launcher of calls with these arguments, by position; `gradients` record calls above the dispatcher."""
         if gradients is not None:
-            below = replace(order, of_call=False)
-            record = (
-                None if order.on_grid else recorder(self.layout, order.names, self.launcher(device, below), gradients)
-            )
+            below = functools.cache(partial(self.launcher, device, replace(order, of_call=False)))
+            record = None if order.on_grid else recorder(self.layout, order.names, below, gradients)
             return self._chosen(device, order, record)
         key = device, order
         if key not in self._launchers:

@@ -21,9 +21,9 @@ class Recorder(Protocol):
 
 
 def recorder(
-    layout: Layout, names: tuple[str, ...], launch: LaunchFunction, gradients: Callable[[], Recorder]
+    layout: Layout, names: tuple[str, ...], launcher: Callable[[], LaunchFunction], gradients: Callable[[], Recorder]
 ) -> LaunchFunction:
-    """A function of the arguments `names` that calls `launch` with them, and records the call."""
+    """A function of the arguments `names` that launches by `launcher()`, got at the first call, and records it."""
     signature = layout.signature
     may_write = [p.name for p in signature.written if p.name in names]
     outputs = [p.name for p in signature.outputs]
@@ -40,7 +40,7 @@ def recorder(
 
         def run() -> Any:
             nonlocal is_launched
-            result = launch(*values)
+            result = launcher()(*values)
             is_launched = True
             return result
 

@@ -142,7 +142,8 @@ class _Writer:
         guard = [*self._device_guard(taken)]
         others = [*guard, *others, *self._engine_lines(), f"return {self._result}"]
         watched = self._watched() if self.order.of_call else ()
-        yield from (f"    {line}" for line in [*watched, *likeness.lines(arrays, [*guard, *settled], others), *others])
+        guarded = settled._replace(lines=[*guard, *settled.lines])
+        yield from (f"    {line}" for line in [*watched, *likeness.lines(arrays, guarded, others), *others])
 
     def _given(self) -> list[Parameter]:
         """The parameters that the call passes, by themselves or in tuples."""

@@ -13,6 +13,7 @@ it holds, what follows from the shapes is known as well.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
@@ -21,7 +22,7 @@ import torch
 
 from py2cu.call.launchers.extents import if_given
 from py2cu.call.launchers.memory import overlaps_itself
-from py2cu.call.launchers.settled import defined_in, read_in
+from py2cu.call.launchers.settled import Settled
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
@@ -96,12 +97,12 @@ class LikenessLines:
             if parameter.name in self.signature.strided:
                 yield f"stride_{parameter.name}"
 
-    def lines(self, arrays: Sequence[Parameter], settled: Sequence[str], others: Sequence[str]) -> Iterator[str]:
-        """They define `device`, its number, and what else the `others` read that the `settled` lines define."""
+    def lines(self, arrays: Sequence[Parameter], settled: Settled, others: Sequence[str]) -> Iterator[str]:
+        """They define `device`, its number, and what else the `others` name that the `settled` lines define."""
         always, optional = ([p for p in arrays if p.may_be_none is may_be_none] for may_be_none in (False, True))
         optional_lines = [*chain.from_iterable(map(self._optional, optional))]
-        defined = {*self.known(arrays), *defined_in(settled)} - {"device", "has_grad"}
-        facts = sorted(defined & read_in([*optional_lines, *others]))
+        defined = {*self.known(arrays), *settled.names} - {"device", "has_grad"}
+        facts = sorted(defined.intersection(re.findall(r"\w+", "\n".join([*optional_lines, *others]))))
         likeness = Likeness(len(facts))
         self.names.update({
             "likeness": likeness, "learn": likeness.learn, "remember": likeness.remember, "torch": torch,
@@ -111,7 +112,7 @@ class LikenessLines:
         })  # fmt: skip
         if not always:
             yield "device, has_grad = -1, False"
-            yield from settled
+            yield from settled.lines
         else:
             yield f"{', '.join(['is_same', 'device', 'has_grad', *facts])} = likeness.same"
             passed = [f"v_{p.name}" for p in always]
@@ -125,7 +126,7 @@ class LikenessLines:
                 f"if not is_alike({taken}):",
                 *(f"    {line}" for line in [*self._one_by_one(always), f"learn({taken})"]),
                 *chain.from_iterable(map(self._layout, always)),
-                *settled,
+                *settled.lines,
                 f"remember(({taken},), {', '.join(['device', 'has_grad', *facts])})",
             ]
             yield from (f"    {line}" for line in lines)

@@ -8,43 +8,45 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 
-def settle(lines: Sequence[str], known: Iterable[str], taken: Iterable[str]) -> tuple[list[str], list[str]]:
+class Settled(NamedTuple):
+    """Lines, and the names that they define."""
+
+    lines: list[str]
+    names: set[str]
+
+
+def settle(lines: Sequence[str], known: Iterable[str], taken: Iterable[str]) -> tuple[Settled, list[str]]:
     """The statements that depend on nothing but `known` names and each other, and the others, both in order.
 
     `taken` are the launcher's arguments. Also among the others: a statement that returns; behind it, statements that
     raise or call something; and a statement that redefines a name of an earlier one of the others.
     """
-    statements = ast.parse("\n".join(lines)).body
-    settled: list[str] = []
+    statements = [(each, [*ast.walk(each)]) for each in ast.parse("\n".join(lines)).body]
+    settled = Settled([], set())
     others: list[str] = []
     late: set[str] = set()  # read or defined by one of the others
-    unsettled = {*taken, *defined_in(lines)} - {*known}
+    unsettled = {*taken, *(name for _, nodes in statements for name in _names(nodes, ast.Store))} - {*known}
     stays: tuple[type[ast.AST], ...] = (ast.Return,)
-    for each in statements:
-        own = lines[each.lineno - 1 : each.end_lineno]
-        if any(isinstance(node, ast.Return) for node in ast.walk(each)):
+    for statement, nodes in statements:
+        own = lines[statement.lineno - 1 : statement.end_lineno]
+        read, defined = _names(nodes, ast.Load), _names(nodes, ast.Store)
+        if any(isinstance(node, ast.Return) for node in nodes):
             stays = ast.Return, ast.Raise, ast.Call
-        is_bound = any(isinstance(node, stays) for node in ast.walk(each))
-        if is_bound or read_in(own) & unsettled or defined_in(own) & late:  # rule: launcher-settled
+        if (
+            any(isinstance(node, stays) for node in nodes) or read & unsettled or defined & late
+        ):  # rule: launcher-settled
             others += own
-            late |= read_in(own) | defined_in(own)
-            unsettled |= defined_in(own)
+            late |= read | defined
+            unsettled |= defined
         else:
-            settled += own
-            unsettled -= defined_in(own)
+            settled.lines.extend(own)
+            settled.names.update(defined)
+            unsettled -= defined
     return settled, others
 
 
-def read_in(lines: Sequence[str]) -> set[str]:
-    return _names_in(lines, ast.Load)
-
-
-def defined_in(lines: Sequence[str]) -> set[str]:
-    return _names_in(lines, ast.Store)
-
-
-def _names_in(lines: Sequence[str], context: type[ast.expr_context]) -> set[str]:
-    nodes = ast.walk(ast.parse("\n".join(lines)))
+def _names(nodes: Iterable[ast.AST], context: type[ast.expr_context]) -> set[str]:
     return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}

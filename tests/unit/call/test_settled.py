@@ -38,4 +38,4 @@ def test_what_depends_on_nothing_else_is_settled(lines: list[str], others: list[
     expected = lines[1:] if others is None else others
     settled, rest = settle(lines, known=["shape_x"], taken=["v", "p"])
     assert rest == expected
-    assert settled == [line for line in lines if line not in expected]
+    assert settled.lines == [line for line in lines if line not in expected]
