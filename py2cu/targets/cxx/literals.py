@@ -121,12 +121,13 @@ def integer_literal(expr: ir.Constant, c_type: str) -> CxxText:
 
 
 def digits(expr: ir.Constant) -> str:
-    """The digits of a constant where it is declared, whose type the declaration says."""
+    """The digits of a constant where it is declared, whose type the declaration says: `1'000'000` of `1_000_000`."""
+    text = re.sub(r"^(-?0)[oO]?(?:([xXbB])?_)?", r"\1\2", expr.text).replace("_", "'")
     if isinstance(expr.value, int) and expr.value > -(2**63) and expr.type != ir.PY_BOOL:
-        decimal = f"{expr.value}{'u' if expr.value >= 2**63 else ''}"
-        return _bits(expr) or decimal
-    is_float = re.fullmatch(r"-?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?", expr.text)
-    return expr.text if is_float and expr.type == ir.PY_FLOAT else ""
+        is_large_decimal = expr.value >= 2**63 and not text.startswith("0")
+        return (text or str(expr.value)) + ("u" if is_large_decimal else "")
+    is_float = re.fullmatch(r"-?([\d']+\.[\d']*|\.[\d']+|[\d']+(?=[eE]))([eE][-+]?[\d']+)?", text)
+    return text if is_float and expr.type == ir.PY_FLOAT else ""
 
 
 def _bits(expr: ir.Constant) -> str:
