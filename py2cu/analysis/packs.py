@@ -339,7 +339,7 @@ def _sums(expr: ir.Expr) -> Counter[tuple[str, ...]] | None:
 def _divides_indices(expr: ir.Binary[ir.Expr] | ir.Call) -> bool:
     """True for a quotient or a power in 32 bits if the extents fit, where packs would take 64."""
     is_index = isinstance(expr.type, ir.PythonType) and expr.type.width is ir.Width.INDEX  # rule: pack-width
-    return is_index and (isinstance(expr, ir.Binary) or expr.function in OF_HELPERS)
+    return is_index and (isinstance(expr, ir.Binary) or expr.function in (*OF_HELPERS, "ceil_div"))
 
 
 def _unconditional(block: ir.Block, index: str) -> Iterator[Place]:
