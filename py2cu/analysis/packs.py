@@ -19,6 +19,7 @@ from typing import Final
 from py2cu import ir
 from py2cu.analysis.effects import observes_launch
 from py2cu.ir.abi.parameters import IndexParameter
+from py2cu.ir.operators import OF_HELPERS
 from py2cu.ir.visit import (
     all_expressions,
     always_evaluated,
@@ -157,8 +158,8 @@ class _Finder:
                     raise _Found("it has a `while` loop", node.span)
                 case ir.ArrayName(id=name) if kernel.parameter(name) is not None:
                     raise _Found(f"it passes `{name}` to a function", node.span)
-                case ir.Binary(op="/" | "%", type=ir.INDEX) | ir.Call(type=ir.INDEX):
-                    raise _Found("it divides indices, which takes longer in 64 bits", node.span)
+                case ir.Binary(op="/" | "%") | ir.Call() if _divides_indices(node):  # rule: pack-quotient
+                    raise _Found("it divides integers that may need 64 bits: that takes longer", node.span)
 
     def _refuse_loops(self, block: ir.Block, turns: int, changing: set[str]) -> None:
         """Loops are short and of constant length, and what they load is the same for all elements of a pack."""
@@ -333,6 +334,12 @@ def _sums(expr: ir.Expr) -> Counter[tuple[str, ...]] | None:
             return result
         case _:
             return None
+
+
+def _divides_indices(expr: ir.Binary[ir.Expr] | ir.Call) -> bool:
+    """True for a quotient or a power in 32 bits if the extents fit, where packs would take 64."""
+    is_index = isinstance(expr.type, ir.PythonType) and expr.type.width is ir.Width.INDEX  # rule: pack-width
+    return is_index and (isinstance(expr, ir.Binary) or expr.function in (*OF_HELPERS, "ceil_div"))
 
 
 def _unconditional(block: ir.Block, index: str) -> Iterator[Place]:

@@ -57,9 +57,11 @@ def range_of_binary(expr: ir.Binary[ir.Expr], a: Interval, b: Interval) -> Inter
             is_natural = a.is_natural and b.is_natural
             high = a.high + b.high if is_natural else math.inf
             return Interval(0 if is_natural else -math.inf, high, plus(a.bound, b.bound))
-        case "**" if a.is_natural and not is_real:
-            high = _power(a.high, b.high)
-            return Interval(0, high, {(): int(high)} if math.isfinite(high) else None)
+        case "**" if not is_real:
+            high = _power(max(abs(a.low), a.high), b.high)
+            is_even = b.low == b.high and b.high % 2 == 0
+            low = 0 if a.is_natural or is_even else -high  # rule: power-sign
+            return Interval(low, high, {(): int(high)} if math.isfinite(high) else None)
         case ">>" if a.is_natural:
             return Interval(0, a.high, a.bound)
         case "/" if a.is_natural and b.low > 0:
@@ -193,7 +195,7 @@ def _is_integer(expr: ir.Expr) -> bool:
 
 
 def _power(base: float, exponent: float) -> float:
-    """The power of a natural base; infinity if it exceeds 64 bits."""
+    """The magnitude of a power whose base has the magnitude `base`; infinity if it exceeds 64 bits."""
     if base <= 1:
         return 1
     return base**exponent if 0 <= exponent * math.log2(base) <= 64 else math.inf  # rule: power-bound

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import libcst as cst
@@ -193,7 +193,7 @@ class _KernelReader:
         if options.size is None:
             return None
         items = options.size if isinstance(options.size, tuple) else (options.size,)
-        extents = [self._launch_extent(item, parameters, annotations) for item in items]
+        extents = self._launch_extents("size", items, parameters, annotations)
         return tuple(extent for extent in extents if extent is not None) or None
 
     def _block(
@@ -202,9 +202,8 @@ class _KernelReader:
         """The threads of a block in x, y and z."""
         block = options.block
         items = block if isinstance(block, tuple) else (DEFAULT_BLOCKS[rank] if block is None else (block,))
-        read = [self._launch_extent(item, parameters, annotations) for item in items]
+        read = self._launch_extents("block", items, parameters, annotations)
         extents = tuple(ir.constant_extent(1) if extent is None else extent for extent in read)
-        extents = tuple(map(self._with_name, extents, self._option_nodes("block", len(extents))))
         self._check_block(extents, parameters, options.bounds[0] if options.bounds else MAX_THREADS)
         return extents + (ir.constant_extent(1),) * (rank - len(extents))
 
@@ -218,7 +217,14 @@ class _KernelReader:
         nodes = [each.value for each in node.elements] if isinstance(node, cst.Tuple) else [node]
         return nodes if len(nodes) == count else [None] * count
 
-    def _with_name(self, extent: ir.DimExpr, node: cst.BaseExpression | None) -> ir.DimExpr:
+    def _launch_extents(
+        self, option: str, items: Sequence[int | str], parameters: Parameters, annotations: AnnotationReader
+    ) -> list[ir.DimExpr | None]:
+        """The extents of `size` or `block`, with the names of constants; None for each that is refused."""
+        extents = [self._launch_extent(item, parameters, annotations) for item in items]
+        return [*map(self._with_name, extents, self._option_nodes(option, len(extents)))]
+
+    def _with_name(self, extent: ir.DimExpr | None, node: cst.BaseExpression | None) -> ir.DimExpr | None:
         """An extent with the name that `node` reads, if the name stands for its number."""
         around = self.source.environment
         if node is None or not isinstance(extent, ir.Constant) or around.constant(node) != extent.value:

@@ -352,7 +352,7 @@ __global__ void encoder_kernel(
 template <typename T>
 cudaError_t launch_encoder(
     const int64_t* tokens, const T* wte, const T* wpe, T* out, int64_t b_extent, int64_t t_extent, int64_t c_extent,
-    int64_t v, int64_t positions, dim3 grid, dim3 block, cudaStream_t stream)
+    int64_t /* v */, int64_t /* positions */, dim3 grid, dim3 block, cudaStream_t stream)
 {
     encoder_kernel<1, 1, T><<<grid, block, 0, stream>>>(tokens, wte, wpe, out, b_extent, t_extent, c_extent);
     return cudaGetLastError();
@@ -361,7 +361,7 @@ cudaError_t launch_encoder(
 template <typename T>
 cudaError_t launch_encoder(
     const int64_t* tokens, const T* wte, const T* wpe, T* out, int64_t b_extent, int64_t t_extent, int64_t c_extent,
-    int64_t v, int64_t positions, cudaStream_t stream)
+    int64_t /* v */, int64_t /* positions */, cudaStream_t stream)
 {
     if (b_extent == 0 || t_extent == 0 || c_extent == 0) return cudaSuccess;
     const dim3 block(32, 8, 1);

@@ -297,7 +297,7 @@ cudaError_t launch_layer_norm_backward_weights(
     const T* x, const T* mean, const T* scale, const T* grad_out, T* grad_weight, T* grad_bias, int64_t rows,
     int64_t n, cudaStream_t stream)
 {
-    if (8 == 0 || n == 0) return cudaSuccess;
+    if (n == 0) return cudaSuccess;
     const dim3 block(32, 8);
     const dim3 grid((n + block.x - 1) / block.x, (8 + block.y - 1) / block.y);
     return launch_layer_norm_backward_weights(

@@ -2,6 +2,7 @@
 
     WIDE = TILE + 2 * RADIUS          NamedConstant("WIDE", 20, TILE + 2 * RADIUS)
     Config.FULL                       NamedConstant("Config_FULL", 4294967295, 0xFFFFFFFF)
+    Config.ROWS, from TILE // 4       NamedConstant("Config_ROWS", 8, Config_TILE / 4)
 
 In: an expression around a kernel, and its value. Out: the constant. Its definition has the digits of the source, or
 arithmetic that C computes alike; else Python's `repr` of the value. A live value may differ from what the source says:
@@ -10,7 +11,7 @@ then the value counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import libcst as cst
@@ -29,6 +30,8 @@ _DEPTH = 8  # of definitions in a definition; a deeper one is written as its val
 _EXACT = 2**53  # all smaller integers are doubles
 
 SpanOf = Callable[[cst.CSTNode], Span]
+Members = Mapping[str, cst.Attribute]
+"""What the names in the body of a class stand for: `TILE` for `Config.TILE`."""
 
 
 def named_constant(
@@ -42,8 +45,9 @@ def named_constant(
     is_written = name and not name.startswith(".") and name not in (*around.passed, "True", "False")
     if not is_written or around.qualify(node) in CONSTANTS:
         return None
-    source = _source(node, around)
-    computed = None if source is None else _definition(source, around, span_of, depth)
+    outside = replace(around, binders={})  # no local hides a name in a definition around the kernel
+    source, members = _source(node, outside)
+    computed = None if source is None else _definition(source, outside, span_of, depth, members)
     is_current = computed is not None and repr(computed[1]) == repr(value)
     definition = computed[0] if computed is not None and is_current else _digits(value, "")
     return ir.NamedConstant(name.replace(".", "_"), value, definition, _line(source, span_of))
@@ -53,7 +57,7 @@ def written_extent(
     node: cst.BaseExpression, value: int, around: Environment, span_of: SpanOf
 ) -> ir.NamedConstant | None:
     """A constant, or arithmetic with constants, as the extent `value` of an array; None for plain numbers."""
-    definition = _definition(node, around, span_of, _DEPTH)
+    definition = _definition(node, around, span_of, _DEPTH, {})
     match definition:
         case ir.Constant(named=ir.NamedConstant() as named), _:
             return named
@@ -76,11 +80,14 @@ def _line(source: cst.BaseExpression | None, span_of: SpanOf) -> int:
         return 0
 
 
-def _source(node: cst.BaseExpression, around: Environment) -> cst.BaseExpression | None:
-    """The expression that the source assigns to a name, or a number that a class assigns; None for anything else."""
+def _source(node: cst.BaseExpression, around: Environment) -> tuple[cst.BaseExpression | None, Members]:
+    """The expression that the source assigns to a name or an attribute of a class, None for anything else; and what
+    the names that the class has bound before stand for.
+    """
+    members: dict[str, cst.Attribute] = {}
     match node:
         case cst.Name(value=name):
-            return around.definition(name)
+            return around.definition(name), members
         case cst.Attribute(value=owner, attr=cst.Name(value=attribute)) if (
             class_ := _class(owner, around)
         ) is not None:
@@ -89,9 +96,13 @@ def _source(node: cst.BaseExpression, around: Environment) -> cst.BaseExpression
                     case (
                         cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))], value=value)
                         | cst.AnnAssign(target=cst.Name(value=name), value=value)
-                    ) if name == attribute and isinstance(value, cst.Integer | cst.Float):
-                        return value
-    return None
+                    ):
+                        if name == attribute:
+                            return value, members
+                        members[name] = cst.Attribute(owner, cst.Name(name))
+            inherited = (_source(cst.Attribute(base.value, node.attr), around) for base in class_.bases)
+            return next((found for found in inherited if found[0] is not None), (None, members))
+    return None, members
 
 
 def _class(node: cst.BaseExpression, around: Environment) -> cst.ClassDef | None:
@@ -106,10 +117,12 @@ def _class(node: cst.BaseExpression, around: Environment) -> cst.ClassDef | None
 
 
 def _definition(
-    node: cst.BaseExpression, around: Environment, span_of: SpanOf, depth: int
+    node: cst.BaseExpression, around: Environment, span_of: SpanOf, depth: int, members: Members
 ) -> tuple[ir.DimExpr, Real] | None:
     """`node` as C computes it, and its value; None where C would compute otherwise."""
     match node:
+        case cst.Name(value=name) if name in members:
+            return _definition(members[name], around, span_of, depth, {})
         case cst.Integer(value=text):
             return _digits(int(text, 0), text), int(text, 0)
         case cst.Float(value=text):
@@ -118,7 +131,7 @@ def _definition(
             digits = inner.evaluated_value
             return _digits(-digits, f"-{inner.value}"), -digits
         case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Name() | cst.Attribute() as inner):
-            match _definition(inner, around, span_of, depth):
+            match _definition(inner, around, span_of, depth, members):
                 case ir.Constant(named=named), int() | float() as operand if not isinstance(operand, bool):
                     return replace(_digits(-operand, ""), named=named), -operand
             return None
@@ -134,7 +147,7 @@ def _definition(
             type_ = ir.ElementType(dtype)
             return replace(_digits(real, text), type=type_), rounded(type_, real)
         case cst.BinaryOperation(left=left, operator=sign, right=right) if type(sign) in SYMBOLS:
-            a, b = (_definition(side, around, span_of, depth) for side in (left, right))
+            a, b = (_definition(side, around, span_of, depth, members) for side in (left, right))
             return None if a is None or b is None else _computed(SYMBOLS[type(sign)], *a, *b)
         case _:
             return None
@@ -169,7 +182,6 @@ def _as_float(expr: ir.DimExpr) -> ir.DimExpr | None:
 
 def _digits(value: Real, text: str) -> ir.Constant:
     """A number with the digits of the source, if known."""
-    text = text.replace("_", "")
     match value:
         case bool():
             return ir.Constant(value, type=ir.PY_BOOL)

@@ -243,9 +243,11 @@ class _Lowering:
 
     def power(self, expr: ir.Binary[ir.Expr]) -> ir.Expr:
         """A whole number to a power that is not negative."""
-        exponent = constant_exponent(expr.right)
-        if _may_repeat(expr.left) and (exponent == 2 or (exponent == 3 and isinstance(expr.type, ir.ElementType))):
-            return self.repeated(expr.left, int(exponent), expr)
+        match constant_exponent(expr.right), isinstance(expr.type, ir.ElementType):
+            case 2, False:
+                return self.repeated(expr.left, 2, expr)
+            case 2 | 3 as factors, True if _may_repeat(expr.left):
+                return self.repeated(expr.left, int(factors), expr)
         return self.helper("int_pow", expr)  # rule: power-of-integers
 
     def negate(self, expr: ir.Unary) -> ir.Expr:

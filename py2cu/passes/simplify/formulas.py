@@ -29,6 +29,8 @@ _OPEN: Final = ir.Name("")  # a placeholder, to count the uses that a local woul
 
 Shared = tuple[ir.Expr, ir.Expr, ir.Expr]
 """The operation in the one branch, in the other branch, and merged."""
+Values = dict[str, list[ir.Expr]]
+"""The locals of the branches, with the values that the branches give them."""
 
 
 @dataclass(slots=True)
@@ -93,8 +95,12 @@ class MergedFormula:
         # rule: merge-pays
         return all(_is_cheap(side, of) for choice in self.choices for side, of in zip(choice, known, strict=True))
 
-    def with_locals(self, merged: ir.Expr, saved: SavedValues) -> ir.Expr:
-        """The merged formula, with locals for a long test and for expensive operations that it uses more than once."""
+    def with_locals(self, merged: ir.Expr, saved: SavedValues, names: Values) -> ir.Expr:
+        """The merged formula, with locals for a long test and for expensive operations that it uses more than once.
+
+        A local of the branches, one of `names`, keeps its name.
+        """
+        named = [(value, name) for name, values in names.items() for value in values]
         if not _is_short(self.test) and self._choices_in(merged) > 1:
             condition = saved.save(self.test, "condition")
             merged = self._tested(merged, condition)
@@ -104,7 +110,8 @@ class MergedFormula:
             costly, *others = self.shared
             uses = sum(part is _OPEN for part in walk(self._using(merged, _OPEN, costly)))
             if uses > 1:
-                local = saved.save(costly[2], _name_of(costly[2]))
+                own = (name for value, name in named if any(is_alike(value, each) for each in costly[:2]))
+                local = saved.save(costly[2], next(own, _name_of(costly[2])))
                 merged = self._using(merged, local, costly)
                 others = [
                     (_replaced(a, costly[0], local), _replaced(b, costly[1], local), self._using(c, local, costly))

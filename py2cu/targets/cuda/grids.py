@@ -41,6 +41,8 @@ def empty_tests(kernel: ir.Kernel) -> tuple[str, ...]:
     """The conditions under which a launch has no threads, x last: `n == 0`, or `n - m <= 0` for a difference."""
     tests = []
     for extent in map(_without_factors, reversed(kernel.size or ())):
+        if isinstance(extent, ir.Constant) and extent.value > 0:
+            continue
         is_difference = any(isinstance(node, ir.Binary) and node.op == "-" for node in walk(extent))
         tests.append(f"{extent_text(extent, kernel)} {'<=' if is_difference else '=='} 0")
     return tuple(tests)

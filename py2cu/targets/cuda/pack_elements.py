@@ -163,16 +163,20 @@ def _in_64_bits(function: ir.Kernel) -> ir.Kernel:
     """The function with indices of 64 bits, as the kernel has them."""
 
     def widen(node: Typed) -> Typed:
-        return replace(node, type=ir.LONG) if node.type == ir.INDEX else node
+        return replace(node, type=ir.LONG) if _is_index(node.type) else node
 
     def widen_loop(stmt: ir.Stmt) -> ir.Block:
         return (widen(stmt) if isinstance(stmt, ir.For) else stmt,)
 
     return function.having(
         parameters=tuple(map(widen, function.parameters)),
-        locals=tuple((name, ir.LONG if type_ == ir.INDEX else type_) for name, type_ in function.locals),
+        locals=tuple((name, ir.LONG if _is_index(type_) else type_) for name, type_ in function.locals),
         body=rebuild_block(function.body, widen, widen_loop),
     )
+
+
+def _is_index(type_: ir.Type) -> bool:
+    return isinstance(type_, ir.PythonType) and type_.width is ir.Width.INDEX
 
 
 # --- the function's body ----------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from py2cu.targets.cxx.c_types import FLOATS, HALVES, arithmetic_type, is_unsign
 from py2cu.targets.cxx.cxx_text import PRIMARY, UNARY, CxxText
 
 _SMALL: Final = 2.0**-10  # below it, the decimal digits of a power of two say less than its exponent
+_DECIMAL: Final = re.compile(r"-?(\d+\.\d+([eE][-+]?\d+)?|\d+[eE][-+]?\d+)")  # digits that C reads as Python does
 
 
 def array_literal(values: Sequence[str], extents: Sequence[int]) -> str:
@@ -57,7 +58,7 @@ def generic_literal(expr: ir.Constant, dtype: DType) -> str:
     if abs(value) < 2**31 and value == int(value):
         return str(int(value)) if value or math.copysign(1, value) > 0 else "-0.0"
     if math.isfinite(value) and rounded_directly(dtype, expr.value) == value:
-        return expr.text if re.fullmatch(r"-?\d+\.\d+", expr.text) else repr(float(expr.value))
+        return expr.text if _DECIMAL.fullmatch(expr.text) else repr(float(expr.value))
     return float_literal(replace(expr, value=value, text=""), "double").text
 
 
@@ -121,12 +122,13 @@ def integer_literal(expr: ir.Constant, c_type: str) -> CxxText:
 
 
 def digits(expr: ir.Constant) -> str:
-    """The digits of a constant where it is declared, whose type the declaration says."""
+    """The digits of a constant where it is declared, whose type the declaration says: `1'000'000` of `1_000_000`."""
+    text = re.sub(r"^(-?0)[oO]?(?:([xXbB])?_)?", r"\1\2", expr.text).replace("_", "'")
     if isinstance(expr.value, int) and expr.value > -(2**63) and expr.type != ir.PY_BOOL:
-        decimal = f"{expr.value}{'u' if expr.value >= 2**63 else ''}"
-        return _bits(expr) or decimal
-    is_float = re.fullmatch(r"-?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?", expr.text)
-    return expr.text if is_float and expr.type == ir.PY_FLOAT else ""
+        is_large_decimal = expr.value >= 2**63 and not text.startswith("0")
+        return (text or str(expr.value)) + ("u" if is_large_decimal else "")
+    is_float = re.fullmatch(r"-?([\d']+\.[\d']*|\.[\d']+|[\d']+(?=[eE]))([eE][-+]?[\d']+)?", text)
+    return text if is_float and expr.type == ir.PY_FLOAT else ""
 
 
 def _bits(expr: ir.Constant) -> str:
@@ -146,7 +148,7 @@ def float_literal(expr: ir.Constant, c_type: str) -> CxxText:
         return CxxText(f"{sign}INFINITY", precedence, "float", begins_with_sign=bool(sign))
     if math.isnan(value):
         return CxxText("NAN", PRIMARY, "float")
-    written = re.fullmatch(r"-?\d+\.\d+", expr.text)
+    written = _DECIMAL.fullmatch(expr.text)
     texts = (expr.text, repr(value)) if written else (repr(value),)
     text = next((text for text in texts if _reads_as(text, expr)), repr(as_float(F32, value)))
     fraction, exponent = math.frexp(value)

@@ -4,6 +4,7 @@ nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
@@ -300,6 +301,12 @@ class KernelView:
     def launch_signature(self, head: str, *extra: str) -> str:
         return wrapped(head, (*(a.declaration for a in self.launch_arguments), *extra))
 
+    def launch_definition(self, head: str, body: str, *extra: str) -> str:
+        """A launcher. Parameters that its body does not read have no names there: compilers would warn of them."""
+        words = frozenset(re.findall(r"\w+", body))
+        parameters = (*(a.declaration for a in self.launch_arguments), *extra)
+        return f"{wrapped(head, tuple(_unnamed(each, words) for each in parameters))}\n{body}"
+
     def declarations(self, returns: str, *extra: str) -> tuple[str, ...]:
         """The launchers in the header: for each set of dtypes a function, or a template over the constexprs."""
         head = template_head(self.constexprs)
@@ -353,3 +360,9 @@ def tables_of(kernel: ir.Kernel, dialect: Dialect) -> tuple[tuple[str, ...], fro
 def helpers_of(kernel: ir.Kernel) -> tuple[str, ...]:
     """The helpers that a kernel and its device functions need."""
     return tuple(dict.fromkeys(name for each in (kernel, *kernel.functions) for name in each.helpers))
+
+
+def _unnamed(parameter: str, words: frozenset[str]) -> str:
+    """`int64_t /* m */` of `int64_t m`, unless its name is one of `words`."""
+    type_, _, name = parameter.rpartition(" ")
+    return parameter if name in words else f"{type_} /* {name} */"
