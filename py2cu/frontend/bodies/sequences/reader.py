@@ -14,6 +14,7 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
+from py2cu.builtins.memory import STCS
 from py2cu.frontend.bodies.lists.uses import refuses_exchange
 from py2cu.frontend.bodies.parts import is_part, read_part, read_row_of_view
 from py2cu.frontend.bodies.scope import Scope
@@ -68,7 +69,7 @@ class SequenceReader:
         """The sequence that `node` is; None, and no diagnostic, for anything else."""
         row = None if self.whole_rows else read_row_of_view(node, self.scope, self.read)
         match node:
-            case cst.Subscript() if row is not None:
+            case _ if row is not None and row.hint != STCS:
                 return Elements(row.kept(self.assigned, self.scope.save), self.span)
             case cst.Subscript(value=cst.Name(value=name)) if self.scope.is_row_view(name):
                 return self._tuple(node)
