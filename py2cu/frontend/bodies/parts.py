@@ -58,16 +58,14 @@ def hinted_places(index: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 
 def read_row_of_view(node: cst.BaseExpression, scope: Scope, read: Read) -> View | None:
-    """The elements of a row of a view in rows: `x4[i]`, and `ldg(x4, i)` where the length differs with the dtype, since
-    a row of known length is a tuple there. None for anything else.
-    """
+    """The elements of a row of a view in rows, `x4[i]` or `ldg(x4, i)`; None for anything else."""
     hint = cache_hint(node, scope)
     match node:
-        case cst.Subscript(value=cst.Name(value=name)) if scope.is_row_view(name):
+        case cst.Subscript(value=cst.Name(value=name)):
             parts = subscripts(node)
         case cst.Call(
             args=[cst.Arg(value=cst.Name(value=name), keyword=None, star=""), cst.Arg(value=index, star=""), *values]
-        ) if hint and scope.open_length(name) is not None and len(values) == (hint == STCS):
+        ) if hint and len(values) == (hint == STCS):
             parts = [cst.Index(place) for place in hinted_places(index)]
         case _:
             return None
