@@ -63,9 +63,9 @@ def read_row_of_view(node: cst.BaseExpression, scope: Scope, read: Read) -> View
     match node:
         case cst.Subscript(value=cst.Name(value=name)):
             parts = subscripts(node)
-        case cst.Call(
-            args=[cst.Arg(value=cst.Name(value=name), keyword=None, star=""), cst.Arg(value=index, star=""), *values]
-        ) if hint and len(values) == (hint == STCS):
+        case cst.Call(args=[cst.Arg(value=cst.Name(value=name)), cst.Arg(value=index), *values] as args) if (
+            hint and len(values) == (hint == STCS) and not any(arg.keyword or arg.star for arg in args)
+        ):
             parts = [cst.Index(place) for place in hinted_places(index)]
         case _:
             return None

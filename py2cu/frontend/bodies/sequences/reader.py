@@ -72,8 +72,6 @@ class SequenceReader:
                 return Elements(row.kept(self.assigned, self.scope.save), self.span)
             case cst.Subscript(value=cst.Name(value=name)) if self.scope.is_row_view(name):
                 return self._tuple(node)
-            case cst.Call() if cache_hint(node, self.scope):
-                return self._tuple(node)
             case _ if is_part(node, self.scope):
                 part = read_part(node, self.scope, self.read)
                 if part is None or refuses_exchange(part, node, self.assigned, self.scope):
@@ -102,7 +100,9 @@ class SequenceReader:
             case cst.Name() | cst.Subscript() if self.scope.form_of(node) is not None:
                 return self._tuple(node)
             case cst.Call(func=func) if not self.scope.is_local(func) and (
-                self.scope.functions.named(func) is not None or self.scope.environment.qualify(func) == "builtins.tuple"
+                self.scope.functions.named(func) is not None
+                or self.scope.environment.qualify(func) == "builtins.tuple"
+                or cache_hint(node, self.scope)
             ):
                 return self._tuple(node)
             case cst.IfExp():
