@@ -282,13 +282,10 @@ class _KernelReader:
     def _scope(self, parameters: Parameters, functions: FunctionReader) -> Scope:
         arrays = {p.name: p.type for p in parameters.arguments if isinstance(p.type, ir.ArrayType)}
         scalars = {p.name for p in parameters.arguments if not isinstance(p.type, ir.ArrayType)}
-        launch_values = {name for type_ in arrays.values() for dim in type_.dims for name in names_in(dim)}
-        launch_values |= {name for index in parameters.indices for name in names_in(index.extent)}
-        launch_values |= {p.name for p in parameters.arguments if p.type == ir.PY_INT}
         extents = ExtentReader(
             self.reporter, functions.environment, self.module.span, arrays,
             {p.name: p.constexpr for p in parameters.arguments if p.constexpr is not None},
-            frozenset(launch_values), parameters.launch,
+            {p.name for p in parameters.arguments if p.type == ir.PY_INT}, parameters.launch,
         )  # fmt: skip
         indices = frozenset(index.name for index in parameters.indices)
         declarations = ArrayDeclarationReader(extents, indices.union(scalars, arrays, parameters.launch))
@@ -310,12 +307,15 @@ class _KernelReader:
             if type_ is None:
                 continue
             node, dtype = params[name], type_.dtype
-            unknown = set(names_in(type_.dims[0])) - declarations.extents.launch_values
+            arrays = declarations.extents.arrays
+            extents = [index.extent for index in parameters.indices]
+            extents += [dim for array in arrays.values() for dim in array.dims]
+            known = declarations.extents.launch_values.union(*map(names_in, extents))
+            unknown = set(names_in(type_.dims[0])) - known
             if unknown:
                 message = f"the dimension `{min(unknown)}` of the shared memory cannot be determined from the arguments"
                 hint = "compute its extent from numbers, dimensions of arrays and integer parameters"
                 self._error("P304", message, node.name, hint)
-            arrays = declarations.extents.arrays
             same = [array for array, other in arrays.items() if other.dtype.variable == dtype.variable]
             like = same[0] if same and dtype.variable is not None else ""
             if dtype.variable is not None and not same:

@@ -4,9 +4,9 @@ for k in range(4): t += x4[i, k]         →   row = x4[i]
                                              for k in range(4): t += row[k]
 for k in range(4): x4[i, k] = acc[k]     →   x4[i] = acc
 
-In the IR the whole row is an access without indices, `x4_row[] = x4[i, 0]`. A row is loaded early only where each round
-reads it, and where nothing in the loop may leave it, write the array, or depend on other threads. An element with a
-cache hint, `ldg(x4, (i, k))`, stays an access of its own.
+In the IR the whole row is an access without indices, `x4_row[] = x4[i, 0]`, with the cache hint of its elements. A row
+is loaded early only where each round reads it, and where nothing in the loop may leave it, write the array, or depend
+on other threads. A loop from 1 reads it, too: `max(x4[i])`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
 from py2cu.ir.visit import accesses, all_expressions, always_evaluated, expressions, names_in, statements
+from py2cu.passes.lowering.split_tuples import row_access
 
 HELPER = "aligned_vector"
 _FIRST = ir.Constant(0, type=ir.INT)
@@ -35,7 +36,7 @@ def load_rows(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     if not rows.names:
         return kernel
     decls = [*(replace(d, is_row=d.is_row or d.name in rows.names) for d in kernel.array_decls), *rows.decls]
-    helpers = (*kernel.helpers, HELPER)
+    helpers = (*kernel.helpers, HELPER, *map(row_access, sorted(rows.hints - {""})))
     return with_fields(kernel, body=rebuild_statements(body, rows.unrolled), array_decls=tuple(decls), helpers=helpers)
 
 
@@ -43,6 +44,7 @@ def load_rows(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 class _Rows:
     kernel: ir.Kernel
     names: set[str] = field(default_factory=set)  # arrays that are rows
+    hints: set[str] = field(default_factory=set)  # of the accesses to whole rows
     decls: list[ir.ArrayDecl] = field(default_factory=list)
     taken: set[str] = field(init=False)
     passed: set[str] = field(init=False)
@@ -53,7 +55,7 @@ class _Rows:
 
     def rebuilt(self, stmt: ir.Stmt) -> ir.Block:
         match stmt:
-            case ir.For(start=ir.Constant(value=0), stop=ir.Constant(value=int(count)), step=ir.Constant(value=1)):
+            case ir.For(start=ir.Constant(value=0 | 1), stop=ir.Constant(value=int(count)), step=ir.Constant(value=1)):
                 return self.stored(stmt, count) or self.loaded(stmt, count)
             case _:
                 return (stmt,)
@@ -72,10 +74,11 @@ class _Rows:
 
     def stored(self, loop: ir.For, count: int) -> ir.Block | None:
         """The store of a whole row, in place of a loop that copies an array of the thread into it."""
-        match loop.body:
+        match loop.start, *loop.body:
             case (
+                ir.Constant(value=0),  # rule: row-store-whole
                 ir.Store(
-                    indices=(*at, ir.Name(id=last)), value=ir.Load(array=own, indices=(ir.Name(id=index),)), hint=""
+                    indices=(*at, ir.Name(id=last)), value=ir.Load(array=own, indices=(ir.Name(id=index),))
                 ) as store,
             ) if last == index == loop.var and own not in self.passed:
                 decl, view = self.kernel.array_decl(own), self.kernel.array_decl(store.array)
@@ -89,6 +92,7 @@ class _Rows:
         if any(loop.var in names_in(each) for each in at):  # rule: row-store-index
             return None
         self.names.add(own)
+        self.hints.add(store.hint)
         whole = ir.Load(own, (), loop.span, type=view.type.element)
         return (with_fields(store, indices=(*at, _FIRST), value=whole, trivia=loop.trivia),)
 
@@ -98,20 +102,21 @@ class _Rows:
         if acts or not all(isinstance(stmt, _PLAIN) for stmt in statements(loop.body)):  # rule: row-loop-plain
             return (loop,)
         effects = self.does(block=(loop,))
-        rows: dict[tuple[str, tuple[ir.Expr, ...]], str] = {}
+        rows: dict[tuple[str, tuple[ir.Expr, ...], str], str] = {}  # array, indices and hint
         before: list[ir.Stmt] = []
         for load in _certain(loop.body):
             *at, last = load.indices or (_FIRST,)
             if self.kernel.vector_width(load.array) != count or last != ir.Name(loop.var, type=last.type):
                 continue
             row = replace(load, indices=(*at, _FIRST))
-            # rule: row-invariant
-            if load.hint or (load.array, tuple(at)) in rows or not commute(effects, self.does(row)):
+            key = (load.array, tuple(at), load.hint)
+            if key in rows or not commute(effects, self.does(row)):  # rule: row-invariant
                 continue
             name = free_name(f"{load.array}_row", self.taken)
-            rows[load.array, tuple(at)] = name
+            rows[key] = name
             self.taken.add(name)
             self.names.add(name)
+            self.hints.add(load.hint)
             view = self.kernel.array_decl(load.array)
             assert view is not None
             type_ = replace(view.type, dims=view.type.dims[-1:])
@@ -120,10 +125,10 @@ class _Rows:
 
         def change(expr: ir.Expr) -> ir.Expr:
             match expr:
-                case ir.Load(array=array, indices=(*at, ir.Name(id=last)), hint="") if last == loop.var and (
-                    row := rows.get((array, tuple(at)))
+                case ir.Load(array=array, indices=(*at, ir.Name(id=last)), hint=hint) if last == loop.var and (
+                    row := rows.get((array, tuple(at), hint))
                 ):
-                    return with_fields(expr, array=row, indices=expr.indices[-1:])
+                    return with_fields(expr, array=row, indices=expr.indices[-1:], hint="")
                 case _:
                     return expr
 

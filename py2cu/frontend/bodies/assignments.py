@@ -24,7 +24,7 @@ from py2cu.builtins import find_pair_formula
 from py2cu.builtins.launch import POSITIONS
 from py2cu.frontend.bodies.expressions import ExpressionReader
 from py2cu.frontend.bodies.formulas import expand
-from py2cu.frontend.bodies.parts import is_part, is_tensor, read_part
+from py2cu.frontend.bodies.parts import cache_hint, is_part, is_tensor, read_part
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences.ranges import Range, as_index
 from py2cu.frontend.bodies.sequences.reader import SequenceReader
@@ -141,7 +141,7 @@ class Unpacker:
                     operands[at] = self._save(operands[at], "operand", operands[at].span)
                 operands_by_name = dict(zip(pair_formula.parameters, operands, strict=True))
                 values = [expand(text, operands_by_name, self.scope.span_of(value)) for text in pair_formula.texts]
-            case cst.Call() if self.expressions.calls.functions.is_invoke(value) or self.expressions.calls.hint(value):
+            case cst.Call() if self.expressions.calls.functions.is_invoke(value) or cache_hint(value, self.scope):
                 return self._unpack_local(target, self._result(value, targets), value)
             case cst.Subscript(value=cst.Name(value=name)) if self.scope.is_row_view(name):
                 return self._unpack_local(target, self._result(value, targets), value)

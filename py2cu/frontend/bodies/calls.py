@@ -20,7 +20,7 @@ from py2cu.builtins.sync import BLOCK_BARRIER, GRID_BARRIER
 from py2cu.frontend.bodies.formulas import expand_call
 from py2cu.frontend.bodies.functions.calls import FunctionCallReader
 from py2cu.frontend.bodies.methods import read_len, read_method, read_receiver
-from py2cu.frontend.bodies.parts import is_list_part, read_part
+from py2cu.frontend.bodies.parts import cache_hint, hinted_places, is_list_part, read_part
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences.folds import read_fold
 from py2cu.frontend.bodies.sequences.reductions import RESULTS, ReductionReader
@@ -60,7 +60,7 @@ class CallReader:
             return place or ir.Constant(0, span)
         if self.acts(node):
             return self._read_acting(node) or ir.Constant(0, span)
-        if hint := self.hint(node):
+        if hint := cache_hint(node, self.scope):
             access = self.read_hinted(node)
             if isinstance(access, ir.Store):
                 self.scope.error("P103", f"`{hint}` has no value", node, f"write `{source_text(node)}` on its own line")
@@ -163,30 +163,24 @@ class CallReader:
             text = source_text(array.value) if isinstance(array, cst.Subscript) else "x"
             self.scope.error("P105", "the first argument is an array", array, f"`{function}({text}, i, …)`")
             return None
-        items = [element.value for element in index.elements] if isinstance(index, cst.Tuple) else [index]
+        items = hinted_places(index)
         rank = len(self.scope.arrays[name].dims) if part is None else part.rank
         pair = [] if isinstance(index, cst.Tuple) else self._items(index)
-        is_row = function in CACHE_HINTS and self.scope.is_row_view(name) and len(pair or items) == 1
+        is_row = function in CACHE_HINTS and self.scope.is_row(name, len(pair or items))
         if len(pair or items) != rank and not is_row:
             what = f"`{source_text(array)}` takes {rank} {'index' if rank == 1 else 'indices'}, not {len(items)}"
             places = ", ".join([*map(source_text, items), *"klmnopqr"][:rank])
             self.scope.error("P401", what, index, f"write `{places}`" if rank == 1 else f"write `({places})`")
             return None
-        row = f"{name}[{source_text(index)}]"
-        way = f"{row} = tuple(… for … in …)" if function == STCS else f"for v in {row}:"
-        if is_row and self.scope.refuses_open_row(name, node, f"access it without: `{way}`"):  # rule: hinted-open-row
+        # rule: hinted-open-row
+        if is_row and function != STCS and self.scope.refuses_open_row(name, node, f"`for v in {source_text(node)}:`"):
             return None
         indices = tuple(pair) or read_indices(items, node, self.scope, self.read)
         return (name, indices) if part is None else (part.array, part.indices(indices))
 
-    def hint(self, node: cst.BaseExpression) -> str:
-        """The cache hint that `node` gives: `ldg` of a call of it; "" of anything else."""
-        row = builtins.lookup(self.meaning(node.func) or "") if isinstance(node, cst.Call) else None
-        return row.name if row is not None and row.rule is Rule.CACHE else ""
-
     def read_hinted(self, node: cst.Call) -> ir.Load | ir.Store | None:
         """An access by `ldg` or its kin; None, after a diagnostic, if its arguments do not fit."""
-        name = self.hint(node)
+        name = cache_hint(node, self.scope)
         parameters = builtins.ROWS[f"py2cu.{name}"].parameters
         if len(node.args) != len(parameters) or any(arg.keyword or arg.star for arg in node.args):
             takes = f"an array and an index{', and a value' if len(parameters) > 2 else ''}, by position"
@@ -228,7 +222,7 @@ class CallReader:
         if self.acts(node):
             call = self._read_acting(node)
             return () if call is None else (ir.ExprStmt(call, span),)
-        if self.hint(node) == STCS:
+        if cache_hint(node, self.scope) == STCS:
             store = self.read_hinted(node)
             return (store,) if isinstance(store, ir.Store) else ()
         sync = self.read_sync(node)

@@ -10,7 +10,9 @@ from itertools import starmap
 
 import libcst as cst
 
-from py2cu import ir
+from py2cu import builtins, ir
+from py2cu.builtins import Rule
+from py2cu.builtins.memory import STCS
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read, read_indices
 from py2cu.frontend.bodies.views import ZERO, View, count_back, is_negative, larger, plus, smaller
@@ -42,15 +44,35 @@ def read_part(node: cst.BaseExpression, scope: Scope, read: Read) -> View | None
             return None
 
 
+def cache_hint(node: cst.BaseExpression, scope: Scope) -> str:
+    """The cache hint that `node` gives: `ldg` of a call of it; "" of anything else."""
+    if not isinstance(node, cst.Call) or scope.is_local(node.func):
+        return ""
+    row = builtins.lookup(scope.environment.qualify(node.func) or "")
+    return row.name if row is not None and row.rule is Rule.CACHE else ""
+
+
+def hinted_places(index: cst.BaseExpression) -> list[cst.BaseExpression]:
+    """The indices of `ldg(x, i)` and of `ldg(x, (r, c))`."""
+    return [element.value for element in index.elements] if isinstance(index, cst.Tuple) else [index]
+
+
 def read_row_of_view(node: cst.BaseExpression, scope: Scope, read: Read) -> View | None:
-    """The elements of `x4[i]`, a row of a view in rows; None for anything else."""
+    """The elements of a row of a view in rows, `x4[i]` or `ldg(x4, i)`; None for anything else."""
+    hint = cache_hint(node, scope)
     match node:
-        case cst.Subscript(value=cst.Name(value=name)) if scope.is_row_view(name):
-            singles = [part for part in subscripts(node) if isinstance(part, cst.Index) and part.star is None]
-            if len(singles) == len(subscripts(node)) and scope.is_row(name, len(singles)):
-                indices = read_indices((part.value for part in singles), node, scope, read)
-                return View(name, 1, indices, origin=scope.span_of(node))
-    return None
+        case cst.Subscript(value=cst.Name(value=name)):
+            parts = subscripts(node)
+        case cst.Call(args=[cst.Arg(value=cst.Name(value=name)), cst.Arg(value=index), *values] as args) if (
+            hint and len(values) == (hint == STCS) and not any(arg.keyword or arg.star for arg in args)
+        ):
+            parts = [cst.Index(place) for place in hinted_places(index)]
+        case _:
+            return None
+    places = [part.value for part in parts if isinstance(part, cst.Index) and part.star is None]
+    if len(places) < len(parts) or not scope.is_row(name, len(places)):
+        return None
+    return View(name, 1, read_indices(places, node, scope, read), origin=scope.span_of(node), hint=hint)
 
 
 def is_part(node: cst.BaseExpression, scope: Scope) -> bool:

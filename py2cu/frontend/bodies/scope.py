@@ -261,13 +261,17 @@ class Scope:
         """True for a row of a view in rows, under so many indices."""
         return self.is_row_view(name) and indices == len(self.arrays[name].dims) - 1
 
+    def open_length(self, name: str) -> ir.Name | None:
+        """The length of the rows of a view, `W`, where it differs with the dtype; None for anything else."""
+        length = self.arrays[name].dims[-1] if self.is_row_view(name) else None
+        return length if isinstance(length, ir.Name) else None
+
     def refuses_open_row(self, name: str, node: cst.CSTNode, hint: str) -> bool:
         """True, after a diagnostic, for a view in rows whose length differs with the dtype."""
-        length = self.arrays[name].dims[-1]
-        if is_open := isinstance(length, ir.Name):
+        if length := self.open_length(name):
             what = f"a row of `{name}` has `{length.id}` elements, which differ with the dtype"
             self.error("P410", what, node, hint)
-        return is_open
+        return length is not None
 
     @contextmanager
     def block(self) -> Iterator[None]:

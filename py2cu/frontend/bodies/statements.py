@@ -124,6 +124,8 @@ class StatementReader:
                 if self.scope.array_decls[reserved[0]].space is ir.Space.CONSTANT:
                     return self._elide(statement, ir.Elision.TABLE)
                 return tuple(ir.Alloc(name, span, start=self.scope.starts.get(name)) for name in reserved)
+            case cst.Assign() | cst.Expr() if (block := read_assignment(statement, self.lists(statement))) is not None:
+                return block
             case cst.Assign():
                 return self._read_assign(statement)
             case cst.AugAssign():
@@ -206,8 +208,6 @@ class StatementReader:
 
     def _read_assign(self, statement: cst.Assign) -> ir.Block:
         """Targets from left to right, once the right side is read whole: `a, b = b, a`, `a = b = 0`."""
-        if (block := read_assignment(statement, self.lists(statement))) is not None:
-            return block
         match statement:
             case cst.Assign() if self.scope.aliases and gives_aliases(statement, self.scope.aliases):
                 return self._elide(statement, ir.Elision.LAUNCH)

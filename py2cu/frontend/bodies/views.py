@@ -24,7 +24,7 @@ class View:
     """The part of `array` under the indices `prefix`; on its first axis, the elements from `start` to `stop`.
 
     `rank` counts the axes that are left. `start` is None at the first element, `stop` None at the last. `origin` is the
-    span of the expression that makes the part.
+    span of the expression that makes the part, `hint` the cache hint of its elements.
     """
 
     array: str
@@ -33,6 +33,7 @@ class View:
     start: ir.Expr | None = None
     stop: ir.Expr | None = None
     origin: Span | None = field(default=None, compare=False)
+    hint: str = ""
 
     def indices(self, indices: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
         """Convert indices in the view to indices in the array. A negative constant counts from the end."""
@@ -52,7 +53,7 @@ class View:
 
     def load(self, indices: tuple[ir.Expr, ...], span: Span) -> ir.Load:
         """The element at `indices`, which iteration reads."""
-        return ir.Load(self.array, self.indices(indices), span, origin=self.origin)
+        return ir.Load(self.array, self.indices(indices), span, origin=self.origin, hint=self.hint)
 
     def extent(self, axis: int) -> ir.Expr:
         """The number of elements on an axis of the view."""

@@ -33,7 +33,8 @@ class ExtentReader:
     """Reads the extents in one function.
 
     `arrays` and `constexprs` are parameters of the function, and row lengths count as `constexprs`. `launch_values` are
-    the names whose values a launch knows, `launch` maps parameters to launch objects; a device function has neither.
+    the names in the body whose values a launch knows: integer parameters, and `h` of `h, w = x.shape` where the
+    annotation names it so. `launch` maps parameters to launch objects. A device function has neither.
     """
 
     reporter: Reporter
@@ -41,11 +42,10 @@ class ExtentReader:
     span_of: Callable[[cst.CSTNode], Span]
     arrays: Mapping[str, ir.ArrayType]
     constexprs: dict[str, Constexpr] = field(default_factory=dict)  # with the row lengths
-    launch_values: frozenset[str] = frozenset()
+    launch_values: set[str] = field(default_factory=set)
     launch: Mapping[str, str] = field(default_factory=dict)
     is_device: bool = False
     row_lengths: dict[str, str] = field(default_factory=dict)  # locals `16 // x.itemsize`, with the array
-    _hidden: set[str] = field(default_factory=set)  # names of extents that locals hide
     _definitions: dict[str, cst.BaseExpression] = field(default_factory=dict)  # of locals that are assigned once
 
     def error(self, code: str, message: str, node: cst.CSTNode, hint: str) -> None:
@@ -55,7 +55,8 @@ class ExtentReader:
         """Note the locals that `body` assigns; return its assignments to names."""
         body = tuple(body)
         count = Counter(assigned_names(body))
-        self._hidden.update(count.keys() - self._restated(body))
+        self.launch_values.difference_update(count)
+        self.launch_values.update(self._restated(body))
         lines = (line.body for line in body if isinstance(line, cst.SimpleStatementLine))
         targets = [*assignments_to_names(chain.from_iterable(lines))]
         self._definitions.update({target.value: value for target, value in targets if count[target.value] == 1})
@@ -100,7 +101,7 @@ class ExtentReader:
             case cst.Name(value=name) if name in self._definitions:
                 value = self.read(self._definitions[name], space)
                 return ir.Name(name, span) if value is not None and is_bound else value
-            case cst.Name(value=name) if name in self.launch_values - self._hidden:
+            case cst.Name(value=name) if name in self.launch_values:
                 return ir.Name(name, span, ir.PY_INT)
             case cst.Attribute(value=owner, attr=cst.Name(value="x" | "y" | "z" as axis)) if (
                 launched := self._launch_object(owner)

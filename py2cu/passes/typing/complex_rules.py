@@ -12,7 +12,9 @@ from py2cu.ir.complex_numbers import CONJUGATE
 HIGHEST_POWER: Final = 64
 PARTS: Final = "take a part, `.real` or `.imag`, or the magnitude, `abs(…)`"
 _COMPLEX_OPERATORS: Final = frozenset(["+", "-", "*", "/", "==", "!="])
-_COMPLEX_RULES: Final = (Rule.ANALYTIC, Rule.COMPLEX, Rule.PART, Rule.MAGNITUDE, Rule.ARGUMENT, Rule.RESULT)
+_COMPLEX_RULES: Final = (
+    Rule.ANALYTIC, Rule.COMPLEX, Rule.PART, Rule.MAGNITUDE, Rule.ARGUMENT, Rule.RESULT, Rule.OPMATH
+)  # fmt: skip
 
 
 def refusal(

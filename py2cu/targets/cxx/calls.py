@@ -12,6 +12,7 @@ from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.atomics import atomic_function, atomic_helper
 from py2cu.ir.complex_numbers import is_complex_constructor
 from py2cu.passes.lowering.calls import BITS_AS
+from py2cu.passes.lowering.split_tuples import row_access
 from py2cu.passes.lowering.widen_halves import ROUND_TO
 from py2cu.targets.cxx.c_types import FLOATS, arithmetic_type, keeps_value, same_type
 from py2cu.targets.cxx.cxx_text import PRIMARY, CxxText, functional_cast
@@ -191,14 +192,20 @@ class CallEmitter(ExpressionEmitter):
     def row_access(self, stmt: ir.Store) -> str:
         """The load or the store of a whole row; empty for an element."""
         match stmt:
-            case ir.Store(array=row, indices=(), value=ir.Load(array=array, indices=indices)) if self.kernel.is_row(
-                row
-            ):
-                (length,) = self.kernel.array_type(row).dims
-                place = self.element(array, indices)
-                return f"const auto {self.name(row)} = load_vector<{self.expr(length).text}>(&{place});"
+            case ir.Store(array=row, indices=(), value=ir.Load() as load) if self.kernel.is_row(row):
+                place = f"&{self.element(load.array, load.indices)}"
+                if load.hint and self.dialect.has_intrinsics:
+                    value = f"{row_access(load.hint)}(reinterpret_cast<const {self.vector_text(row)}*>({place}))"
+                else:
+                    (length,) = self.kernel.array_type(row).dims
+                    value = f"load_vector<{self.expr(length).text}>({place})"
+                return f"const auto {self.name(row)} = {value};"
             case ir.Store(value=ir.Load(array=row, indices=())) if self.kernel.is_row(row):
-                return f"store_vector(&{self.element(stmt.array, stmt.indices)}, {self.name(row)});"
+                place = f"&{self.element(stmt.array, stmt.indices)}"
+                if stmt.hint and self.dialect.has_intrinsics:
+                    place = f"reinterpret_cast<{self.vector_text(row)}*>({place})"
+                    return f"{row_access(stmt.hint)}({place}, {self.name(row)});"
+                return f"store_vector({place}, {self.name(row)});"
             case _:
                 return ""
 

@@ -192,8 +192,7 @@ class ExpressionEmitter(ABC):
             )
             type_ = replace(ir.PY_INT, width=ir.Width.INT if fits else ir.Width.LONG)
         if decl.is_row:
-            (length,) = decl.type.dims
-            return f"aligned_vector<{self.type_text(type_)}, {self.expr(length).text}> {self.name(name)}"
+            return f"{self.vector_text(name)} {self.name(name)}"
         extents = self.extents(decl)
         text = f"{self.type_text(type_)} {self.name(name)}{extents}"
         if decl.space is not ir.Space.CONSTANT:
@@ -221,6 +220,12 @@ class ExpressionEmitter(ABC):
     def row_text(self, array: str) -> str:
         """The type of a row of `array`: `Vector4<float>`."""
         return f"{row_struct(self.kernel.vector_width(array))}<{self.type_text(self.kernel.array_type(array).element)}>"
+
+    def vector_text(self, row: str) -> str:
+        """The type of an array that is a copy of a row: `aligned_vector<T, W>`."""
+        type_ = self.kernel.array_type(row)
+        (length,) = type_.dims
+        return f"aligned_vector<{self.type_text(type_.element)}, {self.expr(length).text}>"
 
     def element(self, array: str, indices: tuple[ir.Expr, ...]) -> str:
         """`acc[r][c]`."""

@@ -14,8 +14,9 @@ from typing import Final
 import libcst as cst
 
 from py2cu import ir
+from py2cu.builtins.memory import STCS
 from py2cu.frontend.bodies.lists.uses import refuses_exchange
-from py2cu.frontend.bodies.parts import is_part, read_part, read_row_of_view
+from py2cu.frontend.bodies.parts import cache_hint, is_part, read_part, read_row_of_view
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.sequences.comprehensions import Mapped, is_of_arrays
 from py2cu.frontend.bodies.sequences.kinds import (
@@ -38,7 +39,6 @@ from py2cu.frontend.names.constants import Constants, Real
 from py2cu.source import Span
 
 ITERABLES: Final = "`range(…)`, arrays, tuples, and `enumerate`, `zip`, `reversed` of them"
-_TUPLES: Final = frozenset({"builtins.tuple", "py2cu.ldg", "py2cu.ldcs"})  # a row of a view by a hint is a tuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class SequenceReader:
         """The sequence that `node` is; None, and no diagnostic, for anything else."""
         row = None if self.whole_rows else read_row_of_view(node, self.scope, self.read)
         match node:
-            case cst.Subscript() if row is not None:
+            case _ if row is not None and row.hint != STCS:
                 return Elements(row.kept(self.assigned, self.scope.save), self.span)
             case cst.Subscript(value=cst.Name(value=name)) if self.scope.is_row_view(name):
                 return self._tuple(node)
@@ -100,7 +100,9 @@ class SequenceReader:
             case cst.Name() | cst.Subscript() if self.scope.form_of(node) is not None:
                 return self._tuple(node)
             case cst.Call(func=func) if not self.scope.is_local(func) and (
-                self.scope.functions.named(func) is not None or self.scope.environment.qualify(func) in _TUPLES
+                self.scope.functions.named(func) is not None
+                or self.scope.environment.qualify(func) == "builtins.tuple"
+                or cache_hint(node, self.scope)
             ):
                 return self._tuple(node)
             case cst.IfExp():
