@@ -114,3 +114,17 @@ def test_files_are_checked_without_numba(file: Path, text: str) -> None:
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout.count("agrees") >= text.count(".jit")
+
+
+def test_kernels_without_arrays_have_launchers_alone(tmp_path: Path) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(
+        "from numba import cuda\n\n\n@cuda.jit\ndef hello():\n    print('hello', cuda.grid(1))\n", encoding="utf-8"
+    )
+    alone = translate(path, "--signature", "hello()")
+    assert alone.exit_code == 0, alone.stderr
+    assert "cudaError_t hello_launch(dim3 grid, dim3 block, cudaStream_t stream)" in alone.stdout
+    assert "torch/csrc" not in alone.stdout
+    path.write_text(path.read_text(encoding="utf-8") + FILE, encoding="utf-8")
+    both = translate(path, "--signature", "hello()", "--signature", "scale(f8[::1], i4)")
+    assert "hello_launch" in both.stdout and "scale.grid(" in both.stdout and "hello.grid(" not in both.stdout
