@@ -31,17 +31,9 @@ from py2cu.numba.arrays import (
 from py2cu.numba.dispatcher import Dispatcher, jit
 
 __all__ = [
-    "DeviceArray",
-    "Dispatcher",
-    "as_cuda_array",
-    "device_array",
-    "device_array_like",
-    "is_available",
-    "is_cuda_array",
-    "jit",
-    "synchronize",
-    "to_device",
-]
+    "DeviceArray", "Dispatcher", "as_cuda_array", "device_array", "device_array_like", "is_available", "is_cuda_array",
+    "jit", "synchronize", "to_device",
+]  # fmt: skip
 
 
 def _placeholder(name: str) -> Any:

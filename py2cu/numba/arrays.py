@@ -94,10 +94,7 @@ class DeviceArray:
         self.__class__ = SharedArray
         return self.memory
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.memory.shape)
-
+    shape = property(lambda self: tuple(self.memory.shape))
     size = property(lambda self: self.memory.numel())
     ndim = property(lambda self: self.memory.ndim)
     nbytes = property(lambda self: self.memory.nbytes)

@@ -730,6 +730,22 @@ def warp_votes(x, out):
     cuda.syncwarp()
 
 
+@case(2, 16, floats(25), zeros(25, 6), zeros(25, 4, dtype=np.int64), own=True)
+@cuda.jit
+def device_library_of_two_results(x, out, whole):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i, 0], out[i, 1] = cuda.libdevice.sincosf(x[i])
+        mantissa, exponent = cuda.libdevice.frexpf(x[i])
+        out[i, 2] = mantissa + cuda.libdevice.roundf(x[i])
+        out[i, 3], out[i, 4] = cuda.libdevice.modff(x[i])
+        out[i, 5] = cuda.libdevice.sinpif(x[i]) + cuda.libdevice.fadd_rn(x[i], np.float32(0.1))
+        whole[i, 0] = exponent
+        whole[i, 1] = cuda.libdevice.sad(exponent, 5, cuda.libdevice.mul24(exponent, -3))
+        whole[i, 2] = cuda.libdevice.llroundf(x[i])
+        whole[i, 3] = cuda.libdevice.float2uint_rn(abs(x[i]))
+
+
 @case(1, 32, naturals(32), zeros(32, 5, dtype=np.int32), own=True)
 @cuda.jit
 def warp_agreement(x, out):

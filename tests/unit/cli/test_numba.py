@@ -68,8 +68,15 @@ def test_the_option_chooses_among_signatures(file: Path) -> None:
 @pytest.mark.parametrize(
     ("signature", "message"),
     [
-        ("scale(f9[:], i4)", "`f9` is no type that a kernel can take"),
-        ("scales(f4[:], i4)", "no kernel here is called `scales`"),
+        (
+            "scale(f9[:], i4)",
+            "`f9` is no type that a kernel can take\n  1 | scale(f9[:], i4)\n    |       ^^\n  hint: ",
+        ),
+        ("scales(f4[:], i4)", "no kernel here is called `scales`\n  1 | scales(f4[:], i4)\n    | ^^^^^^\n  hint: "),
+        (
+            "scale(f4[:], i4",
+            "`scale(f4[:], i4` is no signature\n  1 | scale(f4[:], i4\n    | ^^^^^^^^^^^^^^^\n  hint: ",
+        ),
         ("scale(f4[:])", "has 1 types, and `scale` 2 parameters"),
     ],
 )
@@ -91,7 +98,21 @@ OTHER_NAMES = """
 import numba
 import numba.cuda
 import numba as nb
-from numba import f4, types
+from numba import f4, njit, prange, types
+from numba.core import types as inner
+from numba_cuda_mlir import cuda as successor
+
+
+@njit(inline="always")
+def third(v):
+    return v / inner.float64(3)
+
+
+@successor.jit("void(float64[::1])")
+def thirds(x):
+    i = successor.grid(1)
+    if i < x.size:
+        x[i] = third(x[i])
 
 
 @numba.cuda.jit("void(float64[::1])")
