@@ -266,6 +266,10 @@ def numba_rows() -> str:
     for row in formulas.ROWS:
         if row.names[0].startswith(OF_NUMBA):
             names.setdefault(row.text, []).append(row.signature(row.names[0].removeprefix("numba.")))
+    for pair in formulas.SPLITS:
+        if pair.names[0].startswith(OF_NUMBA):
+            call = f"{pair.names[0].removeprefix('numba.')}({', '.join(pair.parameters)})"
+            names[", ".join(pair.texts)] = [f"{pair.results} = {call}"]
     return table(["Numba", "means"], [[codes(calls), code(text)] for text, calls in names.items()])
 
 
@@ -279,7 +283,7 @@ def split_rows() -> str:
         found = (re.search(rf"\b{each}_? = (.*);$", cuda, re.MULTILINE) for each in (first, second))
         return [code(text), *(code(each[1]) for each in found if each is not None)]
 
-    rows = [row_of(row, name) for row in formulas.SPLITS for name in row.names]
+    rows = [row_of(row, name) for row in formulas.SPLITS for name in row.names if not name.startswith("numba.")]
     return table(["Python", "the first, of float32", "the second"], rows)
 
 

@@ -40,6 +40,7 @@ from py2cu.passes.checks.barriers import check_barriers
 from py2cu.passes.checks.cache_hints import check_cache_hints
 from py2cu.passes.checks.definite_assignment import check_definite_assignment
 from py2cu.passes.checks.dimensions import check_dimensions
+from py2cu.passes.checks.effects import check_effect
 from py2cu.passes.checks.endless_loops import check_endless_loops
 from py2cu.passes.checks.evaluation_order import check_once, check_order
 from py2cu.passes.checks.layouts import check_layouts
@@ -122,10 +123,12 @@ EFFECTS: Final = passes(
     find_independent_dims,
     find_in_place_pairs,
 )
-# Notes: on performance, on request; on indices, for kernels of Numba, which counts negative ones from the end.
+# An error, except for kernels of Numba, which may do nothing; a note for these, which count negative indices from the
+# end; notes on performance, on request.
+EFFECT: Final = passes(Stage.TYPED, check_effect)
+WRAPPING: Final = passes(Stage.TYPED, note_negative_indices)
 NOTES: Final = passes(Stage.TYPED, note_performance)
 PACK_NOTES: Final = passes(Stage.LOWERED, note_packs)
-WRAPPING: Final = passes(Stage.TYPED, note_negative_indices)
 # Rewrites of correct kernels into operations that C has.
 LOWERINGS: Final = (
     *passes(
@@ -158,8 +161,8 @@ LOWERINGS: Final = (
     ),
 )
 STEPS: Final = (
-    READ, *NAMES, *TYPES, *RECOVERY, *EFFECTS, *WRAPPING, *NOTES, *LOWERINGS, *PACK_NOTES, *PACKING, *SEARCHES, *YIELDS,
-    *SPLITTING, *FINISHES, UNIQUIFY,
+    READ, *NAMES, *TYPES, *RECOVERY, *EFFECTS, *EFFECT, *WRAPPING, *NOTES, *LOWERINGS, *PACK_NOTES, *PACKING, *SEARCHES,
+    *YIELDS, *SPLITTING, *FINISHES, UNIQUIFY,
 )  # fmt: skip
 
 
@@ -290,7 +293,7 @@ def compile_kernel(
     first = Reporter(reporter.file)
     kernel = read_kernel(module, source, first, options, values, defaults)
     is_wide = options is not None and options.float64
-    wanted = (*(WRAPPING if source.is_numba else ()), *(NOTES if notes else ()))
+    wanted = (*(WRAPPING if source.is_numba else EFFECT), *(NOTES if notes else ()))
     while True:
         attempts = {
             dtypes: _lower(instance, replace(first, diagnostics=dict(first.diagnostics)), wanted, is_wide=is_wide)
@@ -314,13 +317,13 @@ def _instances(kernel: ir.Kernel, *, is_wide: bool) -> Iterable[tuple[tuple[str,
         yield tuple(dtype.name for dtype in dtypes), kernel.instance(variables, dtypes)
 
 
-def _lower(kernel: ir.Kernel, local: Reporter, notes: Iterable[Pass], *, is_wide: bool) -> tuple[ir.Kernel, Reporter]:
+def _lower(kernel: ir.Kernel, local: Reporter, wanted: Iterable[Pass], *, is_wide: bool) -> tuple[ir.Kernel, Reporter]:
     """Run the passes on `kernel`; the reporter that comes back holds what they reported."""
     show(READ, None, kernel, local)
     names, types = ((*WIDENING, *NAMES), (*TYPES, *WIDTHS)) if is_wide else (NAMES, TYPES)
     kernel = run_passes(chain(names, RECOVERY if local.failed else types), kernel, local)
     if not local.failed:
-        kernel = run_passes(EFFECTS, kernel, local)
+        kernel = run_passes(chain(EFFECTS, wanted), kernel, local)
     if not local.failed:
-        kernel = run_passes(chain(notes, LOWERINGS), kernel, local)
+        kernel = run_passes(LOWERINGS, kernel, local)
     return kernel, local

@@ -197,6 +197,36 @@ def test_names_of_the_host_say_what_torch_has():
         _ = cuda.detect
 
 
+from py2cu.numba import ballot_sync, eq_sync, grid, lanemask_lt, match_all_sync  # noqa: E402
+from py2cu.numba import libdevice as functions  # noqa: E402
+from py2cu.numba import shared as block_memory  # noqa: E402
+
+
+@cuda.jit
+def with_names_of_its_own(x, out):
+    i = grid(1)
+    swapped = block_memory.array(32, "i4")
+    swapped[31 - i] = x[i]
+    cuda.syncthreads()
+    lanes, is_same = match_all_sync(-1, swapped[i] // 32)
+    out[i, 0] = lanes if is_same else 0
+    out[i, 1] = cuda.popc(ballot_sync(-1, x[i] > 3) & lanemask_lt())
+    out[i, 2] = functions.abs(swapped[i] - 20) * 2 + eq_sync(-1, x[i] >= 0)
+
+
+@pytest.mark.builds
+def test_names_imported_from_cuda_are_simulated_as_they_are_compiled(monkeypatch):
+    gxx()
+    results = []
+    for simulated in ("0", "1"):
+        monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", simulated)
+        out = np.zeros((32, 3), np.int32)
+        with_names_of_its_own[1, 32](np.arange(32, dtype=np.int32), out)
+        results.append(out.tolist())
+    assert results[0] == results[1]
+    assert results[0][5] == [-1, 1, 13]
+
+
 @cuda.jit(["void(float32[::1], int32)", "void(float64[::1], int32)"])
 def of_two_signatures(x, n):
     buffer = cuda.shared.array(8, dtype="i4")
@@ -213,6 +243,29 @@ def test_a_launch_chooses_among_signatures():
         x = np.ones(4, dtype)
         of_two_signatures[1, 8](x, 3)
         assert x.tolist() == [4, 4, 4, 4]
+
+
+@cuda.jit
+def hello(n):
+    print("thread", cuda.grid(1), "of", n)
+
+
+@cuda.jit
+def nothing(x):
+    pass
+
+
+@pytest.mark.builds
+@pytest.mark.parametrize("simulated", ["0", "1"])
+def test_kernels_without_effect_or_arrays_are_launched(simulated, monkeypatch, capfd):
+    gxx()
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", simulated)
+    nothing[1, 1](np.zeros(3))
+    for device in ("meta", "cpu"):  # torch's default device says nothing about Numba's
+        with torch.device(device):
+            hello[1, 2](2)
+    cuda.synchronize()
+    assert capfd.readouterr().out == "thread 0 of 2\nthread 1 of 2\n" * 2
 
 
 SHARES = {"as_cuda_array": cuda.as_cuda_array, "tensor": lambda t: t, "a view": lambda t: cuda.as_cuda_array(t)[:]}

@@ -170,6 +170,12 @@ ROWS: Final = (
         Formula((f"numba.cuda.{name}",), ("mask", value), f"int32(py2cu.{name}(mask, {value}))")
         for name, value in (("ballot_sync", "predicate"), ("match_any_sync", "value"))
     ),
+    Formula(
+        ("numba.cuda.eq_sync",),
+        ("mask", "predicate"),
+        "py2cu.all_sync(mask, predicate) == py2cu.any_sync(mask, predicate)",
+    ),
+    Formula(("numba.cuda.lanemask_lt",), (), "(1 << py2cu.laneid()) - 1"),
     Formula(("numpy.mod",), ("a", "b"), "a % b"),
     Formula(("numpy.power",), ("a", "b"), "a ** b"),
     Formula(("torch.sub",), ("a", "b"), "a - b"),
@@ -256,16 +262,25 @@ for _row in ROWS:
     for _name in _row.names:
         _BY_NAME.setdefault(_name, []).append(_row)
 
+_ALL_MATCH: Final = "py2cu.match_any_sync(mask, value) == int(mask) & 4294967295"
+
 SPLITS: Final = (
     PairFormula(("builtins.divmod", "numpy.divmod"), ("a", "b"), "q, r", ("a // b", "a % b")),
     PairFormula(("math.modf", "numpy.modf"), ("a",), "part, whole", ("part.fraction(a)", "part.whole(a)")),
     PairFormula(("math.frexp",), ("a",), "mantissa, exponent", ("part.mantissa(a)", "part.exponent(a)")),
+    PairFormula(
+        ("numba.cuda.match_all_sync",),
+        ("mask", "value"),
+        "lanes, is_same",
+        (f"int32(py2cu.ballot_sync(mask, {_ALL_MATCH}))", _ALL_MATCH),
+    ),
+    *(PairFormula((name,), ("a",), "first, second", texts) for name, texts in numba.PAIRS),
 )
 
 
 def formula_names() -> tuple[str, ...]:
     """Every qualified name of a formula."""
-    return tuple(_BY_NAME)
+    return (*_BY_NAME, *(name for row in SPLITS for name in row.names))
 
 
 def find_pair_formula(qualified: str | None, places: int) -> PairFormula | None:

@@ -21,30 +21,48 @@ _HALVES: Final = {
     "hsqrt": "math.sqrt(a)", "hrsqrt": "1 / math.sqrt(a)", "hrcp": "1 / a", "hfloor": "floor(a)", "hceil": "ceil(a)",
     "htrunc": "trunc(a)", "hrint": "rint(a)",
 }  # fmt: skip
+_TURN: Final = "math.remainder({a}, 1.0)"
+_HALF_TURNS: Final = f"(1 - 2 * abs(math.fmod({{a}} - {_TURN}, 2.0)))"  # 1, or -1 if they are odd
+_AWAY: Final = "trunc({a}) + math.copysign(1.0, {a}) if abs({a} - trunc({a})) >= 0.5 else trunc({a})"
 _FLOATS: Final = {
     "floor{f}": "floor({a})", "ceil{f}": "ceil({a})", "trunc{f}": "trunc({a})", "rint{f}": "rint({a})",
     "nearbyint{f}": "rint({a})", "fmax{f}": "{b} if {a} < {b} or {a} != {a} else {a}",
     "fmin{f}": "{b} if {a} > {b} or {a} != {a} else {a}", "fdim{f}": "{zero} if {a} <= {b} else {a} - {b}",
     "rsqrt{f}": "1 / math.sqrt({a})", "rcbrt{f}": "1 / math.cbrt({a})", "exp10{f}": "math.pow(10.0, {a})",
     "ldexp{f}": "math.ldexp({a}, b)", "scalbn{f}": "math.ldexp({a}, b)", "powi{f}": "math.pow({a}, b)",
-    "fma{f}_rn": "math.fma({a}, {b}, {c})", "llrint{f}": "int64(rint({a}))",
+    "fma{f}_rn": "math.fma({a}, {b}, {c})", "{p}add_rn": "math.fma({a}, 1.0, {b})", "{p}div_rn": "{a} / {b}",
+    "{p}mul_rn": "math.fma({a}, {b}, -0.0)", "{p}sqrt_rn": "math.sqrt({a})", "{p}rcp_rn": "1 / {a}",
+    "isnan{p}": "math.isnan({a})", "isinf{p}": "math.isinf({a})", "signbit{p}": "int32(math.copysign(1.0, {a}) < 0)",
+    "round{f}": _AWAY, "llround{f}": f"int64({_AWAY})", "llrint{f}": "int64(rint({a}))",
+    "sinpi{f}": f"math.sin(math.pi * {_TURN}) * {_HALF_TURNS}",
+    "cospi{f}": f"math.sin(math.pi * (0.5 - abs({_TURN}))) * {_HALF_TURNS}",
+    "logb{f}": "-math.inf if {a} == 0 else (abs({a}) if not math.isfinite({a}) else {zero} + (part.exponent({a}) - 1))",
+    "ilogb{f}":
+        "-2147483648 if {a} == 0 or {a} != {a} else (2147483647 if math.isinf({a}) else part.exponent({a}) - 1)",
 }  # fmt: skip
-"""Of both float types: `f` is the end of the name of float32's function, `a`, `b` and `c` its converted arguments."""
+"""Of both float types: `f` is the end of the name of float32's function, `p` the letter of the type, `a`, `b` and `c`
+the converted arguments.
+"""
 _OTHERS: Final = {
     "abs": "abs(int32(a))", "llabs": "abs(int64(a))", "mulhi": "int32(int64(int32(a)) * int64(int32(b)) >> 32)",
     "umulhi": "uint32(uint64(uint32(a)) * uint64(uint32(b)) >> 32)",
     "hadd": "int32(int64(int32(a)) + int64(int32(b)) >> 1)",
-    **{
-        f"{name}{suffix}": f"math.{name}({dtype}(a))"
-        for name in ("isnan", "isinf")
-        for suffix, dtype in (("f", "float32"), ("d", "float64"))
-    },
-    "finitef": "math.isfinite(float32(a))",
-    "isfinited": "math.isfinite(float64(a))",
+    "rhadd": "int32(int64(int32(a)) + int64(int32(b)) + 1 >> 1)",
+    "uhadd": "uint32(uint64(uint32(a)) + uint64(uint32(b)) >> 1)",
+    "urhadd": "uint32(uint64(uint32(a)) + uint64(uint32(b)) + 1 >> 1)",
+    "mul24": "int32(int64(int32(a) << 8 >> 8) * int64(int32(b) << 8 >> 8))",
+    "umul24": "(uint32(a) & 16777215) * (uint32(b) & 16777215)",
+    "sad": "int32(int64(int32(c)) + abs(int64(int32(a)) - int64(int32(b))))",
+    "usad": "uint32(c) + (uint32(a) - uint32(b) if uint32(a) > uint32(b) else uint32(b) - uint32(a))",
+    "finitef": "math.isfinite(float32(a))", "isfinited": "math.isfinite(float64(a))",
     "saturatef": "float32(0) if not a > 0 else (float32(1) if a > 1 else float32(a))",
+    "fsub_rn": "math.fma(float32(b), -1.0, float32(a))", "frsqrt_rn": "float32(1 / math.sqrt(float64(float32(a))))",
+    "normcdff": "float32(0.5 * math.erfc(float64(float32(a)) * -0.7071067811865476))",
     "fast_powf": "py2cu.fast.pow(float32(a), float32(b))", "fast_fdividef": "py2cu.fast.div(float32(a), float32(b))",
-    "fsqrt_rn": "math.sqrt(float32(a))", "dsqrt_rn": "math.sqrt(float64(a))", "frcp_rn": "1 / float32(a)",
-    "drcp_rn": "1 / float64(a)", "fdiv_rn": "float32(a) / float32(b)", "ddiv_rn": "float64(a) / float64(b)",
+    "fast_tanf": "py2cu.fast.sin(float32(a)) / py2cu.fast.cos(float32(a))",
+    "fast_log2f": "py2cu.fast.log(float32(a)) * 1.4426950408889634",
+    "fast_log10f": "py2cu.fast.log(float32(a)) * 0.4342944819032518",
+    "fast_exp10f": "py2cu.fast.exp(float32(a) * 2.302585092994046)",
 }  # fmt: skip
 _CONVERSIONS: Final = {
     "int": "int32", "ll": "int64", "uint": "uint32", "ull": "uint64", "float": "float32", "double": "float64"
@@ -61,11 +79,9 @@ def _libdevice() -> Iterator[tuple[str, str]]:
                 arguments = ", ".join(f"{dtype}({name})" for name in "abc"[: row.arity[1]])
                 yield row.spelling[c], f"{row.key}({arguments})"
     for suffix, dtype in (("f", "float32"), ("", "float64")):
+        converted = {name: f"{dtype}({name})" for name in "abc"}
         for name, text in _FLOATS.items():
-            yield (
-                name.format(f=suffix),
-                text.format(a=f"{dtype}(a)", b=f"{dtype}(b)", c=f"{dtype}(c)", zero=f"{dtype}(0)"),
-            )
+            yield name.format(f=suffix, p=suffix or "d"), text.format(**converted, zero=f"{dtype}(0)")
     for prefix, dtype in _WORDS.items():
         yield f"{prefix}max", f"{dtype}(a) if {dtype}(a) >= {dtype}(b) else {dtype}(b)"
         yield f"{prefix}min", f"{dtype}(a) if {dtype}(a) <= {dtype}(b) else {dtype}(b)"
@@ -75,7 +91,7 @@ def _libdevice() -> Iterator[tuple[str, str]]:
         for target, target_dtype in _CONVERSIONS.items():
             if target_dtype.startswith("float") and source != target and (source, target) != ("float", "double"):
                 yield f"{source}2{target}_rn", f"{target_dtype}({source_dtype}(a))"
-            elif source_dtype.startswith("float") and target_dtype.startswith("int"):
+            elif source_dtype.startswith("float") and not target_dtype.startswith("float"):
                 for mode, function in _ROUNDING.items():
                     yield f"{source}2{target}_{mode}", f"{target_dtype}({function}({source_dtype}(a)))"
     for name in ("exp", "log", "sin", "cos"):
@@ -97,3 +113,14 @@ FORMULAS: Final = tuple(
     )
 )
 """The qualified name, the parameters and the formula of each function."""
+
+_PAIRS: Final = {
+    "sincos": ("math.sin({a})", "math.cos({a})"), "sincospi": (_FLOATS["sinpi{f}"], _FLOATS["cospi{f}"]),
+    "frexp": ("part.mantissa({a})", "part.exponent({a})"), "modf": ("part.fraction({a})", "part.whole({a})"),
+}  # fmt: skip
+PAIRS: Final = tuple(
+    (f"numba.cuda.libdevice.{name}{suffix}", (first.format(a=f"{dtype}(a)"), second.format(a=f"{dtype}(a)")))
+    for suffix, dtype in (("f", "float32"), ("", "float64"))
+    for name, (first, second) in _PAIRS.items()
+)
+"""The qualified name of each function of one number that has two results, and their formulas."""

@@ -138,7 +138,8 @@ class KernelCall:
         self.layout.require_launch(form)
         names, arguments = form.names, (*args, *kwargs.values())
         through_op = partial(self._through_op, form, arguments, values, launch)
-        if self.instances.files or needs_dispatcher(arguments):
+        has_arrays = bool(self.signature.arrays)  # an operator needs one, and torch has nothing to see without
+        if has_arrays and (self.instances.files or needs_dispatcher(arguments)):
             return through_op()
         device = check_call(self.signature, values, on_grid=bool(launch))
         extents = require_extents(self.signature.name, *launch) if launch else ()
@@ -148,7 +149,7 @@ class KernelCall:
             names, arguments = tuple(values), tuple(values.values())
         pairs = zip(names, arguments, strict=True)  # NumPy's integers become Python's
         arguments = tuple([each if each is None else values.get(name, each) for name, each in pairs])
-        order = Order(names, on_grid=bool(launch), of_call=True)
+        order = Order(names, on_grid=bool(launch), of_call=has_arrays)
         if (device, order) not in self._launchers:
             self._launchers[device, order] = self.instances.launcher(device, order, self._gradients)
         if names_device:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
-from py2cu.cli.console import refuse
+from py2cu.cli.console import InputError, exit_codes, refuse, rendered
+from py2cu.diagnostics import Diagnostic, Severity
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, is_constexpr_value
 from py2cu.options import Values
+from py2cu.source import SourceFile, Span
 from py2cu.suggestions import did_you_mean
 from py2cu.translation import TargetName
 
@@ -47,6 +49,7 @@ def _as_values(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) ->
     return values
 
 
+@exit_codes()
 def _as_signatures(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
     """The texts of `--signature`, each of which can be read."""
     from py2cu.frontend.numba.signatures import read_signature
@@ -55,8 +58,21 @@ def _as_signatures(_: click.Context, __: click.Parameter, texts: tuple[str, ...]
         try:
             read_signature(text)
         except ValueError as error:
-            raise click.BadParameter(f"{error}; write Numba's types, as in `scale(float32[:], int32)`") from None
+            _refuse_signature(text, str(error), "write Numba's types, as in `scale(float32[:], int32)`")
     return texts
+
+
+def _refuse_signature(text: str, message: str, hint: str) -> NoReturn:
+    """Refuse the value of `--signature`, with a caret under what `message` quotes first, or under all of it.
+
+    Raises:
+        InputError: always.
+    """
+    _, quoted, *_ = message.split("`")
+    start = text.find(quoted)
+    span = Span(1, start, 1, start + len(quoted)) if start >= 0 else Span(1, 0, 1, len(text))
+    item = Diagnostic(Severity.ERROR, "P301", message, span, SourceFile("--signature", text), hint)
+    raise InputError([rendered(item)], 1)
 
 
 def _as_namespace(_: click.Context, __: click.Parameter, text: str) -> str:
@@ -103,7 +119,7 @@ def require_kernels(signatures: Iterable[str], names: Collection[str]) -> None:
         name = read_signature(text).name
         if name is not None and name not in names:
             hint = did_you_mean(name, names, f"there are {', '.join(sorted(names))}")
-            refuse(f"no kernel here is called `{name}`, as in `{text}`\n  hint: {hint}")
+            _refuse_signature(text, f"no kernel here is called `{name}`", hint)
 
 
 def require_constexprs(values: Values, signatures: Iterable[Signature]) -> None:

@@ -10,6 +10,7 @@ Inside kernels the names mean what they mean under Numba; `docs/from-numba.md` l
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,44 +31,39 @@ from py2cu.numba.arrays import (
 from py2cu.numba.dispatcher import Dispatcher, jit
 
 __all__ = [
-    "DeviceArray",
-    "Dispatcher",
-    "as_cuda_array",
-    "device_array",
-    "device_array_like",
-    "is_available",
-    "is_cuda_array",
-    "jit",
-    "synchronize",
-    "to_device",
-]
+    "DeviceArray", "Dispatcher", "as_cuda_array", "device_array", "device_array_like", "is_available", "is_cuda_array",
+    "jit", "synchronize", "to_device",
+]  # fmt: skip
 
 
 def _placeholder(name: str) -> Any:
     def inside_kernels(*_: Any, **__: Any) -> Any:
         raise outside_kernel(f"cuda.{name}")
 
-    inside_kernels.__name__ = name
+    inside_kernels.__name__, inside_kernels.__qualname__ = name, f"cuda.{name}"
+    inside_kernels.__module__ = "numba.cuda"  # the simulator takes it for Numba's
     return inside_kernels
 
 
+def _library(name: str, members: Iterable[str]) -> Any:
+    placeholders = {member: _placeholder(f"{name}.{member}") for member in members}
+    return SimpleNamespace(__module__="numba.cuda", __name__=name, __qualname__=f"cuda.{name}", **placeholders)
+
+
 def _members() -> dict[str, Any]:
-    """What kernels call, by Numba's names: py2cu's own objects where they have the same name."""
+    """What kernels call, by Numba's names; the objects of a launch are py2cu's own."""
     prefix = "numba.cuda."
     qualified = (*builtins.names(), *builtins.formula_names())
     names = {each.removeprefix(prefix) for each in qualified if each.startswith(prefix)}
-    plain = {name: PUBLIC.get(name, _placeholder(name)) for name in names if "." not in name}
+    plain = {name: _placeholder(name) for name in ("grid", "gridsize", *names) if "." not in name}
     for library in ("fp16", "libdevice"):
-        functions = [name for name in names if name.startswith(f"{library}.")]
-        plain[library] = SimpleNamespace(**{name.partition(".")[2]: _placeholder(name) for name in functions})
+        plain[library] = _library(library, [name.partition(".")[2] for name in names if name.startswith(f"{library}.")])
     launch = {name: PUBLIC[name] for name in ("blockIdx", "threadIdx", "blockDim", "gridDim", "laneid", "atomic")}
-    return plain | launch | {name: _placeholder(name) for name in ("grid", "gridsize")} | {"warpsize": WARP_SIZE}
+    return plain | launch | {"warpsize": WARP_SIZE}
 
 
-shared = SimpleNamespace(array=_placeholder("shared.array"))
-local = SimpleNamespace(array=_placeholder("local.array"))
-const = SimpleNamespace(array_like=_placeholder("const.array_like"))
-cg = SimpleNamespace(this_grid=_placeholder("cg.this_grid"))
+shared, local = _library("shared", ["array"]), _library("local", ["array"])
+const, cg = _library("const", ["array_like"]), _library("cg", ["this_grid"])
 globals().update({name: value for name, value in _members().items() if name not in globals()})
 
 

@@ -28,7 +28,9 @@ def as_tensors(args: Sequence[Any]) -> Iterator[list[Any]]:
             values[place] = bool(value)
         elif isinstance(value, np.ndarray):
             _, values[place] = copied.setdefault(id(value), (value, _from_numpy(value).to(device)))
-    yield values
+    is_placed = any(isinstance(value, torch.Tensor) for value in values)
+    with contextlib.nullcontext() if is_placed else device:  # where a kernel without arrays runs
+        yield values
     for array, tensor in copied.values():
         if tensor.device.type == "cpu" and tensor.data_ptr() == array.__array_interface__["data"][0]:
             continue  # the kernel wrote to the array itself
@@ -92,10 +94,7 @@ class DeviceArray:
         self.__class__ = SharedArray
         return self.memory
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.memory.shape)
-
+    shape = property(lambda self: tuple(self.memory.shape))
     size = property(lambda self: self.memory.numel())
     ndim = property(lambda self: self.memory.ndim)
     nbytes = property(lambda self: self.memory.nbytes)

@@ -120,7 +120,8 @@ def _launch(dispatcher: Dispatcher, grid: Any, block: Any, stream: Any = 0, shar
         prepared = by_types.get(key)
         if prepared is None or not prepared(args):
             prepared = _launch_any(dispatcher, (grid, block), stream, shared_bytes, args)
-            if prepared is not None and all(map(_is_passed_on, kinds)):
+            as_they_are = (k in _NUMBERS or isinstance(k, tuple) or type(k).__module__ == "torch" for k in kinds)
+            if prepared is not None and all(as_they_are):
                 by_types[key] = prepared
         elif not any(isinstance(each, tuple) for each in kinds):
             latest = prepared
@@ -138,7 +139,8 @@ def _launch_any(
     """
     is_simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
     with as_tensors(args) as values:
-        kernel = dispatcher.kernel(dispatcher.signature or _signature(values))
+        types = f"({', '.join(map(_type_of, values))},)" if values else "()"
+        kernel = dispatcher.kernel(dispatcher.signature or types)
         signature = kernel.signature
         _refuse_read_only(signature, args)
         takes_bytes = DYNAMIC_BYTES in signature.keywords and len(signature.parameters) == len(values) + 1
@@ -176,16 +178,6 @@ def launch_these(args):
     exec(text, names)
     function: _Prepared = names["launch_these"]
     return function
-
-
-def _is_passed_on(kind: object) -> bool:
-    """Whether an argument of this kind is passed on as it is: a tensor or a number of Python."""
-    return kind in _NUMBERS or isinstance(kind, tuple) or type(kind).__module__ == "torch"
-
-
-def _signature(values: Sequence[Any]) -> str:
-    """The types of a launch's arguments."""
-    return f"({', '.join(map(_type_of, values))},)" if values else "()"
 
 
 def _refuse_read_only(signature: Signature, args: Sequence[Any]) -> None:

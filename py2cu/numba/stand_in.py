@@ -9,7 +9,7 @@ import contextlib
 import importlib
 import sys
 from collections.abc import Iterator
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from py2cu.dtypes import ALIASES, BY_NAME, SHORT
@@ -37,18 +37,27 @@ class TypeName:
         return self.text
 
 
+def _unchanged(function: Any = None, **_: Any) -> Any:
+    """Numba's `@njit` and `@jit`: functions that kernels call."""
+    return function if isinstance(function, FunctionType) else _unchanged
+
+
 @contextlib.contextmanager
 def imported_as_numba() -> Iterator[None]:
     """Within this context `from numba import cuda` imports this module, whether Numba is installed or not."""
     numba: Any = ModuleType("numba")  # the file keeps it: its kernels find `numba.cuda` here when they are simulated
+    names: dict[str, Any] = {}
     try:
         vars(numba).update(vars(importlib.import_module("numba")))
     except ImportError:
         vars(numba).update({name: TypeName(name) for name in (*BY_NAME, *ALIASES, "void", "none")})
         vars(numba).update({name: TypeName(dtype.name) for name, dtype in SHORT.items()})
-        numba.types = numba
+        numba.types = numba.core = numba
+        numba.jit, numba.njit, numba.prange = _unchanged, _unchanged, range
+        names |= {"numba.core": numba, "numba.core.types": numba}
     numba.cuda = importlib.import_module("py2cu.numba")
-    names = {"numba": numba, "numba.cuda": numba.cuda, "numba.types": getattr(numba, "types", numba)}
+    for library in ("numba", "numba_cuda_mlir"):
+        names |= {library: numba, f"{library}.cuda": numba.cuda, f"{library}.types": numba.types}
     before = {name: sys.modules.get(name) for name in names}
     sys.modules.update(names)
     try:

@@ -19,7 +19,7 @@ from py2cu.ir.visit import all_expressions, names_in, statements
 
 
 def infer_roles(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
-    """The kernel with each parameter's `Role`; a kernel that writes nothing is refused."""
+    """The kernel with each parameter's `Role`."""
     all_stored = accessed_arrays(kernel, stored_arrays)
     parameters = {p.name for p in kernel.parameters}
     stored, loaded = all_stored[kernel.key] & parameters, accessed_arrays(kernel, _loaded)[kernel.key]
@@ -27,9 +27,6 @@ def infer_roles(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
         _refuse_stores_to_tables(function, all_stored[function.key], reporter)
     functions = tuple(_with_roles(function, all_stored[function.key]) for function in kernel.functions)
     kernel = with_fields(kernel, functions=functions)
-    prints_or_asserts = kernel.arrays and any(isinstance(s, ir.Print | ir.Assert) for s in statements(kernel.body))
-    if not (stored or prints_or_asserts or reporter.failed):
-        reporter.error("P407", f"`{kernel.name}` writes no array, so it has no effect", kernel.span, "store its result")
     inits = {name for name, _ in kernel.inits}
     for parameter in kernel.arrays:
         if parameter.name in inits and parameter.name not in stored and not reporter.failed:  # rule: refused-init

@@ -21,7 +21,7 @@ from py2cu.live import is_library, reachable_functions
 from py2cu.simulator.classes import substitute_class
 from py2cu.simulator.memory.local import as_table
 from py2cu.simulator.memory.predication import skip_if_predicated
-from py2cu.simulator.schedule.collectives import MODULES, substitute_for
+from py2cu.simulator.schedule.collectives import MODULES, numba_name, substitute_for
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.substitutes import members, typed_substitute
 from py2cu.simulator.values.checked_int import truth
@@ -66,6 +66,9 @@ class InstrumentedKernel:
         # For each launch object, a setter for each namespace that contains it.
         self._slots: dict[str, list[Callable[[int], None]]] = {name: [] for name in LAUNCH_OBJECTS}
         self._modules: dict[str, ModuleSubstitute] = {}
+        # Numba's functions that compute with launch objects.
+        self._positions = {"grid": self._grid, "gridsize": self._grid_size, "lanemask_lt": self._lanes_below}
+        self._reads_position = False
         self._stops, self._predicated = stops, predicated
         self._home = function.__globals__
         self._callees = frozenset(reachable_functions(function))
@@ -73,7 +76,7 @@ class InstrumentedKernel:
         self.codes: set[CodeType] = set()  # of the kernel and the functions that it calls
         self.call = self._rebuild(function)
         self.code = self.call.__code__
-        self.reads_launch = any(self._slots.values())  # else launch objects are parameters only
+        self.reads_launch = self._reads_position or any(self._slots.values())  # else launch objects are parameters only
 
     def set_launch_objects(self, objects: Mapping[str, int]) -> None:
         """Set launch objects in every namespace that has them."""
@@ -122,6 +125,9 @@ class InstrumentedKernel:
             return as_table(value)
         if (in_class := substitute_class(value, self._substitute)) is not None:  # rule: class-substitute
             return in_class
+        if (position := self._positions.get(numba_name(value))) is not None:
+            self._reads_position = True
+            return position
         collective = substitute_for(value)
         if collective is not None:
             return collective
@@ -139,9 +145,7 @@ class InstrumentedKernel:
             return self._modules[name]
         replaced: dict[str, object] = dict(members(name))
         replaced |= self._members(module)
-        if name == "numba.cuda":
-            replaced |= {"grid": self._grid, "gridsize": self._grid_size}
-        replaced |= MODULES.get(name, {})
+        replaced |= MODULES.get(name, {}) | (self._positions if name == "numba.cuda" else {})
         launch = LAUNCH_OBJECTS if name in MODULES else ()
         if not replaced and not launch and name != "numba":
             return module
@@ -198,6 +202,11 @@ class InstrumentedKernel:
         at, block, size = (self._launch[key] for key in ("threadIdx", "blockIdx", "blockDim"))
         axes = tuple(getattr(block, axis) * getattr(size, axis) + getattr(at, axis) for axis in "xyz"[:dimensions])
         return axes if dimensions > 1 else axes[0]
+
+    def _lanes_below(self) -> int:
+        """Numba's `cuda.lanemask_lt`."""
+        lane: int = self._launch["laneid"]
+        return (1 << lane) - 1
 
     def _grid_size(self, dimensions: int) -> int | tuple[int, ...]:
         grid, size = self._launch["gridDim"], self._launch["blockDim"]

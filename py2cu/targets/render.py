@@ -195,7 +195,8 @@ def _binding_text(
 ) -> Text:
     is_cuda, dialect = target is TargetName.CUDA, _TARGETS[target].dialect
     families = tuple(tuple(with_fields(each, constants=()) for each in family) for family in families)
-    views = tuple(binding.view(*each, dialect, is_cuda=is_cuda) for each in zip(families, signatures, strict=True))
+    bound = (each for each in zip(families, signatures, strict=True) if each[1].arrays)  # torch needs their device
+    views = tuple(binding.view(*each, dialect, is_cuda=is_cuda) for each in bound)
     scope = f"{common['namespace']}::" if common["namespace"] else ""
     facts = {
         "kernels": views,

@@ -98,6 +98,15 @@ def by_grid_3(out):
         out[i, j, k] = 100 * i + 10 * j + k
 
 
+@case((2, 2), (3, 4), ints(5, 7), zeros(5, 7, dtype=np.int32))
+@cuda.jit
+def tuple_as_index(x, out):
+    at = cuda.grid(2)
+    if at[0] < x.shape[0] and at[1] < x.shape[1]:
+        out[at] = x[at] * 3
+        cuda.atomic.max(out, at, x[at[0], at[1]] + 40)
+
+
 @case((2, 2, 2), (2, 2, 2), zeros(4, 4, 4, dtype=np.int32))
 @cuda.jit
 def grid_as_tuple(out):
@@ -719,6 +728,35 @@ def warp_votes(x, out):
     out[i, 2] = cuda.ballot_sync(-1, x[i] > -100)
     out[i, 3] = cuda.match_any_sync(-1, x[i])
     cuda.syncwarp()
+
+
+@case(2, 16, floats(25), zeros(25, 6), zeros(25, 4, dtype=np.int64), own=True)
+@cuda.jit
+def device_library_of_two_results(x, out, whole):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i, 0], out[i, 1] = cuda.libdevice.sincosf(x[i])
+        mantissa, exponent = cuda.libdevice.frexpf(x[i])
+        out[i, 2] = mantissa + cuda.libdevice.roundf(x[i])
+        out[i, 3], out[i, 4] = cuda.libdevice.modff(x[i])
+        out[i, 5] = cuda.libdevice.sinpif(x[i]) + cuda.libdevice.fadd_rn(x[i], np.float32(0.1))
+        whole[i, 0] = exponent
+        whole[i, 1] = cuda.libdevice.sad(exponent, 5, cuda.libdevice.mul24(exponent, -3))
+        whole[i, 2] = cuda.libdevice.llroundf(x[i])
+        whole[i, 3] = cuda.libdevice.float2uint_rn(abs(x[i]))
+
+
+@case(1, 32, naturals(32), zeros(32, 5, dtype=np.int32), own=True)
+@cuda.jit
+def warp_agreement(x, out):
+    i = cuda.grid(1)
+    lanes, is_same = cuda.match_all_sync(0xFFFFFFFF, x[i] // 8)
+    out[i, 0] = lanes
+    out[i, 1] = is_same
+    lanes, is_same = cuda.match_all_sync(0xFFFFFFFF, x[i])
+    out[i, 2] = lanes if is_same else 5
+    out[i, 3] = cuda.eq_sync(0xFFFFFFFF, x[i] < 8) + cuda.eq_sync(0xFFFFFFFF, x[i] < 4)
+    out[i, 4] = cuda.popc(cuda.activemask() & cuda.lanemask_lt())
 
 
 @case(1, 16, naturals(16, dtype=np.int32, below=200), zeros(16, dtype=np.int64), own=True)

@@ -111,7 +111,7 @@ class LikenessLines:
             "plain": PLAIN_TENSORS, "overlaps_itself": overlaps_itself,
         })  # fmt: skip
         if not always:
-            yield "device, has_grad = -1, False"
+            yield f"device, has_grad = {'current_device()' if self.is_cuda else -1}, False"
             yield from settled.lines
         else:
             yield f"{', '.join(['is_same', 'device', 'has_grad', *facts])} = likeness.same"

@@ -18,7 +18,7 @@ from py2cu.source import Span
 _DTYPES: Final = ("float16", "float32", "float64", "int32", "uint32", "int64", "uint64")
 _FUNCTIONS: Final = {
     "maximum": "torch.maximum", "minimum": "torch.minimum", "trunc": "numpy.trunc", "bool": "builtins.bool",
-    "complex": "builtins.complex", "abs": "builtins.abs",
+    "complex": "builtins.complex", "int": "builtins.int", "abs": "builtins.abs",
     **{name: f"numpy.{name}" for name in ("floor", "ceil", "rint", *_DTYPES)},
     **{name: f"py2cu.{name}" for name in ("popc", "clz", "ffs", "brev")},
 }  # fmt: skip

@@ -15,6 +15,8 @@ from py2cu.builtins import Rule
 from py2cu.builtins.memory import STCS
 from py2cu.frontend.bodies.scope import Scope
 from py2cu.frontend.bodies.tables import Read, read_indices
+from py2cu.frontend.bodies.tuples.forms import Form, numbers_of
+from py2cu.frontend.bodies.tuples.values import open_tuple
 from py2cu.frontend.bodies.views import ZERO, View, count_back, is_negative, larger, plus, smaller
 from py2cu.frontend.hints.annotations import array_type
 from py2cu.frontend.hints.subscripts import rewrite_brackets, rewrite_slices
@@ -113,7 +115,8 @@ def _rank(node: cst.BaseExpression, scope: Scope) -> int:
         case cst.Name(value=name) if name in scope.arrays and not scope.is_row_view(name):
             return len(scope.arrays[name].dims)
         case cst.Subscript(value=base) if (rank := _rank(base, scope)) > 0:
-            single = [each for each in subscripts(node) if isinstance(each, cst.Index)]
+            parts = subscripts(node)
+            single = _form_of_all(parts, scope) or [each for each in parts if isinstance(each, cst.Index)]
             return max(rank - len(single), 0)
         case _:
             return -1
@@ -139,6 +142,15 @@ def subscripts(node: cst.Subscript) -> list[cst.BaseSlice]:
             return parts
 
 
+def _form_of_all(parts: list[cst.BaseSlice], scope: Scope) -> Form:
+    """The form of `at` in `x[at]`, a tuple of all indices; None for anything else between the brackets."""
+    match parts:
+        case [cst.Index(value=value, star=None)]:
+            return scope.form_of(value)
+        case _:
+            return None
+
+
 def read_subscript(node: cst.Subscript, scope: Scope, read: Read) -> View | Element | None:
     """The part or the element of an array that `node` is; None after a diagnostic."""
     base = read_part(node.value, scope, read)
@@ -153,8 +165,11 @@ def read_subscript(node: cst.Subscript, scope: Scope, read: Read) -> View | Elem
             what, hint = "a slice of a list would be a new list", rewrite_slices(node.value, parts, node)
         scope.error("P401", what, node, hint)
         return None
-    if len(parts) > base.rank:
-        _refuse_count(node, base, parts, scope)
+    numbers = list[ir.Expr]()
+    if _form_of_all(parts, scope) is not None and isinstance(parts[0], cst.Index):
+        numbers += numbers_of(open_tuple(read(parts[0].value), parts[0].value, scope))
+    if (count := len(numbers or parts)) > base.rank:
+        _refuse_count(node, base, count, [] if numbers else parts[: base.rank], scope)
         return None
     singles = [part for part in parts if isinstance(part, cst.Index)]
     ranges = parts[len(singles) :]
@@ -165,7 +180,7 @@ def read_subscript(node: cst.Subscript, scope: Scope, read: Read) -> View | Elem
     if any(not _is_all(part) for part in ranges[1:]):
         scope.error("P401", "only the first axis that is left is sliced", node, rewrite_slices(node.value, parts, node))
         return None
-    indices = read_indices((part.value for part in singles), node, scope, read)
+    indices = tuple(numbers) or read_indices((part.value for part in singles), node, scope, read)
     if len(indices) == base.rank:
         return Element(base.array, base.indices(indices))
     part = _from_start(base.at(tuple(map(scope.computed_once, indices))), scope)
@@ -187,15 +202,15 @@ def _from_start(part: View, scope: Scope) -> View:
     return replace(part, prefix=tuple(starmap(count, enumerate(part.prefix))))
 
 
-def _refuse_count(node: cst.Subscript, base: View, parts: list[cst.BaseSlice], scope: Scope) -> None:
-    rank, count = base.rank, len(parts)
+def _refuse_count(node: cst.Subscript, base: View, count: int, fitting: list[cst.BaseSlice], scope: Scope) -> None:
+    rank = base.rank
     dimensions, s = ("dimension", "index") if rank == 1 else ("dimensions", "indices")
     what = f"`{base.array}` has" if isinstance(node.value, cst.Name) and not base.prefix else "this part has"
     is_parameter = isinstance(node.value, cst.Name) and not base.prefix and base.array not in scope.array_decls
     annotated = f", or annotate `{base.array}` with {count} dimensions" if is_parameter else ""
     if is_parameter and scope.environment.imports_numba:
         annotated = f", or type `{base.array}` as {array_type(count, scope.environment)}"
-    indices = ", ".join(map(source_text, parts[:rank])) or "()"
+    indices = ", ".join([*map(source_text, fitting)] or "klmnopq"[:rank]) or "()"
     hint = f"write `{source_text(node.value)}[{indices}]`{annotated}"
     scope.error("P401", f"{what} {rank} {dimensions} and takes {rank} {s}, not {count}", node, hint)
 

@@ -96,15 +96,6 @@ def _is_whole(value: _Value) -> bool:
     return value.theirs.kind is not Kind.FLOAT
 
 
-def _is_small(expr: ir.Expr) -> bool:
-    return isinstance(expr, ir.Constant) and isinstance(expr.value, int) and abs(expr.value) < 2**10
-
-
-def _wider_integer(ours: ir.ScalarType, theirs: DType, expr: ir.Expr, state: State) -> _Value:
-    """A sum or a product that Numba computes in 64 bits."""
-    return _Value(ours, theirs, max(state, State.WIDER), ((expr, str(ours)),))
-
-
 def _words(ours: str, text: str) -> tuple[str, str]:
     """The message and the hint for the number `text`, which py2cu computes in the type `ours`."""
     if "float" in ours:
@@ -284,9 +275,11 @@ class _Noter:
             is_wide = state is not State.SAME and theirs.kind is Kind.FLOAT  # it was not rounded in Numba
             return _Value(ours, theirs, State.DIFFERENT if is_wide else state, causes)
         if theirs.kind is Kind.INT:
-            is_step = op in "+-" and isinstance(ours, ir.ElementType) and ours.dtype.signed and _is_small(expr.right)
-            is_same = is_step or op in _BITWISE or op == ">>"
-            return _Value(ours, theirs, state, causes) if is_same else _wider_integer(ours, theirs, expr, state)
+            is_small = isinstance(expr.right, ir.Constant) and abs(expr.right.value) < 2**10
+            is_step = op in "+-" and isinstance(ours, ir.ElementType) and ours.dtype.signed and is_small
+            if is_step or op in _BITWISE or op == ">>":
+                return _Value(ours, theirs, state, causes)
+            return _Value(ours, theirs, max(state, State.WIDER), ((expr, str(ours)),))  # in 64 bits there
         if _scales(expr) and left.theirs is F32:
             return _Value(
                 ours, theirs, state, _united(value.causes or ((each, str(ours)),) for value, each in pairs[1:])

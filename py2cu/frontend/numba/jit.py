@@ -24,21 +24,10 @@ from py2cu.options import KernelOptions
 
 _SIGNATURES: Final = ("func_or_sig", "signature", "argtypes", "signatures")
 # How Numba compiles, which changes no result.
-_WITHOUT_EFFECT: Final = frozenset(
-    (
-        "device",
-        "inline",
-        "forceinline",
-        "max_registers",
-        "lineinfo",
-        "debug",
-        "opt",
-        "cache",
-        "bind",
-        "lto",
-        "boundscheck",
-    )
-)
+_WITHOUT_EFFECT: Final = frozenset((
+    "device", "inline", "forceinline", "max_registers", "lineinfo", "debug", "opt", "cache", "bind", "lto",
+    "boundscheck",
+))  # fmt: skip
 _REFUSED: Final = {
     "fastmath": "py2cu keeps the arithmetic of IEEE 754: leave it out",
     "link": "py2cu writes one source: port the linked code to Python, or call it from the emitted CUDA",

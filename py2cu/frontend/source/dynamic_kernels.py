@@ -1,6 +1,7 @@
 """Reports kernels that exist only after the file has run, so that none is left out silently.
 
     k = kernel(f)                                     a call creates a kernel
+    k = cuda.jit("void(f4[:])")(f)                    so does Numba's
     silu.backward(f)                                  another one
     @layers.silu.backward                             whether this is a kernel, another file says
     either = kernel(block=64) if small else kernel    the options of `@either` are known only at run time
@@ -19,7 +20,7 @@ from py2cu.diagnostics import Reporter
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.syntax import WITHOUT_NAMES, Statement, flatten, source_text
-from py2cu.frontend.source.reader import KERNEL_DECORATOR, KernelSource, Module
+from py2cu.frontend.source.reader import KERNEL_DECORATOR, NUMBA_DECORATOR, KernelSource, Module, launches
 
 _HINT = "write `@kernel(…)` above the `def`, or a name that is bound once, to `kernel(…)`, in a line that always runs"
 
@@ -34,7 +35,8 @@ def report_dynamic_kernels(module: Module, only: str | None, reporter: Reporter)
     for call, function in _kernel_calls(module):
         if only in (None, function):
             what = f"`{function}` becomes a kernel only when this call runs, and py2cu does not run the file"
-            hint = f"write `@kernel(…)` above `def {function}`" if function.isidentifier() else "write `@kernel(…)`"
+            decorator = "@cuda.jit(…)" if _is_numbas(call.func, module.environment) else "@kernel(…)"
+            hint = f"write `{decorator}` above `def {function}`" if function.isidentifier() else f"write `{decorator}`"
             (reporter.note if has_others else reporter.error)("P107", what, module.span(call), hint)
             refused |= not has_others
     return refused
@@ -101,8 +103,22 @@ def _kernel_calls(module: Module) -> Iterator[tuple[cst.Call, str]]:
                     function = _wrapped_function(call)
                     if function is None:
                         continue
-                    if _makes_kernels(call.func, module.environment) or _attaches_function(call, function, module):
+                    makes = _makes_kernels(call.func, module.environment) or _launches(call, function, module)
+                    if makes or _attaches_function(call, function, module):
                         yield call, source_text(function)
+
+
+def _is_numbas(function: cst.BaseExpression, scope: Environment) -> bool:
+    """True for `cuda.jit`, and for `cuda.jit(…)` with a signature or options."""
+    return scope.qualify(function.func if isinstance(function, cst.Call) else function) == NUMBA_DECORATOR
+
+
+def _launches(call: cst.Call, function: cst.BaseExpression, module: Module) -> bool:
+    """True for `cuda.jit(f)`, `cuda.jit(…)(f)` of a function that Numba launches."""
+    node = module.environment.functions.get(function.value) if isinstance(function, cst.Name) else None
+    if node is None or node.decorators or not _is_numbas(call.func, module.environment):
+        return False
+    return launches(node, call.func, module.environment)
 
 
 def _attaches_function(call: cst.Call, function: cst.BaseExpression, module: Module) -> bool:

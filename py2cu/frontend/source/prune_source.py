@@ -86,7 +86,7 @@ def _blank(lines: list[str], tree: ast.Module, remaining: set[ast.stmt]) -> None
 def _kernel_statements(text: str, lines: list[str], tree: ast.Module) -> set[ast.stmt]:
     """The statements, functions apart, that mention `kernel` or another name of it, and so may call it.
 
-    Also those that may attach a function by `silu.backward(f)`.
+    Also those that may attach a function by `silu.backward(f)`, or make a kernel for Numba by `cuda.jit(f)`.
     """
     names = {"kernel", *re.findall(r"\bkernel\s+as\s+(\w+)", text)}
     statements: set[ast.stmt] = set()
@@ -94,7 +94,7 @@ def _kernel_statements(text: str, lines: list[str], tree: ast.Module) -> set[ast
         if isinstance(stmt, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         source = "".join(lines[_first_line(stmt) - 1 : stmt.end_lineno])
-        if re.search(rf"\b(?:{'|'.join(names)})\b|\.backward\(\s*\w", source):
+        if re.search(rf"\b(?:{'|'.join(names)})\b|\bjit\(|\.backward\(\s*\w", source):
             statements.add(stmt)
             match stmt:  # `wide = kernel(block=128)`
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() | ast.Attribute() | ast.Call(args=[])):

@@ -230,12 +230,12 @@ def _kernel_decorator(function: cst.FunctionDef, scope: Environment) -> cst.Deco
     if "py2cu.host" in kinds:
         return None
     jit = None if KERNEL_DECORATOR in kinds else kinds.get(NUMBA_DECORATOR)
-    return jit if jit is not None and _launches(function, jit, scope) else kinds.get(KERNEL_DECORATOR)
+    return jit if jit is not None and launches(function, jit.decorator, scope) else kinds.get(KERNEL_DECORATOR)
 
 
-def _launches(function: cst.FunctionDef, jit: cst.Decorator, scope: Environment) -> bool:
+def launches(function: cst.FunctionDef, jit: cst.BaseExpression, scope: Environment) -> bool:
     """Whether Numba launches the function, which kernels call if it is a `device` function or returns a value."""
-    call = scope.decorator(jit.decorator)
+    call = scope.decorator(jit)
     is_device = isinstance(call, cst.Call) and any(
         arg.keyword is not None and arg.keyword.value == "device" and is_named(arg.value, "True") for arg in call.args
     )

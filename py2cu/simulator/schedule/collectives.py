@@ -68,6 +68,17 @@ def _signed(function: Callable[..., Any]) -> Callable[..., Any]:
     return functools.update_wrapper(call, function)
 
 
+def _votes_equal(mask: Any, predicate: Any) -> Any:
+    """Numba's `eq_sync`."""
+    return COOPERATIVE["py2cu.all_sync"](mask, predicate) == COOPERATIVE["py2cu.any_sync"](mask, predicate)
+
+
+def _match_all(mask: Any, value: Any) -> tuple[Any, Any]:
+    """Numba's `match_all_sync`: the mask, or 0, and whether all lanes of it have the same value."""
+    is_same = _bits(COOPERATIVE["py2cu.match_any_sync"](mask, value)) == _bits(mask)
+    return _signed(lambda: _bits(mask) if is_same else 0)(), is_same
+
+
 def _arguments_of(row: Builtin) -> Callable[..., tuple[Any, ...]]:
     """The arguments of a call in the order of the row's parameters, defaults included."""
     signature = inspect.signature(PUBLIC[row.name])  # type: ignore[arg-type]
@@ -142,15 +153,22 @@ PY2CU_SUBSTITUTES: Final = _of("py2cu") | {
 }  # fmt: skip
 NUMBA_SUBSTITUTES: Final = _of("numba.cuda") | {
     **{name: _signed(COOPERATIVE[f"py2cu.{name}"]) for name in ("ballot_sync", "match_any_sync")},
+    "eq_sync": _votes_equal, "match_all_sync": _match_all,
     "local": SimpleNamespace(array=_local), "shared": SimpleNamespace(array=_shared_of_numba),
     "const": SimpleNamespace(array_like=_constant), "warpsize": CheckedInt(WARP),
     "cg": SimpleNamespace(this_grid=lambda: SimpleNamespace(sync=COOPERATIVE[GRID_BARRIER])),
     **{name.rpartition(".")[2]: SimpleNamespace(**LIBRARY[name]) for name in NUMBA[1:]},
 }  # fmt: skip
 MODULES: Final = {"py2cu": PY2CU_SUBSTITUTES, "numba.cuda": NUMBA_SUBSTITUTES}
-_NAMES: Final = {ROWS[key].name for key in COOPERATIVE} | {"shared", "this_grid"}
+_NAMES: Final = {ROWS[key].name for key in COOPERATIVE} | {"eq_sync", "match_all_sync", "shared", "this_grid"}
 """Names of functions by which threads wait for each other, fence or share memory."""
 _BY_OBJECT: Final = {id(PUBLIC[name]): name for name in PY2CU_SUBSTITUTES}
+
+
+def numba_name(value: object) -> str:
+    """What Numba's `cuda` calls `value`, its own or that of `py2cu.numba`; "" for any other object."""
+    is_numba = (getattr(value, "__module__", None) or "").startswith("numba.cuda")
+    return getattr(value, "__name__", "") if is_numba else ""
 
 
 def substitute_for(value: object) -> object | None:
@@ -158,8 +176,7 @@ def substitute_for(value: object) -> object | None:
     name = _BY_OBJECT.get(id(value))
     if name is not None:
         return PY2CU_SUBSTITUTES[name]
-    is_numba = (getattr(value, "__module__", None) or "").startswith("numba.cuda.")
-    return NUMBA_SUBSTITUTES.get(getattr(value, "__name__", "")) if is_numba else None
+    return NUMBA_SUBSTITUTES.get(numba_name(value))
 
 
 def works_together(function: FunctionType) -> bool:
@@ -170,4 +187,4 @@ def works_together(function: FunctionType) -> bool:
 def _mentions(function: FunctionType) -> bool:
     names = {*function.__code__.co_names, *function.__code__.co_freevars}
     live = (value for name, value in visible_objects(function).items() if name in names)
-    return bool(names & _NAMES) or any(_BY_OBJECT.get(id(value)) in _NAMES for value in live)
+    return bool(names & _NAMES) or any({_BY_OBJECT.get(id(value)), numba_name(value)} & _NAMES for value in live)

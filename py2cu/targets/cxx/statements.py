@@ -12,7 +12,7 @@ from py2cu.dtypes import DType
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.complex_numbers import is_complex_constructor
 from py2cu.ir.visit import walk
-from py2cu.targets.cxx.c_types import HALVES, arithmetic_type, common_type
+from py2cu.targets.cxx.c_types import HALVES, UNSIGNED_INDEX, arithmetic_type, common_type
 from py2cu.targets.cxx.calls import CallEmitter
 from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, CxxText
 from py2cu.targets.cxx.lines import Line, comment_lines, comment_text
@@ -232,7 +232,7 @@ class Emitter(CallEmitter):
             spelled, letter = self.expr(value), field.letter
             if letter == "s":
                 spelled = CxxText(f'{spelled.within(TERNARY + 1)} ? "True" : "False"', TERNARY, "const char*")
-            elif letter in ("d", "x", "X", "o") and spelled.c_type in ("index_t", "int64_t"):
+            elif letter in ("d", "x", "X", "o") and spelled.c_type in ("index_t", UNSIGNED_INDEX, "int64_t"):
                 spelled = CxxText(f"static_cast<long long>({spelled.text})", PRIMARY, "long long")
                 letter = f"ll{letter}"
             elif letter in ("d", "x", "X", "o") and spelled.c_type == "uint64_t":

@@ -68,8 +68,15 @@ def test_the_option_chooses_among_signatures(file: Path) -> None:
 @pytest.mark.parametrize(
     ("signature", "message"),
     [
-        ("scale(f9[:], i4)", "`f9` is no type that a kernel can take"),
-        ("scales(f4[:], i4)", "no kernel here is called `scales`"),
+        (
+            "scale(f9[:], i4)",
+            "`f9` is no type that a kernel can take\n  1 | scale(f9[:], i4)\n    |       ^^\n  hint: ",
+        ),
+        ("scales(f4[:], i4)", "no kernel here is called `scales`\n  1 | scales(f4[:], i4)\n    | ^^^^^^\n  hint: "),
+        (
+            "scale(f4[:], i4",
+            "`scale(f4[:], i4` is no signature\n  1 | scale(f4[:], i4\n    | ^^^^^^^^^^^^^^^\n  hint: ",
+        ),
         ("scale(f4[:])", "has 1 types, and `scale` 2 parameters"),
     ],
 )
@@ -91,7 +98,21 @@ OTHER_NAMES = """
 import numba
 import numba.cuda
 import numba as nb
-from numba import f4, types
+from numba import f4, njit, prange, types
+from numba.core import types as inner
+from numba_cuda_mlir import cuda as successor
+
+
+@njit(inline="always")
+def third(v):
+    return v / inner.float64(3)
+
+
+@successor.jit("void(float64[::1])")
+def thirds(x):
+    i = successor.grid(1)
+    if i < x.size:
+        x[i] = third(x[i])
 
 
 @numba.cuda.jit("void(float64[::1])")
@@ -114,3 +135,17 @@ def test_files_are_checked_without_numba(file: Path, text: str) -> None:
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout.count("agrees") >= text.count(".jit")
+
+
+def test_kernels_without_arrays_have_launchers_alone(tmp_path: Path) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text(
+        "from numba import cuda\n\n\n@cuda.jit\ndef hello():\n    print('hello', cuda.grid(1))\n", encoding="utf-8"
+    )
+    alone = translate(path, "--signature", "hello()")
+    assert alone.exit_code == 0, alone.stderr
+    assert "cudaError_t hello_launch(dim3 grid, dim3 block, cudaStream_t stream)" in alone.stdout
+    assert "torch/csrc" not in alone.stdout
+    path.write_text(path.read_text(encoding="utf-8") + FILE, encoding="utf-8")
+    both = translate(path, "--signature", "hello()", "--signature", "scale(f8[::1], i4)")
+    assert "hello_launch" in both.stdout and "scale.grid(" in both.stdout and "hello.grid(" not in both.stdout
