@@ -303,7 +303,7 @@ class KernelView:
 
     def launch_definition(self, head: str, body: str, *extra: str) -> str:
         """A launcher. Parameters that its body does not read have no names there: compilers would warn of them."""
-        words = frozenset(re.findall(r"\w+", body))
+        words = frozenset(re.findall(r"(?<![.\w])\w+", body))
         parameters = (*(a.declaration for a in self.launch_arguments), *extra)
         return f"{wrapped(head, tuple(_unnamed(each, words) for each in parameters))}\n{body}"
 
