@@ -293,7 +293,8 @@ def compile_kernel(
     first = Reporter(reporter.file)
     kernel = read_kernel(module, source, first, options, values, defaults)
     is_wide = options is not None and options.float64
-    wanted = (*(WRAPPING if source.is_numba else EFFECT), *(NOTES if notes else ()))
+    is_numba = source.is_numba or (options is not None and options.signature is not None)
+    wanted = (*(WRAPPING if is_numba else EFFECT), *(NOTES if notes else ()))
     while True:
         attempts = {
             dtypes: _lower(instance, replace(first, diagnostics=dict(first.diagnostics)), wanted, is_wide=is_wide)
