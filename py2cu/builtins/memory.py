@@ -27,6 +27,11 @@ CACHE_HINTS: Final = (LDG, "ldcs", STCS)
 ElementIndex = int | tuple[int, ...]
 
 
+def row_access(hint: str) -> str:
+    """The helper that accesses a row with a cache hint."""
+    return f"{hint}_row"
+
+
 @public
 def local(shape: int | tuple[int, ...], dtype: object) -> Any:
     """A per-thread array.

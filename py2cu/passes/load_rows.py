@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 
 from py2cu import ir
 from py2cu.analysis.effects import Footprint, commute, footprint
+from py2cu.builtins.memory import row_access
 from py2cu.diagnostics import Reporter
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
 from py2cu.ir.visit import accesses, all_expressions, always_evaluated, expressions, names_in, statements
-from py2cu.passes.lowering.split_tuples import row_access
 
 HELPER = "aligned_vector"
 _FIRST = ir.Constant(0, type=ir.INT)

@@ -160,7 +160,10 @@ def view_in_rows(w: Writer) -> None:
 
 @statement_of()
 def rows_of_16_bytes(w: Writer) -> None:
-    """Of an input of its own, read by a loop and by element, or of an output, each row from a generator."""
+    """Of an input of its own, read by a loop and by element, or of an output, each row from a generator.
+
+    Here and there with a cache hint.
+    """
     if w.indent > 1 or w.is_function:
         return new_local(w)
     dtype = w.pick([dtype for dtype in DTYPES if dtype.bits <= 64])
@@ -176,12 +179,15 @@ def rows_of_16_bytes(w: Writer) -> None:
     item, place = w.fresh("v"), w.fresh("k")
     if is_stored:
         value = convertible(w, dtype, 1).text
-        w.add(f"{view}[{index}] = tuple({value} for {place} in range({length}))")
+        row_values = f"tuple({value} for {place} in range({length}))"
+        is_hinted = REAL_NUMBERS(dtype) and w.chance(2)
+        w.add(f"py2cu.stcs({view}, {index}, {row_values})" if is_hinted else f"{view}[{index}] = {row_values}")
         return None
     last = w.declare(Value("", dtype)).text
     w.add(f"{last} = {view}[{index}, 0]")
-    head = w.pick([f"for {item} in {view}[{index}]:", f"for {place}, {item} in enumerate({view}[{index}]):"])
-    w.add(head)
+    hint = w.pick(["", "ldg", "ldcs"]) if REAL_NUMBERS(dtype) else ""
+    whole = f"py2cu.{hint}({view}, {index})" if hint else f"{view}[{index}]"
+    w.add(w.pick([f"for {item} in {whole}:", f"for {place}, {item} in enumerate({whole}):"]))
     w.add(f"    {last} = {item}")
     w.add(f"for {place} in range({length}):")
     w.add(f"    {last} = {view}[{index}, {place}]")

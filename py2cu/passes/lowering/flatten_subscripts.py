@@ -34,13 +34,14 @@ from itertools import chain
 from py2cu import ir
 from py2cu.analysis.account import elided_in
 from py2cu.analysis.ranges import INT_MAX, Ranges
+from py2cu.builtins.memory import row_access
 from py2cu.diagnostics import Reporter
 from py2cu.dtypes import Kind
 from py2cu.ir.intervals import SymbolicBound, times
 from py2cu.ir.rewrite import rebuild_block, rebuild_statements, with_fields
 from py2cu.ir.visit import accesses, all_expressions, statements
 from py2cu.passes.lowering.integer_widths import typed_extent, widen_operands
-from py2cu.passes.lowering.split_tuples import row_access, row_struct
+from py2cu.passes.lowering.split_tuples import row_struct
 
 
 def flatten_subscripts(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:

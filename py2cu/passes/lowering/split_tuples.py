@@ -46,11 +46,6 @@ def row_struct(count: int) -> str:
     return f"Vector{count}"
 
 
-def row_access(hint: str) -> str:
-    """The helper that accesses a row with a cache hint."""
-    return f"{hint}_row"
-
-
 def row_fields(count: int) -> Fields:
     """What C calls the elements of a row."""
     return tuple(f"x{at}" for at in range(count))

@@ -16,13 +16,12 @@ from py2cu.analysis.call_graph import assertions, launch_objects_by_function
 from py2cu.analysis.effects import contains_yield, is_grid_barrier, syncs_grid
 from py2cu.analysis.launches import launch_program
 from py2cu.builtins.launch import LANE_HELPER
-from py2cu.builtins.memory import CACHE_HINTS
+from py2cu.builtins.memory import CACHE_HINTS, row_access
 from py2cu.dtypes import C64, C128
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.ir.abi.parameters import IndexParameter
 from py2cu.ir.names import underscored_name
 from py2cu.ir.visit import statements
-from py2cu.passes.lowering.split_tuples import row_access
 from py2cu.targets.cpu.emit_blocks import BlockEmitter
 from py2cu.targets.cpu.helpers import HELPERS, helpers_of_threads
 from py2cu.targets.cxx.dialect import Dialect

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from py2cu.builtins.memory import CACHE_HINTS
-from py2cu.passes.lowering.split_tuples import row_access
+from py2cu.builtins.memory import CACHE_HINTS, row_access
 from py2cu.targets.cxx.helpers.catalogue import HELPERS as COMMON
 from py2cu.targets.cxx.helpers.catalogue import TargetHelpers, atomic
 

@@ -1,4 +1,4 @@
-"""Emits calls: builtins by the spelling of their row, helpers, atomic operations and device functions."""
+"""Emits calls of builtins, helpers, atomic operations and device functions; whole rows, and declarations of arrays."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Final
 from py2cu import ir
 from py2cu.builtins import ROWS, Builtin, Rule
 from py2cu.builtins.atomics import atomic_function, atomic_helper
+from py2cu.builtins.memory import row_access
+from py2cu.dtypes import I32
 from py2cu.ir.complex_numbers import is_complex_constructor
 from py2cu.passes.lowering.calls import BITS_AS
-from py2cu.passes.lowering.split_tuples import row_access
 from py2cu.passes.lowering.widen_halves import ROUND_TO
 from py2cu.targets.cxx.c_types import FLOATS, arithmetic_type, keeps_value, same_type
 from py2cu.targets.cxx.cxx_text import PRIMARY, CxxText, functional_cast
@@ -20,7 +21,7 @@ from py2cu.targets.cxx.expressions import ExpressionEmitter
 from py2cu.targets.cxx.helpers.bits import BIT_HELPERS
 from py2cu.targets.cxx.helpers.catalogue import takes_one_type
 from py2cu.targets.cxx.includes import MATH
-from py2cu.targets.cxx.literals import generic_literal
+from py2cu.targets.cxx.literals import generic_literal, table_literal
 
 
 class CallEmitter(ExpressionEmitter):
@@ -188,6 +189,34 @@ class CallEmitter(ExpressionEmitter):
             return self.assigned(arg, c_type).text
         spelled = self.expr(arg)
         return spelled.text if spelled.c_type == "double" else f"static_cast<double>({spelled.text})"
+
+    def declaration(self, name: str) -> str:
+        """The declaration of a kernel-local array or a table: `float acc[4][4]`, `int WEIGHTS[3] = {1, 2, 1}`."""
+        decl = self.kernel.array_decl(name)
+        assert decl is not None, name
+        type_: ir.Type = decl.type.element
+        if type_ == ir.PY_INT:
+            fits = decl.type.dtype is I32 or (
+                not decl.is_list and all(-(2**31) <= value < 2**31 for value in decl.values)
+            )
+            type_ = replace(ir.PY_INT, width=ir.Width.INT if fits else ir.Width.LONG)
+        if decl.is_row:
+            return f"{self.vector_text(name)} {self.name(name)}"
+        text = f"{self.type_text(type_)} {self.name(name)}{self.extents(decl)}"
+        if decl.space is not ir.Space.CONSTANT:
+            return text
+        values = [self.constant(ir.Constant(value, decl.span, type_)).text for value in decl.values]
+        shape = [int(extent.value) for extent in decl.type.dims if isinstance(extent, ir.Constant)]
+        return f"{text} = {table_literal(values, shape)}"
+
+    def extents(self, decl: ir.ArrayDecl) -> str:
+        """`[4][4]`."""
+        return "".join(f"[{self.expr(extent).text}]" for extent in decl.type.dims)
+
+    def vector_text(self, row: str) -> str:
+        """The type of an array that is a copy of a row: `aligned_vector<T, W>`."""
+        type_ = self.kernel.array_type(row)
+        return f"aligned_vector<{self.type_text(type_.element)}, {self.expr(type_.dims[0]).text}>"
 
     def row_access(self, stmt: ir.Store) -> str:
         """The load or the store of a whole row; empty for an element."""

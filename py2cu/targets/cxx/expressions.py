@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from py2cu import ir
-from py2cu.dtypes import C128, I32, Kind
-from py2cu.passes.lowering.split_tuples import row_access, row_struct
+from py2cu.builtins.memory import row_access
+from py2cu.dtypes import C128, Kind
+from py2cu.passes.lowering.split_tuples import row_struct
 from py2cu.targets.cxx.c_types import (
     C_RANK,
     COMPLEXES,
@@ -36,7 +37,6 @@ from py2cu.targets.cxx.literals import (
     integer_literal,
     is_integer_literal,
     named_literal,
-    table_literal,
 )
 
 _JUNCTION: Final = {"and": "&&", "or": "||"}  # rule: junction
@@ -181,30 +181,6 @@ class ExpressionEmitter(ABC):
     def invoke(self, expr: ir.DeviceCall) -> CxxText:
         """A call of a device function."""
 
-    def declaration(self, name: str) -> str:
-        """The declaration of a kernel-local array or a table: `float acc[4][4]`, `int WEIGHTS[3] = {1, 2, 1}`."""
-        decl = self.kernel.array_decl(name)
-        assert decl is not None, name
-        type_: ir.Type = decl.type.element
-        if type_ == ir.PY_INT:
-            fits = decl.type.dtype is I32 or (
-                not decl.is_list and all(-(2**31) <= value < 2**31 for value in decl.values)
-            )
-            type_ = replace(ir.PY_INT, width=ir.Width.INT if fits else ir.Width.LONG)
-        if decl.is_row:
-            return f"{self.vector_text(name)} {self.name(name)}"
-        extents = self.extents(decl)
-        text = f"{self.type_text(type_)} {self.name(name)}{extents}"
-        if decl.space is not ir.Space.CONSTANT:
-            return text
-        values = [self.constant(ir.Constant(value, decl.span, type_)).text for value in decl.values]
-        shape = [int(extent.value) for extent in decl.type.dims if isinstance(extent, ir.Constant)]
-        return f"{text} = {table_literal(values, shape)}"
-
-    def extents(self, decl: ir.ArrayDecl) -> str:
-        """`[4][4]`."""
-        return "".join(f"[{self.expr(extent).text}]" for extent in decl.type.dims)
-
     def struct_text(self, value: ir.Expr) -> str:
         """The struct type of a tuple: of a row of a view, or of a function's result."""
         match value:
@@ -220,12 +196,6 @@ class ExpressionEmitter(ABC):
     def row_text(self, array: str) -> str:
         """The type of a row of `array`: `Vector4<float>`."""
         return f"{row_struct(self.kernel.vector_width(array))}<{self.type_text(self.kernel.array_type(array).element)}>"
-
-    def vector_text(self, row: str) -> str:
-        """The type of an array that is a copy of a row: `aligned_vector<T, W>`."""
-        type_ = self.kernel.array_type(row)
-        (length,) = type_.dims
-        return f"aligned_vector<{self.type_text(type_.element)}, {self.expr(length).text}>"
 
     def element(self, array: str, indices: tuple[ir.Expr, ...]) -> str:
         """`acc[r][c]`."""
