@@ -85,6 +85,7 @@ class Kernel(Traced):
         self._edited: Translation | None = None  # files in place of those that the translator makes
         self._call: KernelCall | None = None
         self._launchers: dict[tuple[object, ...] | int, Callable[..., Any]] = {}  # those of `_call`
+        self._grid_launchers: dict[tuple[object, ...] | int, Callable[..., Any]] = {}
         self._is_of_arrays = False  # and how these are found
         self._grids: dict[tuple[Extent, Extent], Callable[..., None]] = {}  # the launches prepared so far
         self._unchanged: Callable[[], bool] = _never  # whether the translation is up to date
@@ -123,9 +124,10 @@ class Kernel(Traced):
         Raises:
             TypeError: `launch` is not such a pair.
         """
-        is_of_ints = launch.__class__ is tuple and [*map(type, launch)] == [int, int]
-        if is_of_ints and launch in self._grids:
-            return self._grids[launch]
+        is_pair = launch.__class__ is tuple and len(launch) == 2
+        is_of_ints = is_pair and launch[0].__class__ is launch[1].__class__ is int
+        if is_of_ints and (known := self._grids.get(launch)) is not None:
+            return known
         shape = launch_shape(launch, self.__name__)
         run = functools.partial(self._launch, shape, extents_of(*shape))
         if is_of_ints and len(self._grids) < 1024:
@@ -133,10 +135,16 @@ class Kernel(Traced):
         return run
 
     def _launch(self, launch: LaunchShape, extents: tuple[int, ...] | None, /, *args: Any, **kwargs: Any) -> None:
-        call = self._call
-        if call is None or not self._unchanged():
-            call = self._prepare()
-        call.call(args, kwargs, launch, extents)
+        if extents is not None and self._unchanged():
+            named = (*kwargs, *map(type, kwargs.values())) if kwargs else ()
+            if (launcher := self._grid_launchers.get((*map(type, args), *named))) is not None:
+                try:
+                    launcher(*extents, *args, *kwargs.values())
+                    return
+                except REFUSED as error:
+                    if has_launched(error):
+                        raise
+        self._prepare().bind_and_run(args, kwargs, launch)
 
     @property
     def simulate(self) -> Simulator:
@@ -265,7 +273,7 @@ class Kernel(Traced):
                 if last is not None and last.key == current.key:  # rebound to an equal value  # rule: redefined-equal
                     last.dependencies = current.dependencies
                 else:
-                    self._translator, self._call, self._launchers = current, None, {}
+                    self._translator, self._call, self._launchers, self._grid_launchers = current, None, {}, {}
             assert self._translator is not None
             self._unchanged = self._translator.dependencies.unchanged
             return self._translator
@@ -370,7 +378,8 @@ class Kernel(Traced):
                     self._translator = Translator(self._function, self._options)
                 instances = Instances(self._translator, self._values, self._edited, fma=self._fma)
                 self._call = KernelCall(instances, self.backwards)
-                self._launchers, self._is_of_arrays = self._call.launchers, self._call.is_of_arrays
+                self._launchers, self._grid_launchers = self._call.launchers, self._call.grid_launchers
+                self._is_of_arrays = self._call.is_of_arrays
             return self._call
 
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 Types = tuple[object, ...]
 Key = Types | int
-Extents = tuple[int, ...]
 
 
 def argument_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Types:
@@ -95,29 +94,19 @@ class KernelCall:
         """The file of the Python."""
         return self.instances.source()
 
-    def call(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch = (), extents: Extents | None = ()
-    ) -> Any:
-        """Call the kernel, and return the outputs; or launch it on a grid.
-
-        Args:
-            launch: the grid and the block of an explicit launch.
-            extents: those of grid and block, None if they are impossible.
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the kernel, and return the outputs.
 
         Raises:
-            TypeError, RuntimeError: an argument that the kernel does not accept, or an impossible grid or block.
+            TypeError, RuntimeError: an argument that the kernel does not accept.
         """
-        if launch:
-            launcher = self.grid_launchers.get(argument_types(args, kwargs))
-        else:
-            launcher = self.launchers.get(self._key(args, kwargs))
-        if launcher is not None and extents is not None:
+        if (launcher := self.launchers.get(self._key(args, kwargs))) is not None:
             try:
-                return launcher(*extents, *args, *kwargs.values())
+                return launcher(*args, *kwargs.values())
             except REFUSED as error:
                 if has_launched(error):
                     raise  # if not, the checks below raise an error that names the argument
-        return self.bind_and_run(args, kwargs, launch)
+        return self.bind_and_run(args, kwargs, ())
 
     def launcher_on_grid(self, values: Sequence[Any], *, of_call: bool) -> LaunchFunction | None:
         """What launches arguments of the types of `values`, one for each parameter, behind six extents.
