@@ -19,16 +19,7 @@ from py2cu.function_text import remember_cell
 from py2cu.ir.abi.launch import REFUSED, has_launched
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, is_constexpr_value
 from py2cu.live.texts import python_text, remember_texts
-from py2cu.options import (
-    NO_VALUES,
-    Extent,
-    KernelKeywords,
-    KernelOptions,
-    LaunchShape,
-    Values,
-    extents_of,
-    launch_shape,
-)
+from py2cu.options import NO_VALUES, Extent, KernelKeywords, KernelOptions, Values, extents_of, launch_shape
 from py2cu.side_by_side import html_side_by_side, side_by_side
 from py2cu.threads import ForkSafeLock
 
@@ -36,6 +27,7 @@ if TYPE_CHECKING:
     from py2cu.call.calls import KernelCall
     from py2cu.check import CheckReport
     from py2cu.ir.abi.signature import Signature
+    from py2cu.options import LaunchShape
     from py2cu.translation import Translation
 
 Backward = TypeVar("Backward", bound=Traced)
@@ -85,7 +77,6 @@ class Kernel(Traced):
         self._edited: Translation | None = None  # files in place of those that the translator makes
         self._call: KernelCall | None = None
         self._launchers: dict[tuple[object, ...] | int, Callable[..., Any]] = {}  # those of `_call`
-        self._grid_launchers: dict[tuple[object, ...] | int, Callable[..., Any]] = {}
         self._is_of_arrays = False  # and how these are found
         self._grids: dict[tuple[Extent, Extent], Callable[..., None]] = {}  # the launches prepared so far
         self._unchanged: Callable[[], bool] = _never  # whether the translation is up to date
@@ -124,8 +115,9 @@ class Kernel(Traced):
         Raises:
             TypeError: `launch` is not such a pair.
         """
-        is_pair = launch.__class__ is tuple and len(launch) == 2
-        is_of_ints = is_pair and launch[0].__class__ is launch[1].__class__ is int
+        is_of_ints = (
+            launch.__class__ is tuple and len(launch) == 2 and launch[0].__class__ is launch[1].__class__ is int
+        )
         if is_of_ints and (known := self._grids.get(launch)) is not None:
             return known
         shape = launch_shape(launch, self.__name__)
@@ -134,17 +126,16 @@ class Kernel(Traced):
             self._grids[launch] = run
         return run
 
-    def _launch(self, launch: LaunchShape, extents: tuple[int, ...] | None, /, *args: Any, **kwargs: Any) -> None:
+    def _launch(self, launch: LaunchShape, extents: tuple[int, ...] | None, /, *args: Any, **kwargs: Any) -> Any:
         if extents is not None and self._unchanged():
             named = (*kwargs, *map(type, kwargs.values())) if kwargs else ()
-            if (launcher := self._grid_launchers.get((*map(type, args), *named))) is not None:
+            if (launcher := self._launchers.get((None, *map(type, args), *named))) is not None:
                 try:
-                    launcher(*extents, *args, *kwargs.values())
-                    return
+                    return launcher(*extents, *args, *kwargs.values())
                 except REFUSED as error:
                     if has_launched(error):
                         raise
-        self._prepare().bind_and_run(args, kwargs, launch)
+        return self._prepare().bind_and_run(args, kwargs, launch)
 
     @property
     def simulate(self) -> Simulator:
@@ -273,7 +264,7 @@ class Kernel(Traced):
                 if last is not None and last.key == current.key:  # rebound to an equal value  # rule: redefined-equal
                     last.dependencies = current.dependencies
                 else:
-                    self._translator, self._call, self._launchers, self._grid_launchers = current, None, {}, {}
+                    self._translator, self._call, self._launchers = current, None, {}
             assert self._translator is not None
             self._unchanged = self._translator.dependencies.unchanged
             return self._translator
@@ -378,8 +369,7 @@ class Kernel(Traced):
                     self._translator = Translator(self._function, self._options)
                 instances = Instances(self._translator, self._values, self._edited, fma=self._fma)
                 self._call = KernelCall(instances, self.backwards)
-                self._launchers, self._grid_launchers = self._call.launchers, self._call.grid_launchers
-                self._is_of_arrays = self._call.is_of_arrays
+                self._launchers, self._is_of_arrays = self._call.launchers, self._call.is_of_arrays
             return self._call
 
 

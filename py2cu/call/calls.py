@@ -32,13 +32,7 @@ if TYPE_CHECKING:
     from py2cu.call.definition import Operator
     from py2cu.call.gradients import BackwardCall, Gradients
 
-Types = tuple[object, ...]
-Key = Types | int
-
-
-def argument_types(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Types:
-    """The key of a launcher: types and names decide how a call is read."""
-    return (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else tuple(map(type, args))
+Key = tuple[object, ...] | int
 
 
 class Differentiated(Protocol):
@@ -64,7 +58,6 @@ class KernelCall:
         self.layout = instances.layout
         self.is_of_arrays = all(p.is_array and not p.may_be_none for p in self.signature.parameters)
         self.launchers: dict[Key, LaunchFunction] = {}
-        self.grid_launchers: dict[Key, LaunchFunction] = {}
         self._launchers: dict[tuple[str, Order], LaunchFunction] = {}  # the same launchers, by device
         self._gradients = _gradients_of(self)
 
@@ -114,7 +107,7 @@ class KernelCall:
         It raises an error of `REFUSED`, and launches nothing, where the arguments do not fit. A launch `of_call` does
         so too where a mode, a transform or autograd has to see it. None before the first launch with these types.
         """
-        launcher = self.grid_launchers.get((*map(type, values),))
+        launcher = self.launchers.get(self._key(values, {}, on_grid=True))
         if launcher is None or of_call:
             return launcher
         device = next(value.device.type for value in values if isinstance(value, torch.Tensor))
@@ -143,18 +136,21 @@ class KernelCall:
             self._launchers[device, order] = self.instances.launcher(device, order, self._gradients)
         if names_device:
             kept = [self._launchers[each, order] for each in TargetName if (each, order) in self._launchers]
-            launchers, key = (self.grid_launchers, argument_types) if launch else (self.launchers, self._key)
-            launchers[key(args, kwargs)] = kept[0] if len(kept) == 1 else _either(*kept)
+            key = self._key(args, kwargs, on_grid=bool(launch))
+            self.launchers[key] = kept[0] if len(kept) == 1 else _either(*kept)
         try:
             return self._launchers[device, order](*extents, *arguments)
         except Misfit:  # a mode or a profiler began since: the checks accepted the call
             return through_op()
 
-    def _key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Key:
-        """The key of the launcher of a call: types and names of arguments, of arrays alone their number and names."""
-        if not self.is_of_arrays:
-            return argument_types(args, kwargs)
-        return (len(args), *kwargs) if kwargs else len(args)
+    def _key(self, args: Sequence[Any], kwargs: Mapping[str, Any], *, on_grid: bool = False) -> Key:
+        """The key of a launcher: types and names decide how a call is read, of arrays alone their number and names.
+
+        That of an explicit launch begins with None.
+        """
+        if self.is_of_arrays and not on_grid:
+            return (len(args), *kwargs) if kwargs else len(args)
+        return (*[None] * on_grid, *map(type, args), *kwargs, *map(type, kwargs.values()))
 
     def _through_op(self, form: Form, arguments: tuple[Any, ...], values: Values, launch: Launch) -> Any:
         """Call the op `py2cu::…`."""
