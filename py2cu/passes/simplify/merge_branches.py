@@ -73,7 +73,8 @@ class _Merging:
         if isinstance(stmt, ir.If):
             gone = (each for each in (*stmt.body, *stmt.orelse) if each.span != target.span)
             self.elided += elided_in(tuple(gone), ir.Elision.MERGED)
-        return self.saved.ahead_of(with_fields(target, value=value))
+        before = self.saved.ahead_of(with_fields(target, value=value))
+        return tuple(with_fields(each, span=target.span) for each in before)  # comments stand above the whole formula
 
     def ended(self, body: ir.Block) -> ir.Block:
         """A body, of whose `if c: return a` and the statements up to `return b` an `if` with two branches is made."""
