@@ -33,7 +33,7 @@ def {helper}({argument}):
 def {function}(
     blockIdx, threadIdx, {array}: Float32[Tensor, "{dim}"], {number}: float, {out}: Float32[Tensor, "{dim}"]
 ):
-    {dynamic} = shared({dim}, np.float32)
+    {dynamic} = shared({array}.shape[0], np.float32)
     {static} = shared(64, np.float32)
     {local} = {helper}({array}[threadIdx.x]) * {number}
     {dynamic}[threadIdx.x] = {local}
