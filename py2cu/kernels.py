@@ -128,13 +128,13 @@ class Kernel(Traced):
 
     def _launch(self, launch: LaunchShape, extents: tuple[int, ...] | None, /, *args: Any, **kwargs: Any) -> Any:
         if extents is not None and self._unchanged():
-            named = (*kwargs, *map(type, kwargs.values())) if kwargs else ()
+            named = (*kwargs, *map(type, kwargs.values())) if kwargs else ()  # their keys begin with None
             if (launcher := self._launchers.get((None, *map(type, args), *named))) is not None:
                 try:
                     return launcher(*extents, *args, *kwargs.values())
                 except REFUSED as error:
                     if has_launched(error):
-                        raise
+                        raise  # if not, the checks below raise an error that names the argument
         return self._prepare().bind_and_run(args, kwargs, launch)
 
     @property

@@ -99,7 +99,7 @@ def is_last_block(ticket, blocks, is_last):
     if threadIdx.x == 0:
         threadfence()  # what this block wrote comes before its ticket
         is_last[0] = int(atomic.add(ticket, 0, 1) == blocks - 1)
-        threadfence()  # what is read below is read after the last ticket
+        threadfence()  # orders the reads below after the last ticket
     syncthreads()
     return is_last[0] > 0
 

@@ -23,7 +23,7 @@ class Recorder(Protocol):
 def recorder(
     layout: Layout, names: tuple[str, ...], launcher: Callable[[], LaunchFunction], gradients: Callable[[], Recorder]
 ) -> LaunchFunction:
-    """A function of the arguments `names` that launches by `launcher()`, got at the first call, and records it."""
+    """A function of the arguments `names` that records a launch; its first call gets the launcher from `launcher()`."""
     signature = layout.signature
     may_write = [p.name for p in signature.written if p.name in names]
     outputs = [p.name for p in signature.outputs]

@@ -90,7 +90,7 @@ class DeviceArray:
 
     @property
     def tensor(self) -> torch.Tensor:
-        """It as torch sees it."""
+        """The same memory as a tensor, which torch may share from now on."""
         self.__class__ = SharedArray
         return self.memory
 
@@ -136,7 +136,7 @@ class DeviceArray:
 
 
 class SharedArray(DeviceArray):
-    """A device array whose memory tensors share: launches are seen by autograd and the modes of torch."""
+    """A device array whose memory a tensor shares: autograd and torch's modes see launches on it."""
 
 
 def to_device(obj: Any, stream: Any = 0, copy: bool = True, to: DeviceArray | None = None) -> DeviceArray:

@@ -160,9 +160,9 @@ def view_in_rows(w: Writer) -> None:
 
 @statement_of()
 def rows_of_16_bytes(w: Writer) -> None:
-    """Of an input of its own, read by a loop and by element, or of an output, each row from a generator.
+    """Rows of an input, read by a loop and by element, or of an output, each stored from a generator.
 
-    Here and there with a cache hint.
+    Some accesses have a cache hint.
     """
     if w.indent > 1 or w.is_function:
         return new_local(w)

@@ -172,7 +172,7 @@ __device__ bool is_last_block(int32_t* ticket, index_t ticket_start, index_t blo
         __threadfence();  // what this block wrote comes before its ticket
         int32_t old = atomicAdd(&ticket[ticket_start], 1);
         is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
-        __threadfence();  // what is read below is read after the last ticket
+        __threadfence();  // orders the reads below after the last ticket
     }
     __syncthreads();
     return is_last[0] > 0;
@@ -187,7 +187,7 @@ __device__ bool is_last_block(int32_t* ticket, index_t blocks_, int32_t* is_last
         __threadfence();  // what this block wrote comes before its ticket
         int32_t old = atomicAdd(&ticket[0], 1);
         is_last[0] = int(old == static_cast<int32_t>(blocks_ - 1));
-        __threadfence();  // what is read below is read after the last ticket
+        __threadfence();  // orders the reads below after the last ticket
     }
     __syncthreads();
     return is_last[0] > 0;

@@ -35,7 +35,7 @@ def report_dynamic_kernels(module: Module, only: str | None, reporter: Reporter)
     for call, function in _kernel_calls(module):
         if only in (None, function):
             what = f"`{function}` becomes a kernel only when this call runs, and py2cu does not run the file"
-            decorator = "@cuda.jit(…)" if _is_numbas(call.func, module.environment) else "@kernel(…)"
+            decorator = "@cuda.jit(…)" if _is_numba_jit(call.func, module.environment) else "@kernel(…)"
             hint = f"write `{decorator}` above `def {function}`" if function.isidentifier() else f"write `{decorator}`"
             (reporter.note if has_others else reporter.error)("P107", what, module.span(call), hint)
             refused |= not has_others
@@ -108,7 +108,7 @@ def _kernel_calls(module: Module) -> Iterator[tuple[cst.Call, str]]:
                         yield call, source_text(function)
 
 
-def _is_numbas(function: cst.BaseExpression, scope: Environment) -> bool:
+def _is_numba_jit(function: cst.BaseExpression, scope: Environment) -> bool:
     """True for `cuda.jit`, and for `cuda.jit(…)` with a signature or options."""
     return scope.qualify(function.func if isinstance(function, cst.Call) else function) == NUMBA_DECORATOR
 
@@ -116,7 +116,7 @@ def _is_numbas(function: cst.BaseExpression, scope: Environment) -> bool:
 def _launches(call: cst.Call, function: cst.BaseExpression, module: Module) -> bool:
     """True for `cuda.jit(f)`, `cuda.jit(…)(f)` of a function that Numba launches."""
     node = module.environment.functions.get(function.value) if isinstance(function, cst.Name) else None
-    if node is None or node.decorators or not _is_numbas(call.func, module.environment):
+    if node is None or node.decorators or not _is_numba_jit(call.func, module.environment):
         return False
     return launches(node, call.func, module.environment)
 

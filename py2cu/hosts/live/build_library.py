@@ -47,7 +47,7 @@ extern "C" __attribute__((visibility("default"))) void py2cu_name_kernel(const c
 
 
 def plan_host(text: Text, kernels: tuple[str, ...], instance: int = 0) -> Build:
-    """The build of a text that calls these kernels; each `instance` gives the kernels names of its own."""
+    """The build of a text that calls these kernels, whose names differ between values of `instance`."""
     import torch
 
     names = ", ".join(f'{{"{kernel}", ""}}' for kernel in kernels)

@@ -67,7 +67,7 @@ def _is_plain(expr: ir.Expr) -> bool:
 
 
 def _small(op: str, left: ir.Expr, right: ir.Expr) -> ir.Constant | None:
-    """The result of two constants, if 32 bits hold it: what is computed with it needs no more bits than before."""
+    """The result of two constants, if it fits in 32 bits: a wider constant would widen the expressions around it."""
     if not (_is_plain(left) and _is_plain(right)):
         return None
     value = constant_value(ir.Binary(op, left, right, left.span, ir.PY_INT))

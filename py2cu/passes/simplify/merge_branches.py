@@ -77,7 +77,7 @@ class _Merging:
         return tuple(with_fields(each, span=target.span) for each in before)  # comments stand above the whole formula
 
     def ended(self, body: ir.Block) -> ir.Block:
-        """A body, of whose `if c: return a` and the statements up to `return b` an `if` with two branches is made."""
+        """Merge `if c: return a` and the statements up to the final `return b`, as the two branches of one `if`."""
         for place, stmt in enumerate(body):
             match stmt:
                 case ir.If(body=(*_, ir.Return()), orelse=()) if place + 1 < len(body):
@@ -100,7 +100,7 @@ class _Merging:
         return stmt if read & values.keys() else joined
 
     def without_locals(self, block: ir.Block, own: frozenset[str], values: Values) -> ir.Stmt | None:
-        """The last statement of a branch, with the values of its `own` locals in place of them; None of others."""
+        """The last statement of a branch, its `own` locals replaced by their values; None if it does anything else."""
         kept = [each for each in block if not _is_remark(each)]
         known: dict[str, ir.Expr] = {}
         for stmt in kept[:-1]:
