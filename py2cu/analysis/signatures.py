@@ -13,10 +13,11 @@ from py2cu import ir
 from py2cu.analysis.call_graph import assertions
 from py2cu.analysis.effects import has_barrier
 from py2cu.analysis.linear_extents import linear
+from py2cu.builtins.registry import row_behind
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Dim, Signature
-from py2cu.ir.visit import names_in, statements
+from py2cu.ir.visit import all_expressions, children, names_in, statements
 
 
 def signature_of(family: ir.Instances) -> Signature:
@@ -62,6 +63,7 @@ def _signature(kernel: ir.Kernel) -> Signature:
         asserts=bool(assertions(kernel)),
         tuples=kernel.tuples,
         dtype_tests=tuple(dict.fromkeys(test for each in functions for test in each.dtype_tests)),
+        domains=_documented_domains(kernel),
     )
 
 
@@ -164,3 +166,43 @@ def arrays_of_row_pointers(kernel: ir.Kernel) -> tuple[str, ...]:
             case ir.Store(array=array, value=ir.Load(array=row, indices=())) if kernel.is_row(row):
                 arrays.add(array)
     return tuple(sorted(arrays))
+
+
+def _documented_domains(kernel: ir.Kernel) -> tuple[tuple[str, float, float], ...]:
+    """The float arrays whose elements enter functions of a documented domain, also by locals: name, least, greatest.
+
+    The library documents no error of `fast.sin` beyond pi, for instance.
+    """
+    values = dict[str, list[ir.Expr]]()
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, ir.Assign):
+            values.setdefault(stmt.name, []).append(stmt.value)
+    floats = {p.name for p in kernel.arrays if isinstance(p.type, ir.ArrayType) and p.type.dtype.kind is Kind.FLOAT}
+    domains = dict[str, tuple[float, float]]()
+    calls = (node for node in all_expressions(kernel.body) if isinstance(node, ir.Call))
+    for call, row in ((call, row_behind(call.function)) for call in calls):
+        if row is None or row.domain is None:
+            continue
+        low, high = row.domain
+        for array in _arrays_behind(call.args[0], values):
+            name = kernel.base_array(array)
+            if name in floats:
+                least, greatest = domains.get(name, row.domain)
+                domains[name] = max(low, least), min(high, greatest)
+    return tuple((name, *bounds) for name, bounds in sorted(domains.items()))
+
+
+def _arrays_behind(value: ir.Expr, values: dict[str, list[ir.Expr]]) -> list[str]:
+    """The arrays whose elements `value` is computed from, where names have one of `values`."""
+    waiting, arrays, names = [value], dict[str, None](), set[str]()
+    for node in waiting:
+        match node:
+            case ir.Load(array=array):
+                arrays[array] = None
+            case ir.Name(id=name):
+                if name not in names:
+                    names.add(name)
+                    waiting += values.get(name, [])
+            case _:
+                waiting += children(node)
+    return [*arrays]

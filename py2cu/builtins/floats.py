@@ -8,6 +8,7 @@ float32; a result without a documented error has the error NaN.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -15,6 +16,8 @@ from py2cu.builtins.public import PY2CU, F, builtin, placeholder, public
 from py2cu.builtins.registry import Builtin, Rule, register
 
 _LIBRARY: Final = "py2cu.fast"
+_TURN: Final = (-math.pi, math.pi)
+_POSITIVE: Final = (math.ulp(0.0), sys.float_info.max)
 _POWER: Final = "2 + 0.7 * abs(b) * (2 + 3 * abs(math.log2(a)))"
 """Of `exp2f(b * __log2f(a))`: the error of the logarithm, up to 2 ulps, grows with the exponent."""
 
@@ -39,8 +42,15 @@ def opmath(value: Any) -> Any:
     return value.float() if hasattr(value, "float") else value.astype("float32")
 
 
-def _fast(error: str, reference: str = "", beyond: str = "", **fields: Any) -> Callable[[F], F]:
-    """Enter the row of the decorated method, whose name is that of CUDA's function between `__` and `f`."""
+def _fast(
+    error: str, reference: str = "", beyond: str = "", domain: tuple[float, float] | None = None, **fields: Any
+) -> Callable[[F], F]:
+    """Enter the row of the decorated method, whose name is that of CUDA's function between `__` and `f`.
+
+    `error` is the one within `domain`; beyond it there is none.
+    """
+    if domain is not None:
+        error = f"{error} if {domain[0]!r} <= a <= {domain[1]!r} else math.nan"
 
     def enter(method: F) -> F:
         name, parameters = method.__name__, method.__code__.co_varnames[1 : method.__code__.co_argcount]
@@ -51,7 +61,8 @@ def _fast(error: str, reference: str = "", beyond: str = "", **fields: Any) -> C
             [
                 Builtin(
                     (f"{_LIBRARY}.{name}",), Rule.FLOAT, (count, count), fields.pop("spelling", spelling),
-                    parameters=parameters, folds=False, reference=reference_, beyond=beyond, error=error, **fields,
+                    parameters=parameters, folds=False, reference=reference_, beyond=beyond, error=error,
+                    domain=domain, **fields,
                 )
             ]
         )  # fmt: skip
@@ -78,17 +89,17 @@ class Fast:
         """`math.log(value)`, within 3 ulps; within 2**-21.41 from 0.5 to 2."""
         return math.log(value)
 
-    @_fast("2**1.59 if abs(a) <= math.pi else math.nan")
+    @_fast("2**1.59", domain=_TURN)
     def sin(self, value: Any) -> float:
         """`math.sin(value)`, within 2**-21.41 from -pi to pi."""
         return math.sin(value)
 
-    @_fast("2**1.81 if abs(a) <= math.pi else math.nan")
+    @_fast("2**1.81", domain=_TURN)
     def cos(self, value: Any) -> float:
         """`math.cos(value)`, within 2**-21.19 from -pi to pi."""
         return math.cos(value)
 
-    @_fast(f"({_POWER}) * abs(value) if 0 < a < math.inf else math.nan", beyond="power_ieee(a, b)")
+    @_fast(f"({_POWER}) * abs(value)", beyond="power_ieee(a, b)", domain=_POSITIVE)
     def pow(self, base: Any, exponent: Any) -> float:
         """`math.pow(base, exponent)` of a positive base, as `exp2(exponent * log2(base))`."""
         return math.pow(base, exponent)

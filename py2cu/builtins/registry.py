@@ -104,7 +104,8 @@ class Builtin:
     simulator, `typed.copy_sign(a, b)`; the modules of other rules say what their texts are about. If it is empty, the
     key names a function of Python that computes it. `beyond` is C's result where that function raises; if it is empty,
     torch's function computes it. `error` bounds the error of `value`, C's result, in units of the type's epsilon; NaN
-    if the result is unspecified.
+    if the result is unspecified. `domain`: the least and greatest first argument of which
+    the library documents an error.
     """
 
     names: tuple[str, ...]
@@ -122,6 +123,7 @@ class Builtin:
     reference: str = ""
     beyond: str = ""
     error: str = USUAL
+    domain: tuple[float, float] | None = None
 
     @property
     def key(self) -> str:

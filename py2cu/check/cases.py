@@ -114,6 +114,7 @@ def make_case(
     dims |= {name: value for name, value in free.items() if isinstance(value, int)}
     extents = (sizes[name] for name in dimension_names(signature) if sizes.get(name))
     generator = ValueGenerator(values, seed, bound=min(extents, default=4))
+    domains = {name: (low, high) for name, low, high in signature.domains}
     arguments: dict[str, Argument] = {}
     for parameter in signature.parameters:
         type_ = parameter.type
@@ -123,7 +124,7 @@ def make_case(
             shape = _shape(type_, dims, seed)
             if shape is None:
                 return None
-            drawn = generator.array(type_.dtype, shape)
+            drawn = generator.array(type_.dtype, shape, domains.get(parameter.name))
             if layout == EXPANDED and parameter.name in signature.strided and shape:
                 drawn = drawn[:1].expand(drawn.shape).clone(memory_format=torch.contiguous_format)
             arguments[parameter.name] = _fill(signature, parameter, drawn)

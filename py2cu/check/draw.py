@@ -21,6 +21,7 @@ TAME: Final = "tame"  # integers are valid indices of every array
 SMALL: Final = "small"  # integers are valid shifts of every type, too
 EXTREME: Final = "extreme"
 NON_FINITE: Final = "non-finite"
+WIDTH: Final = 3.0  # the standard deviation of random floats
 FLOATS: Final = (0.5, -1.25, 2.0, 0.1, 3.75, 1e-3, 1.0)
 INTEGERS: Final = (1, 2, 3, 1, 4, 2, 0)
 # Doubles that round to another half directly than by way of float32.
@@ -46,14 +47,21 @@ class ValueGenerator:
         self._bound = bound  # tame integers stay below, so that they are valid indices
         self._generator = torch.Generator().manual_seed(seed)
 
-    def array(self, dtype: DType, shape: list[int]) -> torch.Tensor:
-        """A fresh contiguous tensor."""
+    def array(self, dtype: DType, shape: list[int], domain: tuple[float, float] | None = None) -> torch.Tensor:
+        """A fresh contiguous tensor; floats that are not extreme lie within `domain`."""
         if dtype.kind is Kind.COMPLEX:
             return torch.view_as_complex(self.array(dtype.part, [*shape, 2]))
         kind: torch.dtype = getattr(torch, dtype.name)
         if self._flavour in (TAME, SMALL):
             return self._tame(dtype, shape).to(kind)
-        drawn = self._random(dtype, shape).to(kind)
+        drawn = self._random(dtype, shape)
+        if domain is not None:
+            low, high = max(domain[0], -WIDTH), min(domain[1], WIDTH)
+            inside = low + (high - low) * torch.rand(
+                shape, generator=self._generator, dtype=torch.float64, device="cpu"
+            )
+            drawn = torch.where((drawn >= domain[0]) & (drawn <= domain[1]), drawn, inside)
+        drawn = drawn.to(kind)
         if self._flavour == RANDOM or not drawn.numel():
             return drawn
         special = torch.tensor(self._special(dtype), dtype=kind, device="cpu")
@@ -66,7 +74,7 @@ class ValueGenerator:
 
     def _random(self, dtype: DType, shape: list[int]) -> torch.Tensor:
         if dtype.kind is Kind.FLOAT:
-            return 3 * torch.randn(shape, generator=self._generator, dtype=torch.float64, device="cpu")
+            return WIDTH * torch.randn(shape, generator=self._generator, dtype=torch.float64, device="cpu")
         # Wide integers stay moderate: they are more often counts and indices than bit patterns.
         reach = 1 << 16 if dtype.bits <= 16 else 1000
         return self._integers(max(int(dtype.low), -reach), min(int(dtype.high), reach) + 1, shape)

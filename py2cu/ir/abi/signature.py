@@ -102,6 +102,8 @@ class Signature:
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
     refused: tuple[Refusal, ...] = ()  # of a generic kernel: the dtypes of its annotations for which it has no instance
     dtype_tests: tuple[tuple[int, str], ...] = ()  # tests of the dtypes of floats, with their lines
+    # Float arrays whose elements enter functions of which the library documents an error from a least to a greatest.
+    domains: tuple[tuple[str, float, float], ...] = ()
 
     def instance(self, arguments: Mapping[str, Any]) -> Signature:
         """The signature for these tensors, by parameter: itself unless the kernel is generic.
@@ -132,7 +134,7 @@ class Signature:
         instances = tuple(each.without_places() for each in self.instances)
         return replace(
             self, doc=None, negative_indices=(), natural_places=(), allocs=(), predicated=(), instances=instances,
-            refused=(), dtype_tests=(),
+            refused=(), dtype_tests=(), domains=(),
         )  # fmt: skip
 
     def called(self) -> Signature:
