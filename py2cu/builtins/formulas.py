@@ -274,7 +274,7 @@ SPLITS: Final = (
         "lanes, is_same",
         (f"int32(py2cu.ballot_sync(mask, {_ALL_MATCH}))", _ALL_MATCH),
     ),
-    *(PairFormula((name,), ("a",), "first, second", texts) for name, texts in numba.PAIRS),
+    *(PairFormula((name,), numba.parameters(texts[0]), "first, second", texts) for name, texts in numba.PAIRS.items()),
 )
 
 
