@@ -59,18 +59,26 @@ def directed(name: str, mode: str, *arguments: Any) -> Any:
 
 
 def _rounded(name: str, mode: str, dtype: DType, *numbers: float) -> float:
+    if not all(map(math.isfinite, numbers)):
+        return _sum(_TERMS[name](*map(_unit, numbers)))
     terms = _TERMS[name](*numbers)
-    near = float(sum(terms[1:], terms[0]))
-    if math.isnan(terms[0]) or not all(map(math.isfinite, numbers)):
-        return near
     try:
         exact = sum(_TERMS[name](*map(Fraction, numbers)))
-    except ZeroDivisionError:
-        return near
+    except (ZeroDivisionError, ValueError):  # a pole, or the root of a negative number
+        return _sum(terms)
     if exact:
         return _round(exact, mode, dtype)
     is_positive = all(math.copysign(1.0, term) > 0 for term in terms)
-    return -0.0 if len(terms) > 1 and mode == "rd" and not is_positive else near
+    return -0.0 if len(terms) > 1 and mode == "rd" and not is_positive else _sum(terms)
+
+
+def _sum(terms: tuple[Any, ...]) -> float:
+    return float(sum(terms[1:], terms[0]))
+
+
+def _unit(number: float) -> float:
+    """The number as a unit: beside infinities and NaN, only its sign counts, and a product of others may overflow."""
+    return math.copysign(1.0, number) if number and math.isfinite(number) else number
 
 
 def _round(exact: Fraction, mode: str, dtype: DType) -> float:

@@ -38,7 +38,7 @@ COMPLEX: Final = (complex, ComplexElement)
 def _fused_multiply_add(a: float, b: float, c: float) -> float:
     """`a * b + c` rounded once."""
     if not all(map(math.isfinite, (a, b, c))):
-        return a * b + c
+        return c if math.isfinite(a) and math.isfinite(b) else a * b + c  # the product may overflow
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     return float(exact) if exact else a * b + c  # a zero has the sign of the sum
 
