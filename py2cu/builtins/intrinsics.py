@@ -15,9 +15,9 @@ from py2cu.dtypes import DTYPES, F32, F64, I32, I64, U32, U64, DType
 MODES: Final = ("rn", "rd", "ru", "rz")
 OPERATIONS: Final = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rcp": 1, "sqrt": 1, "fma": 3}
 """The operations that CUDA rounds in every mode, each with the number of its operands."""
+BESSEL: Final = {"j0": 1, "j1": 1, "jn": 2, "y0": 1, "y1": 1, "yn": 2}
+"""The Bessel functions, each with the number of its arguments, of which the first of two is the order."""
 _OF_WORDS: Final = {I32.c: "int", U32.c: "uint", I64.c: "ll", U64.c: "ull"}
-_FAR: Final = {"f": "19", "": "23000"}  # 2.2e-6 and 5e-12
-_BESSEL: Final = {"j0": 1, "j1": 1, "jn": 2, "y0": 1, "y1": 1, "yn": 2}
 
 
 def _row(
@@ -44,15 +44,16 @@ def _directed() -> Iterator[Builtin]:
 
 
 def _bessel() -> Iterator[Builtin]:
-    """The Bessel functions; the error of those of any order grows with the order."""
-    for c, suffix, near in ((F32.c, "f", 9), (F64.c, "", 7)):
-        far = _FAR[suffix]
-        for name, count in _BESSEL.items():
+    """The Bessel functions. The error of those of any order grows with the order; near zero CUDA's overflow on the way,
+    and may be NaN.
+    """
+    for c, suffix, near, far, least in ((F32.c, "f", 9, 19, "1e-26"), (F64.c, "", 7, 23000, "1e-295")):
+        for name, count in BESSEL.items():  # far from zero, up to 2.2e-6 and 5e-12
             error = f"{near} * max(1, abs(value)) if abs(a) < 8 else {far}"
             if count == 2:
-                error = f"max({far}, (3 + 2.5 * abs(a)) * abs(value))"
+                error = f"max({far}, (3 + 2.5 * a) * abs(value)) if abs(b) > {least} * a else math.nan"
             reference = f"special.bessel('{name}', {', '.join('ab'[:count])})"
-            yield _row(f"{name}{suffix}", count, {c: name + suffix}, reference, error)
+            yield _row(f"bessel_{name}{suffix}", count, {c: name + suffix}, reference, error)
 
 
 ROWS: Final = (
@@ -76,7 +77,8 @@ def _calls() -> Iterator[tuple[str, str]]:
     dtypes = {dtype.c: dtype.name for dtype in DTYPES}
     for row in ROWS:
         for c, function in row.spelling.items():
-            types = (I32.name if row.arity[1] == 2 and row.name[:2] in _BESSEL else dtypes[c], *[dtypes[c]] * 2)
+            first = I32.name if row.name.startswith(("bessel_jn", "bessel_yn")) else dtypes[c]  # the order
+            types = (first, dtypes[c], dtypes[c])
             arguments = (f"{dtype}({name})" for dtype, name in zip(types, "abc"[: row.arity[1]], strict=False))
             yield function.removeprefix("__"), f"{row.key}({', '.join(arguments)})"
 

@@ -69,7 +69,7 @@ def _rounded(name: str, mode: str, dtype: DType, *numbers: float) -> float:
     if exact:
         return _round(exact, mode, dtype)
     is_positive = all(math.copysign(1.0, term) > 0 for term in terms)
-    return -0.0 if len(terms) > 1 and mode == "rd" and not is_positive else _sum(terms)
+    return -0.0 if len(terms) > 1 and mode == "rd" and not is_positive else _sum(terms)  # rule: directed-zero
 
 
 def _sum(terms: tuple[Any, ...]) -> float:
@@ -92,5 +92,5 @@ def _round(exact: Fraction, mode: str, dtype: DType) -> float:
     step = Fraction(2) ** max(exponent + 1 - dtype.precision, least)
     result = to_whole(size / step) * step
     if result > Fraction(dtype.high):
-        return sign * (dtype.high if to_whole is math.floor else math.inf)
+        return sign * (dtype.high if to_whole is math.floor else math.inf)  # rule: directed-overflow
     return sign * float(result)

@@ -1,5 +1,4 @@
-"""Lists the helpers that only CPU text needs: atomic operations by the compiler's builtins, warp functions, and CUDA's
-functions of floats.
+"""Lists the helpers that only CPU text needs: atomic operations by the compiler's builtins, and warp functions.
 
 A warp function reads the lanes' operands from an array with one element for each thread of the block.
 """
@@ -10,12 +9,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from py2cu import ir
-from py2cu.builtins import ROWS
 from py2cu.builtins.atomics import atomic_helper
 from py2cu.builtins.launch import WARP_SIZE
 from py2cu.ir.visit import all_expressions
 from py2cu.targets.cpu.hide_counters import HELPER as HIDE_COUNTER
-from py2cu.targets.cpu.intrinsics import INTRINSIC_HEADERS, INTRINSIC_HELPERS, helpers_of_intrinsic
+from py2cu.targets.cpu.intrinsics import INTRINSIC_HEADERS, INTRINSIC_HELPERS
 from py2cu.targets.cxx.calls import is_collective_builtin
 from py2cu.targets.cxx.helpers.catalogue import TargetHelpers, atomic
 
@@ -106,7 +104,6 @@ _SAME: Final = f"{_OPERAND} == operands[thread]"
 _ENTER: Final = "lanes |= uint32_t(1) << lane"
 
 HELPERS: Final[dict[str, str]] = {
-    **INTRINSIC_HELPERS,
     "atomic_update": """\
 // Replaces an element by `change(element)` atomically; returns the previous element.
 template <typename T, typename Change>
@@ -209,10 +206,9 @@ HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     "atomic_add": ("type_traits",),
     "atomic_sub": ("type_traits",),
     "WarpLanes": ("algorithm",),
-    **INTRINSIC_HEADERS,
 }
 """The headers that the text of a helper needs, by its name."""
-HELPERS_OF_CPU: Final = TargetHelpers("inline", HELPERS, HEADERS)
+HELPERS_OF_CPU: Final = TargetHelpers("inline", HELPERS | INTRINSIC_HELPERS, {**HEADERS, **INTRINSIC_HEADERS})
 
 
 def helpers_of_threads(kernel: ir.Kernel) -> tuple[str, ...]:
@@ -227,8 +223,6 @@ def helpers_of_threads(kernel: ir.Kernel) -> tuple[str, ...]:
                     is_collective_builtin(function) and (name := function.rpartition(".")[2]) in HELPERS
                 ):
                     helpers |= {"WarpLanes": None, name: None}
-                case ir.Call(function=function) if (row := ROWS.get(function)) is not None and row.is_part:
-                    helpers |= dict.fromkeys(helpers_of_intrinsic(row))
                 case ir.Call(function=function) if function == HIDE_COUNTER:
                     helpers |= {HIDE_COUNTER: None}
     return tuple(helpers)

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from py2cu.builtins.intrinsics import MODES, OPERATIONS, ROWS
-from py2cu.builtins.registry import Builtin
+from py2cu.builtins.intrinsics import BESSEL, MODES, OPERATIONS, ROWS
 from py2cu.targets.cxx.includes import MATH
 
 _ROUNDING: Final = "in_rounding"
@@ -72,16 +71,16 @@ template <typename T>
 """
 
 
-def _bessel(name: str) -> str:
+def _bessel(name: str, c: str, suffix: str) -> str:
     """The helper for a Bessel function: C's, of doubles."""
-    has_order = name.endswith("n")
-    call = f"{name}(order, x)" if has_order else f"{name}(x)"
+    call, order, guard = f"{name}(x)", "", ""
+    if name.endswith("n"):
+        call, order, guard = f"{name}(order, x)", "int order, ", f"order < 0 ? {c}(NAN) : "
     return f"""\
-// CUDA's `{call}`, computed in double{"; NaN for negative orders" if has_order else ""}.
-template <typename T>
-{{prefix}} T bessel_{name}({"int order, " if has_order else ""}T x)
+// CUDA's `{call.replace("(", f"{suffix}(")}`{", which is NaN for negative orders" if order else ""}.
+{{prefix}} {c} bessel_{name}{suffix}({order}{c} x)
 {{{{
-    return {"order < 0 ? T(NAN) : " if has_order else ""}static_cast<T>(::{call});
+    return {guard}static_cast<{c}>(::{call});
 }}}}
 """
 
@@ -115,7 +114,11 @@ template <typename Compute>
     **{f"{name}_{mode}": _operation(name, mode) for mode in MODES for name in OPERATIONS},
     **{f"float32_{mode}": _conversion("float32", "float", mode) for mode in MODES},
     **{f"float64_{mode}": _conversion("float64", "double", mode) for mode in MODES},
-    **{f"bessel_{name}": _bessel(name) for name in ("j0", "j1", "jn", "y0", "y1", "yn")},
+    **{
+        f"bessel_{name}{suffix}": _bessel(name, c, suffix)
+        for name in BESSEL
+        for c, suffix in (("float", "f"), ("double", ""))
+    },
     _QUANTILE: """\
 // The number z with erf(z / sqrt(2)) = `center`; `tail` is 1 - |center|. Wichura's algorithm AS 241, for twice its
 // probabilities.
@@ -220,28 +223,15 @@ template <typename T>
 }}
 """,
 }  # fmt: skip
+_MODE_OF_PROCESSOR: Final = "cfenv"
 INTRINSIC_HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
-    **dict.fromkeys(INTRINSIC_HELPERS, (MATH,)),
-    _ROUNDING: ("cfenv",),
+    _ROUNDING: (_MODE_OF_PROCESSOR,),
+    **{f"{name}_{mode}": (_MODE_OF_PROCESSOR,) for mode in _MODES for name in (*OPERATIONS, "float32", "float64")},
+    **{f"{name}_{mode}": (_MODE_OF_PROCESSOR, MATH) for mode in _MODES for name in ("sqrt", "fma")},
+    **dict.fromkeys(("sqrt_rn", "fma_rn", _QUANTILE, "erfinv", "normcdf", "erfcx"), (MATH,)),
+    **{name: (MATH,) for name in INTRINSIC_HELPERS if name.startswith("bessel_")},
     "high_product": ("type_traits",),
-    "byte_perm": (),
 }
 """The headers that the text of a helper needs, by its name."""
-
-
-def _helper(row: Builtin) -> str:
-    """The helper for a row: of its name, or of the Bessel function that it names for one type."""
-    bessel = f"bessel_{row.name[:2]}"
-    return bessel if bessel in INTRINSIC_HELPERS else row.name
-
-
-INTRINSICS: Final = {c: _helper(row) for row in ROWS for c in row.spelling.values()}
+INTRINSICS: Final = {c: row.name for row in ROWS for c in row.spelling.values()}
 """The helper for each of CUDA's functions, by the function's name."""
-
-
-def helpers_of_intrinsic(row: Builtin) -> Iterator[str]:
-    """The helpers that a call of a row needs, each behind those that it calls; none if the row is no intrinsic."""
-    for name in dict.fromkeys(INTRINSICS[c] for c in row.spelling.values() if c in INTRINSICS):
-        text = INTRINSIC_HELPERS[name]
-        yield from (each for each in (_ROUNDING, _QUANTILE) if f"{each}(" in text)
-        yield name

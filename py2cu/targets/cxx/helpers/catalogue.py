@@ -116,6 +116,9 @@ class TargetHelpers:
         text = self.own[name] if name in self.own else HELPERS[name]
         return text.format(prefix=self.prefix)
 
+    def __contains__(self, name: str) -> bool:
+        return name in self.own or name in HELPERS
+
     def headers(self, name: str) -> tuple[str, ...]:
         """The headers that it needs."""
         return (self.headers_by_name if name in self.own else HEADERS).get(name, ())
