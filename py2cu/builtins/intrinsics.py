@@ -51,7 +51,7 @@ def _bessel() -> Iterator[Builtin]:
         for name, count in BESSEL.items():  # far from zero, up to 2.2e-6 and 5e-12
             error = f"{near} * max(1, abs(value)) if abs(a) < 8 else {far}"
             if count == 2:
-                error = f"max({far}, (3 + 2.5 * a) * abs(value)) if abs(b) > {least} * a else math.nan"
+                error = f"max({far}, (3 + 2.5 * a) * abs(value)) if abs(b) >= {least} * a else math.nan"
             reference = f"special.bessel('{name}', {', '.join('ab'[:count])})"
             yield _row(f"bessel_{name}{suffix}", count, {c: name + suffix}, reference, error)
 
