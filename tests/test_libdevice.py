@@ -12,7 +12,7 @@ np = pytest.importorskip("numpy")
 from py2cu import builtins  # noqa: E402
 from py2cu.builtins import intrinsics  # noqa: E402
 from py2cu.simulator.values import special_functions  # noqa: E402
-from tests.from_numba.libdevice import SIGNATURES, arrays, differences, imported, results  # noqa: E402
+from tests.from_numba.libdevice import EDGES, SIGNATURES, Calls, tame  # noqa: E402
 from tests.support.compilers import NVCC_STRICT, gxx, nvcc  # noqa: E402
 
 PREFIX = "numba.cuda.libdevice."
@@ -25,54 +25,60 @@ def test_every_name_of_numba_is_read():
     assert ours == {name for name in dir(libdevice) if not name.startswith("_")}
 
 
-def test_the_signatures_are_numbas():
+def signatures() -> dict[str, str]:
+    """Those that Numba lists."""
     functions = pytest.importorskip("numba.cuda.libdevicefuncs").functions
     letters = {"float32": "f", "float64": "d", "int16": "h", "int32": "i", "int64": "l", "none": ""}
-    for name, types in SIGNATURES.items():
-        result, arguments = functions[f"__nv_{name}"]
+    found = {}
+    for name, (result, arguments) in functions.items():
         made = letters[str(result)] + "".join(letters[str(each.ty)] for each in arguments if each.is_ptr)
         taken = "".join(letters[str(each.ty)] for each in arguments if not each.is_ptr)
-        assert types == f"{made}:{taken}", name
+        found[name.removeprefix("__nv_")] = f"{made}:{taken}"
+    return found
 
 
-def test_all_functions_of_given_types_are_called():
+def test_the_signatures_are_numbas():
+    assert signatures().items() >= SIGNATURES.items()
     assert intrinsics.CALLS.keys() <= SIGNATURES.keys()
+
+
+def differences(calls: Calls, folder, monkeypatch):
+    """Where what is compiled for the CPU differs from the simulator."""
+    gxx()
+    kernels, found = calls.imported(folder), []
+    for simulated in ("0", "1"):
+        monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", simulated)
+        found.append(calls.results(kernels))
+    return calls.differences(*found)
 
 
 @pytest.mark.builds
 @pytest.mark.slow
 def test_the_cpu_computes_what_the_simulator_does(tmp_path, monkeypatch):
-    gxx()
-    kernels, found = imported(tmp_path), []
-    for simulated in ("0", "1"):
-        monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", simulated)
-        found.append(results(kernels))
-    assert differences(*found) == {}
+    assert differences(EDGES, tmp_path, monkeypatch) == {}
 
 
 @pytest.mark.builds
+@pytest.mark.slow
+def test_so_it_does_of_all_other_functions(tmp_path, monkeypatch):
+    others = {name: types for name, types in signatures().items() if name not in SIGNATURES}
+    assert differences(tame(others), tmp_path, monkeypatch) == {}
+
+
+@pytest.mark.builds
+@pytest.mark.slow
 def test_nvcc_compiles_the_functions(tmp_path):
     compiler = nvcc()
-    types = {"f": "float32", "d": "float64", "l": "int64", "i": "int32", "h": "int16"}
-    arguments = (
-        f"{types[array.dtype.char]}[{', '.join([':'] * (array.ndim - 1) + ['::1'])}]" for array in arrays().values()
-    )
-    kernel = imported(tmp_path).calls.kernel(f"({', '.join(arguments)})")
+    calls = tame(signatures())
+    dtypes = {"f": "float32", "d": "float64", "l": "int64", "i": "int32", "h": "int16"}
+    arrays = calls.arrays().values()
+    types = (f"{dtypes[array.dtype.char]}[{', '.join([':'] * (array.ndim - 1) + ['::1'])}]" for array in arrays)
+    kernel = calls.imported(tmp_path).calls.kernel(f"({', '.join(types)})")
     artifacts = kernel.translation.cuda
     for text in (artifacts.header, artifacts.kernel):
         (tmp_path / text.name).write_text(text.text, encoding="utf-8")
-    path = tmp_path / artifacts.kernel.name
-    command = [
-        compiler,
-        *NVCC_STRICT,
-        "-O1",
-        "-Xptxas=-O0",
-        "-arch=sm_75",
-        "-c",
-        str(path),
-        "-o",
-        str(tmp_path / "calls.o"),
-    ]
+    path, made = (str(tmp_path / name) for name in (artifacts.kernel.name, "calls.o"))
+    command = [compiler, *NVCC_STRICT, "-O1", "-Xptxas=-O0", "-arch=sm_75", "-c", path, "-o", made]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

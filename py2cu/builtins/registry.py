@@ -97,7 +97,8 @@ class Builtin:
     `names` are qualified Python names, the first one the key by which IR nodes refer to the row. `arity` is the least
     and greatest number of arguments. `spelling` maps an element type's C name to the C function; for a type without an
     entry the call is C's `operator`, or lowered to `helper` (`targets/cxx/helpers/`); where `of_integers` names another
-    row, the helper is for floats, and the other row's spelling for integers. `parameters` are the names by which
+    row, the helper is for floats, and the other row's spelling for integers. For ELEMENTS, the last argument's type
+    decides, and a target that lacks CUDA's function has a helper of the row's name. `parameters` are the names by which
     arguments may be passed, in order. `range` bounds the result.
 
     `folds`: Python's function of the key's name computes constants. `reference` is what the simulator computes,

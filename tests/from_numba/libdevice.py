@@ -1,12 +1,14 @@
-"""A kernel that calls functions of `cuda.libdevice` on edge values, and what tells right results from wrong ones.
+"""Kernels that call functions of `cuda.libdevice`, and what tells right results from wrong ones.
 
-`SIGNATURES` has the functions that are not plain formulas of others, and `fma`: the letters of NumPy's dtypes, results
-before arguments.
+`SIGNATURES` has the functions that are not plain formulas of others, and `fma`, which `EDGES` calls on edge values: the
+letters of NumPy's dtypes, results before arguments. `tame` calls any functions on numbers where all are defined.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -24,6 +26,7 @@ _OF_MODE: Final = {
     "ll2double": "d:l", "ull2double": "d:l",
 }  # fmt: skip
 _OF_ORDER: Final = {"jnf": "f:if", "ynf": "f:if", "jn": "d:id", "yn": "d:id"}
+_OF_POWER: Final = ("ldexp", "scalbn", "powi")
 _PLACES: Final = ("j0", "j1", "y0", "y1", "erfinv", "erfcinv", "erfcx", "normcdf", "normcdfinv")
 _SMOOTH: Final = dict.fromkeys((f"{name}f" for name in _PLACES), "f:f") | dict.fromkeys(_PLACES, "d:d")
 EXACT: Final = {f"{name}_{mode}": types for name, types in _OF_MODE.items() for mode in _MODES} | {
@@ -54,10 +57,80 @@ _WIDE: Final = (2**31, 2**32 - 1, 2**40 + 1, 2**53 + 1, 2**53 + 3, 2**62 + 2**9,
 _COUNT: Final = 1500
 _LIMIT: Final = 3.14  # |argument| of `fast_sincosf`
 _DTYPES: Final = "fdlih"
-Results = dict[str, list[np.ndarray[Any, Any]]]
+Array = np.ndarray[Any, Any]
+Results = dict[str, list[Array]]
 
 
-def _column(dtype: str, place: int) -> np.ndarray[Any, Any]:
+@dataclass(frozen=True)
+class Calls:
+    """A kernel that calls each function of `signatures` with columns of numbers; `texts` are other arguments."""
+
+    signatures: Mapping[str, str]
+    columns: Mapping[str, Array]
+    texts: Mapping[str, str]
+
+    def arrays(self) -> dict[str, Array]:
+        """The kernel's arguments, by name."""
+        made = "".join(types.partition(":")[0] for types in self.signatures.values())
+        outputs = {f"out_{dtype}": np.zeros((_COUNT, made.count(dtype)), dtype) for dtype in _DTYPES if dtype in made}
+        return {**self.columns, **outputs}
+
+    def places(self) -> dict[str, list[tuple[str, int]]]:
+        """Where the results of each function are: the array, and its column."""
+        used = dict.fromkeys(_DTYPES, 0)
+        places: dict[str, list[tuple[str, int]]] = {}
+        for name, types in self.signatures.items():
+            for dtype in types.partition(":")[0]:
+                places.setdefault(name, []).append((f"out_{dtype}", used[dtype]))
+                used[dtype] += 1
+        return places
+
+    def arguments(self, name: str) -> list[str]:
+        """The columns that a function is called with."""
+        names = [f"{dtype}{place}" for place, dtype in enumerate(self.signatures[name].partition(":")[2])]
+        if name in _OF_ORDER:
+            names[0] = "order"
+        if name.removesuffix("f") in _OF_POWER:
+            names[1] = "order"
+        return names
+
+    def imported(self, folder: Path) -> ModuleType:
+        """The kernel `calls` in a module of its own."""
+        lines = []
+        for name, places in self.places().items():
+            text = self.texts.get(name) or ", ".join(f"{column}[i]" for column in self.arguments(name))
+            targets = ", ".join(f"{array}[i, {column}]" for array, column in places)
+            lines.append(f"        {targets} = cuda.libdevice.{name}({text})\n")
+        path = folder / "calls_of_libdevice.py"
+        path.write_text(
+            "import numpy as np\n\nimport py2cu.numba as cuda\n\n\n@cuda.jit\n"
+            f"def calls({', '.join(self.arrays())}):\n    i = cuda.grid(1)\n    if i < order.size:\n{''.join(lines)}",
+            encoding="utf-8",
+        )
+        return import_file(path)
+
+    def results(self, kernels: ModuleType) -> Results:
+        """What a launch computes, by function."""
+        arrays = self.arrays()
+        kernels.calls[-(-_COUNT // 64), 64](*arrays.values())
+        return {name: [arrays[array][:, column] for array, column in places] for name, places in self.places().items()}
+
+    def differences(self, ours: Results, theirs: Results) -> dict[str, list[tuple[object, ...]]]:
+        """The first calls whose results differ too much, by function: both results, the arguments."""
+        found = {}
+        for name in self.signatures:
+            operands = [self.columns[column] for column in self.arguments(name)]
+            for got, expected in zip(ours[name], theirs[name], strict=True):
+                is_wrong = ~_agree(name, got, expected, operands)
+                if name == "float2half_rn":  # which NaN is unspecified
+                    is_wrong &= ~np.isnan(operands[0])
+                at = np.flatnonzero(is_wrong)
+                if at.size:
+                    found[name] = [(got[k], expected[k], *(each[k] for each in operands)) for k in at[:3]]
+        return found
+
+
+def _column(dtype: str, place: int) -> Array:
     """Edge values of a dtype, among random ones; in each place their order is another one."""
     random = np.random.default_rng(place)
     if dtype in "fd":
@@ -74,88 +147,38 @@ def _column(dtype: str, place: int) -> np.ndarray[Any, Any]:
     return np.where(random.random(_COUNT) < 0.8, chosen, others).astype(dtype)
 
 
-def arrays() -> dict[str, np.ndarray[Any, Any]]:
-    """The kernel's arguments, by name: three columns of each dtype, orders of Bessel functions, and results."""
-    columns = {f"{dtype}{place}": _column(dtype, place) for dtype in _DTYPES for place in range(3)}
-    orders = (np.arange(_COUNT) * 5 % 9 - 1).astype(np.int32)
-    count = {dtype: sum(types.partition(":")[0].count(dtype) for types in SIGNATURES.values()) for dtype in _DTYPES}
-    return columns | {"order": orders} | {f"out_{dtype}": np.zeros((_COUNT, n), dtype) for dtype, n in count.items()}
+EDGES: Final = Calls(
+    SIGNATURES,
+    {f"{dtype}{place}": _column(dtype, place) for dtype in _DTYPES for place in range(3)}
+    | {"order": (np.arange(_COUNT) * 5 % 9 - 1).astype(np.int32)},
+    {"fast_sincosf": f"max(min(f0[i], np.float32({_LIMIT})), np.float32(-{_LIMIT}))"},
+)
 
 
-def _places() -> dict[str, list[tuple[str, int]]]:
-    """Where the results of each function are: the dtype of the array, and the column."""
-    used = dict.fromkeys(_DTYPES, 0)
-    places: dict[str, list[tuple[str, int]]] = {}
-    for name, types in SIGNATURES.items():
-        for dtype in types.partition(":")[0]:
-            places.setdefault(name, []).append((dtype, used[dtype]))
-            used[dtype] += 1
-    return places
-
-
-def arguments(name: str) -> list[str]:
-    """The columns that a function is called with."""
-    names = [f"{dtype}{place}" for place, dtype in enumerate(SIGNATURES[name].partition(":")[2])]
-    return ["order", *names[1:]] if name in _OF_ORDER else names
-
-
-def module() -> str:
-    """The text of the kernel `calls`."""
-    lines = []
-    for name, places in _places().items():
-        texts = [f"{column}[i]" for column in arguments(name)]
-        if name == "fast_sincosf":
-            texts = [f"max(min({texts[0]}, np.float32({_LIMIT})), np.float32(-{_LIMIT}))"]
-        targets = ", ".join(f"out_{dtype}[i, {column}]" for dtype, column in places)
-        lines.append(f"        {targets} = cuda.libdevice.{name}({', '.join(texts)})\n")
-    return (
-        "import numpy as np\n\nimport py2cu.numba as cuda\n\n\n@cuda.jit\n"
-        f"def calls({', '.join(arrays())}):\n    i = cuda.grid(1)\n    if i < order.size:\n{''.join(lines)}"
-    )
-
-
-def imported(folder: Path) -> ModuleType:
-    """The kernel in a module of its own."""
-    path = folder / "calls_of_libdevice.py"
-    path.write_text(module(), encoding="utf-8")
-    return import_file(path)
-
-
-def results(kernels: ModuleType) -> Results:
-    """What a launch computes, by function."""
-    columns = arrays()
-    kernels.calls[-(-_COUNT // 64), 64](*columns.values())
-    return {
-        name: [columns[f"out_{dtype}"][:, column] for dtype, column in places] for name, places in _places().items()
+def tame(signatures: Mapping[str, str]) -> Calls:
+    """Calls with floats between 0 and 1, or 1 and 2, with naturals, and small powers."""
+    random = np.random.default_rng(3)
+    columns: dict[str, Array] = {
+        "order": random.integers(-5, 5, _COUNT).astype(np.int32),
+        "h0": random.integers(0, 2**14, _COUNT).astype(np.int16),
     }
+    for place in range(3):
+        columns |= {f"{dtype}{place}": (random.random(_COUNT) * 0.98 + 0.01).astype(dtype) for dtype in "fd"}
+        columns |= {f"i{place}": random.integers(0, 2**30 if place < 2 else 1000, _COUNT).astype(np.int32)}
+        columns |= {f"l{place}": random.integers(0, 2**62, _COUNT)}
+    return Calls(signatures, columns, {"acosh": "1 + d0[i]", "acoshf": "1 + f0[i]"})
 
 
-def differences(ours: Results, theirs: Results) -> dict[str, list[tuple[object, ...]]]:
-    """The first calls whose results differ by more than the row allows, by function: both results, the arguments."""
-    columns, found = arrays(), {}
-    for name in SIGNATURES:
-        operands = [columns[column] for column in arguments(name)]
-        for got, expected in zip(ours[name], theirs[name], strict=True):
-            is_wrong = ~_agree(name, got, expected, operands)
-            if name == "float2half_rn":  # which NaN is unspecified
-                is_wrong &= ~np.isnan(operands[0])
-            at = np.flatnonzero(is_wrong)
-            if at.size:
-                found[name] = [(got[k], expected[k], *(each[k] for each in operands)) for k in at[:3]]
-    return found
-
-
-def _agree(
-    name: str, got: np.ndarray[Any, Any], expected: np.ndarray[Any, Any], operands: list[np.ndarray[Any, Any]]
-) -> np.ndarray[Any, Any]:
+def _agree(name: str, got: Array, expected: Array, operands: list[Array]) -> Array:
     """Where two results agree: bit for bit, or within the error of the function's row."""
     if got.dtype.kind != "f":
         return got == expected
     is_same = (got == expected) & (np.signbit(got) == np.signbit(expected)) | (np.isnan(got) & np.isnan(expected))
     if name in EXACT:
         return is_same
-    call = intrinsics.CALLS.get(name, "py2cu.fast.sin(")
-    error = ROWS[call.partition("(")[0]].error
+    fast = "py2cu.fast.sin" if name == "fast_sincosf" else ""
+    row = ROWS.get(fast or intrinsics.CALLS.get(name, "").partition("(")[0])
+    error = row.error if row else "16 * (1 + abs(value))"  # the sum of the errors of the functions in a formula
     unit, least = np.finfo(got.dtype).eps, np.finfo(got.dtype).smallest_subnormal
     with np.errstate(all="ignore"):
         allowed = [

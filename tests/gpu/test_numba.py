@@ -12,17 +12,17 @@ if not torch.cuda.is_available():
 pytest.importorskip("numpy")
 
 from py2cu import numba as cuda  # noqa: E402
-from tests.from_numba.libdevice import differences, imported, results  # noqa: E402
+from tests.from_numba.libdevice import EDGES  # noqa: E402
 
 pytestmark = pytest.mark.gpu
 
 
 def test_the_functions_of_libdevice_compute_what_the_simulator_does(tmp_path, monkeypatch):
-    kernels, found = imported(tmp_path), []
+    kernels, found = EDGES.imported(tmp_path), []
     for simulated in ("0", "1"):
         monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", simulated)
-        found.append(results(kernels))
-    assert differences(*found) == {}
+        found.append(EDGES.results(kernels))
+    assert EDGES.differences(*found) == {}
 
 
 @cuda.jit
