@@ -320,6 +320,8 @@ REFUSED: Final = {
             "cg.this_grid": "keep it in a local, or call its `sync` at once",
             "nanosleep": "leave it out",
             "to_device": "call it before the launch",
+            "libdevice.nan": "`math.nan`",
+            "libdevice.nanf": "`np.float32(math.nan)`",
         }.items()
     },
     "math.fsum": "add in a loop",
