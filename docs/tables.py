@@ -265,12 +265,19 @@ def numba_rows() -> str:
     names: dict[str, list[str]] = {}
     for row in formulas.ROWS:
         if row.names[0].startswith(OF_NUMBA):
-            names.setdefault(row.text, []).append(row.signature(row.names[0].removeprefix("numba.")))
+            names.setdefault(of_cuda(row), []).append(row.signature(row.names[0].removeprefix("numba.")))
     for pair in formulas.SPLITS:
         if pair.names[0].startswith(OF_NUMBA):
             call = f"{pair.names[0].removeprefix('numba.')}({', '.join(pair.parameters)})"
             names[", ".join(pair.texts)] = [f"{pair.results} = {call}"]
     return table(["Numba", "means"], [[codes(calls), code(text)] for text, calls in names.items()])
+
+
+def of_cuda(row: formulas.Formula) -> str:
+    """The text of a formula; where it is a function of CUDA's header, by that name: `__fadd_rd(float32(a), …)`."""
+    called, name = row.text.partition("(")[0], row.names[0].rpartition(".")[2]
+    spelled = ROWS[called].spelling.values() if called in ROWS and ROWS[called].is_part else ()
+    return next((row.text.replace(called, each) for each in spelled if each.removeprefix("__") == name), row.text)
 
 
 def split_rows() -> str:

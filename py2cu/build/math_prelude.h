@@ -80,8 +80,15 @@ extern "C" double frexp(double, int*) noexcept;
 extern "C" float frexpf(float, int*) noexcept;
 extern "C" double ldexp(double, int) noexcept;
 extern "C" float ldexpf(float, int) noexcept;
+extern "C" double j0(double) noexcept;
+extern "C" double j1(double) noexcept;
+extern "C" double jn(int, double) noexcept;
 extern "C" double modf(double, double*) noexcept;
 extern "C" float modff(float, float*) noexcept;
+extern "C" double remquo(double, double, int*) noexcept;
+extern "C" double y0(double) noexcept;
+extern "C" double y1(double) noexcept;
+extern "C" double yn(int, double) noexcept;
 namespace std {
 using ::fma;
 inline float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }

@@ -274,7 +274,7 @@ SPLITS: Final = (
         "lanes, is_same",
         (f"int32(py2cu.ballot_sync(mask, {_ALL_MATCH}))", _ALL_MATCH),
     ),
-    *(PairFormula((name,), ("a",), "first, second", texts) for name, texts in numba.PAIRS),
+    *(PairFormula((name,), numba.parameters(texts[0]), "first, second", texts) for name, texts in numba.PAIRS.items()),
 )
 
 
@@ -320,6 +320,8 @@ REFUSED: Final = {
             "cg.this_grid": "keep it in a local, or call its `sync` at once",
             "nanosleep": "leave it out",
             "to_device": "call it before the launch",
+            "libdevice.nan": "`math.nan`",
+            "libdevice.nanf": "`np.float32(math.nan)`",
         }.items()
     },
     "math.fsum": "add in a loop",

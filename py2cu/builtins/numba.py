@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import product
 from typing import Final
 
-from py2cu.builtins import math
+from py2cu.builtins import intrinsics, math
 from py2cu.builtins.registry import Rule
 
 _HALVES: Final = {
@@ -30,8 +31,6 @@ _FLOATS: Final = {
     "fmin{f}": "{b} if {a} > {b} or {a} != {a} else {a}", "fdim{f}": "{zero} if {a} <= {b} else {a} - {b}",
     "rsqrt{f}": "1 / math.sqrt({a})", "rcbrt{f}": "1 / math.cbrt({a})", "exp10{f}": "math.pow(10.0, {a})",
     "ldexp{f}": "math.ldexp({a}, b)", "scalbn{f}": "math.ldexp({a}, b)", "powi{f}": "math.pow({a}, b)",
-    "fma{f}_rn": "math.fma({a}, {b}, {c})", "{p}add_rn": "math.fma({a}, 1.0, {b})", "{p}div_rn": "{a} / {b}",
-    "{p}mul_rn": "math.fma({a}, {b}, -0.0)", "{p}sqrt_rn": "math.sqrt({a})", "{p}rcp_rn": "1 / {a}",
     "isnan{p}": "math.isnan({a})", "isinf{p}": "math.isinf({a})", "signbit{p}": "int32(math.copysign(1.0, {a}) < 0)",
     "round{f}": _AWAY, "llround{f}": f"int64({_AWAY})", "llrint{f}": "int64(rint({a}))",
     "sinpi{f}": f"math.sin(math.pi * {_TURN}) * {_HALF_TURNS}",
@@ -56,17 +55,14 @@ _OTHERS: Final = {
     "usad": "uint32(c) + (uint32(a) - uint32(b) if uint32(a) > uint32(b) else uint32(b) - uint32(a))",
     "finitef": "math.isfinite(float32(a))", "isfinited": "math.isfinite(float64(a))",
     "saturatef": "float32(0) if not a > 0 else (float32(1) if a > 1 else float32(a))",
-    "fsub_rn": "math.fma(float32(b), -1.0, float32(a))", "frsqrt_rn": "float32(1 / math.sqrt(float64(float32(a))))",
-    "normcdff": "float32(0.5 * math.erfc(float64(float32(a)) * -0.7071067811865476))",
+    "frsqrt_rn": "float32(1 / math.sqrt(float64(float32(a))))",
     "fast_powf": "py2cu.fast.pow(float32(a), float32(b))", "fast_fdividef": "py2cu.fast.div(float32(a), float32(b))",
     "fast_tanf": "py2cu.fast.sin(float32(a)) / py2cu.fast.cos(float32(a))",
     "fast_log2f": "py2cu.fast.log(float32(a)) * 1.4426950408889634",
     "fast_log10f": "py2cu.fast.log(float32(a)) * 0.4342944819032518",
     "fast_exp10f": "py2cu.fast.exp(float32(a) * 2.302585092994046)",
 }  # fmt: skip
-_CONVERSIONS: Final = {
-    "int": "int32", "ll": "int64", "uint": "uint32", "ull": "uint64", "float": "float32", "double": "float64"
-}  # fmt: skip
+_INTEGERS: Final = {"int": "int32", "ll": "int64", "uint": "uint32", "ull": "uint64"}
 _ROUNDING: Final = {"rn": "rint", "rz": "trunc", "rd": "floor", "ru": "ceil"}
 _WORDS: Final = {"": "int32", "ll": "int64", "u": "uint32", "ull": "uint64"}
 
@@ -78,35 +74,31 @@ def _libdevice() -> Iterator[tuple[str, str]]:
             for c, dtype in (("float", "float32"), ("double", "float64")):
                 arguments = ", ".join(f"{dtype}({name})" for name in "abc"[: row.arity[1]])
                 yield row.spelling[c], f"{row.key}({arguments})"
-    for suffix, dtype in (("f", "float32"), ("", "float64")):
+    yield from intrinsics.CALLS.items()
+    for source, suffix, dtype in (("float", "f", "float32"), ("double", "", "float64")):
         converted = {name: f"{dtype}({name})" for name in "abc"}
         for name, text in _FLOATS.items():
             yield name.format(f=suffix, p=suffix or "d"), text.format(**converted, zero=f"{dtype}(0)")
+        for (target, integer), (mode, function) in product(_INTEGERS.items(), _ROUNDING.items()):
+            yield f"{source}2{target}_{mode}", f"{integer}({function}({dtype}(a)))"
     for prefix, dtype in _WORDS.items():
         yield f"{prefix}max", f"{dtype}(a) if {dtype}(a) >= {dtype}(b) else {dtype}(b)"
         yield f"{prefix}min", f"{dtype}(a) if {dtype}(a) <= {dtype}(b) else {dtype}(b)"
     for suffix, dtype in (("", "int32"), ("ll", "int64")):
         yield from ((f"{name}{suffix}", f"{name}({dtype}(a))") for name in ("popc", "clz", "ffs", "brev"))
-    for source, source_dtype in _CONVERSIONS.items():
-        for target, target_dtype in _CONVERSIONS.items():
-            if target_dtype.startswith("float") and source != target and (source, target) != ("float", "double"):
-                yield f"{source}2{target}_rn", f"{target_dtype}({source_dtype}(a))"
-            elif source_dtype.startswith("float") and not target_dtype.startswith("float"):
-                for mode, function in _ROUNDING.items():
-                    yield f"{source}2{target}_{mode}", f"{target_dtype}({function}({source_dtype}(a)))"
     for name in ("exp", "log", "sin", "cos"):
         yield f"fast_{name}f", f"py2cu.fast.{name}(float32(a))"
     yield from _OTHERS.items()
 
 
-def _parameters(text: str) -> tuple[str, ...]:
+def parameters(text: str) -> tuple[str, ...]:
     """The names `a`, `b` and `c` up to the last one in a formula."""
     used = compile(text, "", "eval").co_names
     return tuple("abc"[: max("abc".find(name) for name in used) + 1])
 
 
 FORMULAS: Final = tuple(
-    (f"numba.cuda.{name}", _parameters(text), text)
+    (f"numba.cuda.{name}", parameters(text), text)
     for name, text in (
         *((f"fp16.{name}", re.sub(r"\b([abc])\b", r"float16(\1)", text)) for name, text in _HALVES.items()),
         *((f"libdevice.{name}", text) for name, text in dict(_libdevice()).items()),
@@ -115,12 +107,16 @@ FORMULAS: Final = tuple(
 """The qualified name, the parameters and the formula of each function."""
 
 _PAIRS: Final = {
-    "sincos": ("math.sin({a})", "math.cos({a})"), "sincospi": (_FLOATS["sinpi{f}"], _FLOATS["cospi{f}"]),
-    "frexp": ("part.mantissa({a})", "part.exponent({a})"), "modf": ("part.fraction({a})", "part.whole({a})"),
+    "sincos{f}": ("math.sin({a})", "math.cos({a})"), "sincospi{f}": (_FLOATS["sinpi{f}"], _FLOATS["cospi{f}"]),
+    "frexp{f}": ("part.mantissa({a})", "part.exponent({a})"), "modf{f}": ("part.fraction({a})", "part.whole({a})"),
+    "remquo{f}": ("math.remainder({a}, {b})", "part.quotient_bits({a}, {b})"),
+    "fast_sincosf": ("py2cu.fast.sin(float32(a))", "py2cu.fast.cos(float32(a))"),
 }  # fmt: skip
-PAIRS: Final = tuple(
-    (f"numba.cuda.libdevice.{name}{suffix}", (first.format(a=f"{dtype}(a)"), second.format(a=f"{dtype}(a)")))
+PAIRS: Final = {
+    f"numba.cuda.libdevice.{name.format(f=suffix)}": (
+        first.format(a=f"{dtype}(a)", b=f"{dtype}(b)"), second.format(a=f"{dtype}(a)", b=f"{dtype}(b)")
+    )
     for suffix, dtype in (("f", "float32"), ("", "float64"))
     for name, (first, second) in _PAIRS.items()
-)
-"""The qualified name of each function of one number that has two results, and their formulas."""
+}  # fmt: skip
+"""The qualified name of each function that has two results, and their formulas."""

@@ -51,6 +51,7 @@ class Rule(enum.Enum):
     OPMATH = "a number in, the same number in the type that torch computes in out: float32 for halves"
     METHOD = "an element in, `result` out: its own Python number, or an element of a given array's dtype, if None"
     VIEW = "an element in, its bits as an element of `result` out"
+    ELEMENTS = "elements of the types of a C function in, one of `result`, or of the last one's type, out"
     RECEIVER = "an element, of which a function is called as a method, in; the same out"
     COUNT = "a whole number in, the number of bits that are set in its magnitude out"
     CACHE = "an array, an index and, of a store, a value in; the element or nothing out: read by the front end"
@@ -96,7 +97,8 @@ class Builtin:
     `names` are qualified Python names, the first one the key by which IR nodes refer to the row. `arity` is the least
     and greatest number of arguments. `spelling` maps an element type's C name to the C function; for a type without an
     entry the call is C's `operator`, or lowered to `helper` (`targets/cxx/helpers/`); where `of_integers` names another
-    row, the helper is for floats, and the other row's spelling for integers. `parameters` are the names by which
+    row, the helper is for floats, and the other row's spelling for integers. For ELEMENTS, the last argument's type
+    decides, and a target that lacks CUDA's function has a helper of the row's name. `parameters` are the names by which
     arguments may be passed, in order. `range` bounds the result.
 
     `folds`: Python's function of the key's name computes constants. `reference` is what the simulator computes,
@@ -113,7 +115,7 @@ class Builtin:
     arity: tuple[int, int] = (1, 1)
     spelling: Mapping[str, str] = field(default_factory=dict)
     helper: str = ""
-    result: DType | str | None = None  # CAST, METHOD and VIEW: an element type, or "int", "float", … for Python's
+    result: DType | str | None = None  # where the rule says so: an element type, or "int", "float", … for Python's
     parameters: tuple[str, ...] = ()
     effects: Effects = Effects()
     range: tuple[float, float] | Bound | None = None

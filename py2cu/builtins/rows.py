@@ -6,6 +6,7 @@ from py2cu.builtins import (  # noqa: F401 - each enters its own
     bits,
     casts,
     floats,
+    intrinsics,
     launch,
     marks,
     math,
@@ -20,6 +21,7 @@ from py2cu.builtins.registry import register
 register(math.ROWS)
 register(python.ROWS)
 register(casts.ROWS)
+register(intrinsics.ROWS)
 register(launch.ROWS)
 register(methods.ROWS)
 

@@ -139,7 +139,7 @@ class _Body:
         return self.random.choice([simple, simple, *others])
 
     def statement(self, depth: int) -> None:
-        kinds = ["float", "int", "store", "store", "augmented", "math", "atomic", "pair", "rows"]
+        kinds = ["float", "int", "store", "store", "augmented", "math", "atomic", "pair", "rows", "place"]
         kinds += ["if", "for", "while", "reduction"] if depth else []
         getattr(self, f"_{self.random.choice(kinds)}")(depth)
 
@@ -196,6 +196,17 @@ class _Body:
         self.add(f"for v in {row}{self.pick('', '[1:]', '[:3]')}:")
         self.add(f"    {total} = {self.pick(f'{total} + v', f'max({total}, v)', f'v - {total}')}")
         self.floats.append(total)
+
+    def _place(self, _: int) -> None:
+        place, value, count = self.fresh("at"), self.fresh("f"), self.fresh("k")
+        pair = f"{self.natural('N')}, {self.natural('4')}"
+        self.add(f"{place} = {self.pick(pair, f'({pair})', 'cuda.grid(2)')}")
+        self.add(f"{value} = m[{place}]")
+        self.add(f"{count} = {place}[0] - {place}[1]")
+        self.floats.append(value)
+        self.ints.append(count)
+        if self.random.random() < 0.3:
+            self.add(f"out[(i,)] = m[{place}]")
 
     def _if(self, depth: int) -> None:
         self.add(f"if {self.condition()}:")

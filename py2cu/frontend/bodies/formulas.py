@@ -9,13 +9,15 @@ from typing import Final
 
 from py2cu import ir
 from py2cu.builtins import CONSTANTS
+from py2cu.builtins.casts import element_view
 from py2cu.builtins.formulas import Formula
 from py2cu.builtins.registry import ARGUMENT, RESULT
+from py2cu.dtypes import BY_NAME
 from py2cu.frontend.names.operators import SYMBOLS
 from py2cu.frontend.names.syntax import parsed_expression
 from py2cu.source import Span
 
-_DTYPES: Final = ("float16", "float32", "float64", "int32", "uint32", "int64", "uint64")
+_DTYPES: Final = ("float16", "float32", "float64", "int16", "int32", "uint32", "int64", "uint64")
 _FUNCTIONS: Final = {
     "maximum": "torch.maximum", "minimum": "torch.minimum", "trunc": "numpy.trunc", "bool": "builtins.bool",
     "complex": "builtins.complex", "int": "builtins.int", "abs": "builtins.abs",
@@ -77,6 +79,8 @@ class _Expansion:
                 return ir.BoolOp(SYMBOLS[type(op)], self.read(left), self.read(right), self.span)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return ir.Select(self.read(test), self.read(body), self.read(orelse), self.span)
+            case ast.Call(func=ast.Attribute(value=value, attr="view"), args=[ast.Name(id=dtype)]):
+                return ir.Call(element_view(BY_NAME[dtype]), (self.read(value),), self.span)
             case ast.Call(func=func, args=args):
                 name = ast.unparse(func)
                 return ir.Call(_FUNCTIONS.get(name, name), tuple(map(self.read, args)), self.span)

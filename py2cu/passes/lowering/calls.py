@@ -46,6 +46,9 @@ class CallLowering:
         if row.rule is Rule.VIEW:
             self.helpers.require(BITS_AS)
             return replace(expr, function=BITS_AS)
+        if row.spelling and row.rule is Rule.ELEMENTS:
+            self.helpers.require(row.name)  # on targets that lack CUDA's function
+            return expr
         helper = "round_decimals" if row.rule is Rule.INTEGRAL and len(expr.args) == 2 else row.helper
         if helper:
             self.helpers.require(helper)

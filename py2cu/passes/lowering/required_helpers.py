@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import Final
 
 from py2cu import ir
+from py2cu.builtins import intrinsics
 from py2cu.builtins.atomics import ATOMICS
 from py2cu.ir.rewrite import rebuild_block, with_fields
 
 # Helpers that call other helpers.
 _NEEDS: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys((f"atomic_{op.rstrip('_')}" for op in ATOMICS), ("atomic_update",)),
+    **{row.name: ("in_rounding",) for row in intrinsics.ROWS if row.name.endswith(("_rd", "_ru", "_rz"))},
+    **dict.fromkeys(("erfinv", "erfcinv", "normcdfinv"), ("normal_quantile",)),
     "complex_pow": ("complex_mul",),
     "gcd": ("wrapping_abs",),
     "lcm": ("wrapping_abs", "gcd"),

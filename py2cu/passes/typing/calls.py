@@ -68,6 +68,9 @@ class CallTyper(TypeJoiner):
                 return self.rounded_once(args)
             case Rule.OPMATH:
                 return self.opmath(expr, args[0])
+            case Rule.ELEMENTS:
+                type_ = ir.ElementType(row.result) if isinstance(row.result, DType) else args[-1].type
+                return with_fields(expr, args=tuple(args), type=type_)
             case Rule.CAST if row.result == "complex":
                 return self.complex(expr, args)
             case Rule.CAST:

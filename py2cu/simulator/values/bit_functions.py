@@ -1,4 +1,4 @@
-"""Functions of the bits of integers: `popc`, `ffs`, `clz`, `brev`.
+"""Functions of the bits of integers: `popc`, `ffs`, `clz`, `brev`, and CUDA's for products and bytes.
 
 In: an integer element, of the width of its dtype, or a Python integer, of 64 bits.
 """
@@ -34,3 +34,23 @@ def function_of_bits(row: Builtin) -> Function:
         return of_result.wrapped(result)
 
     return call
+
+
+def high_product(a: Any, b: Any) -> Any:
+    """The upper half of the bits of a product."""
+    _check_sure(a, b)
+    return a.wrapped(a.value * b.value >> a.dtype.bits)
+
+
+def byte_perm(a: Any, b: Any, selector: Any) -> Any:
+    """CUDA's `__byte_perm`: four of the eight bytes of `b` and `a`, as the digits of the selector say."""
+    _check_sure(a, b, selector)
+    both = b.value << 32 | a.value
+    chosen = (both >> 8 * (selector.value >> 4 * place & 7) & 255 for place in range(4))
+    return a.wrapped(sum(byte << 8 * place for place, byte in enumerate(chosen)))
+
+
+def _check_sure(*operands: Any) -> None:
+    """Taint the thread if an operand has an error."""
+    if any(operand.error for operand in operands):
+        THREAD.tainted = True

@@ -1,4 +1,4 @@
-"""`math.modf`, `math.frexp` and `math.ldexp`, typed: the parts of a float, each with its error bound.
+"""`math.modf`, `math.frexp`, `math.ldexp` and C's `remquo`, typed: the parts of a float, each with its error bound.
 
 In: a number. Out: an element or a Python float, of the type that functions of one number return; `exponent` returns a
 Python integer. Each part is discontinuous where the other one changes.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import operator
+from fractions import Fraction
 from typing import Any, Final
 
-from py2cu.dtypes import DEFAULT_FLOAT
+from py2cu.dtypes import DEFAULT_FLOAT, I32
+from py2cu.simulator.state import THREAD
 from py2cu.simulator.values.checked_int import CheckedInt
 from py2cu.simulator.values.family import PyFloat, element_class
 from py2cu.simulator.values.float_elements import FloatElement, integral
@@ -53,6 +55,18 @@ def mantissa(argument: Any) -> Any:
 def exponent(argument: Any) -> CheckedInt:
     """The second number of `math.frexp`."""
     return CheckedInt(integral(float_of(argument), lambda value: math.frexp(value)[1]))
+
+
+def quotient_bits(a: Any, b: Any) -> Any:
+    """The second number of C's `remquo`: the sign and the last three bits of the quotient that is nearest `a / b`."""
+    if a.error or b.error:
+        THREAD.tainted = True
+    cls: Any = element_class(I32)
+    x, y = float(a), float(b)
+    if math.isnan(y) or not (math.isfinite(x) and y):
+        return cls.wrapped(0)
+    quotient = round(Fraction(x) / Fraction(y)) if math.isfinite(y) else 0
+    return cls.wrapped(quotient % 8 if quotient > 0 else -(-quotient % 8))
 
 
 def load_exponent(argument: Any, power: Any) -> Any:

@@ -20,8 +20,9 @@ from py2cu.builtins.methods import methods
 from py2cu.dtypes import DTYPES, F32
 from py2cu.simulator.state import THREAD
 from py2cu.simulator.values import float_parts
-from py2cu.simulator.values.bit_functions import function_of_bits
+from py2cu.simulator.values.bit_functions import byte_perm, function_of_bits, high_product
 from py2cu.simulator.values.complex_elements import ComplexElement
+from py2cu.simulator.values.directed_rounding import directed
 from py2cu.simulator.values.family import Element, element_class
 from py2cu.simulator.values.math_functions import (
     BUILTINS,
@@ -76,7 +77,8 @@ TYPED: Final = SimpleNamespace(
     copy_sign=copy_sign, next_after=next_after, load_exponent=float_parts.load_exponent, is_negative=_is_negative,
     nan_min=_propagating_nan("min"), nan_max=_propagating_nan("max"), sign=_sign(0.0), sign_or_nan=_sign(math.nan),
     fraction=float_parts.fraction, whole=float_parts.whole, mantissa=float_parts.mantissa,
-    exponent=float_parts.exponent,
+    exponent=float_parts.exponent, quotient_bits=float_parts.quotient_bits, directed=directed,
+    high_product=high_product, byte_perm=byte_perm,
 )  # fmt: skip
 """The functions of elements that the texts of rows call."""
 
@@ -115,7 +117,7 @@ def _compile_formula(parameters: tuple[str, ...], text: str) -> Function:
     """The text of a formula as a function of `parameters`, which may be elements."""
     names = {
         "math": SimpleNamespace(**{**vars(math), **_plain("math")}), "cmath": SimpleNamespace(**_plain("cmath")),
-        "part": float_parts, "complex": python_complex,
+        "part": SimpleNamespace(**_plain("part")), "complex": python_complex,
         "py2cu": SimpleNamespace(fast=SimpleNamespace(**_plain("py2cu.fast"))),
         **{name: _plain("torch")[name] for name in ("minimum", "maximum")},
         **{name: _plain("numpy")[name] for name in ("trunc", "floor", "ceil", "rint")},
@@ -149,7 +151,7 @@ def _typed(row: Builtin) -> Function | None:
     if "typed." in row.reference:
         return as_function("abc"[: row.arity[1]], row.reference, {"typed": TYPED})
     match row.rule:
-        case Rule.FLOAT if row.reference or row.python:
+        case Rule.FLOAT | Rule.ELEMENTS if row.reference or row.python:
             return function_of_floats(row)
         case Rule.ANALYTIC:
             return _analytic(row.name)

@@ -19,6 +19,7 @@ from typing import Any, Final
 from py2cu.builtins import Builtin
 from py2cu.dtypes import DEFAULT_FLOAT
 from py2cu.simulator.state import THREAD
+from py2cu.simulator.values import special_functions
 from py2cu.simulator.values.checked_int import CheckedInt, check_64_bits, check_operand, checked_range, truth
 from py2cu.simulator.values.complex_elements import ComplexElement, complex_function
 from py2cu.simulator.values.errors import propagate_error
@@ -37,12 +38,14 @@ COMPLEX: Final = (complex, ComplexElement)
 def _fused_multiply_add(a: float, b: float, c: float) -> float:
     """`a * b + c` rounded once."""
     if not all(map(math.isfinite, (a, b, c))):
-        return a * b + c
+        return c if math.isfinite(a) and math.isfinite(b) else a * b + c  # the product may overflow
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     return float(exact) if exact else a * b + c  # a zero has the sign of the sum
 
 
-_OF_FLOATS: Final = {"power_ieee": power_ieee, "fused_multiply_add": _fused_multiply_add}
+_OF_FLOATS: Final = {
+    "power_ieee": power_ieee, "fused_multiply_add": _fused_multiply_add, "special": special_functions
+}  # fmt: skip
 """Functions that the texts of rows call, beside those of Python."""
 
 

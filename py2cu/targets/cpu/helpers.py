@@ -13,6 +13,7 @@ from py2cu.builtins.atomics import atomic_helper
 from py2cu.builtins.launch import WARP_SIZE
 from py2cu.ir.visit import all_expressions
 from py2cu.targets.cpu.hide_counters import HELPER as HIDE_COUNTER
+from py2cu.targets.cpu.intrinsics import INTRINSIC_HEADERS, INTRINSIC_HELPERS
 from py2cu.targets.cxx.calls import is_collective_builtin
 from py2cu.targets.cxx.helpers.catalogue import TargetHelpers, atomic
 
@@ -207,7 +208,7 @@ HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     "WarpLanes": ("algorithm",),
 }
 """The headers that the text of a helper needs, by its name."""
-HELPERS_OF_CPU: Final = TargetHelpers("inline", HELPERS, HEADERS)
+HELPERS_OF_CPU: Final = TargetHelpers("inline", HELPERS | INTRINSIC_HELPERS, {**HEADERS, **INTRINSIC_HEADERS})
 
 
 def helpers_of_threads(kernel: ir.Kernel) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from py2cu.ir.names import underscored_name
 from py2cu.ir.visit import statements
 from py2cu.targets.cpu.emit_blocks import BlockEmitter
 from py2cu.targets.cpu.helpers import HELPERS, helpers_of_threads
+from py2cu.targets.cpu.intrinsics import INTRINSICS
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.extents import extent_text, launch_constants
 from py2cu.targets.cxx.factors import Factors, factors
@@ -49,6 +50,7 @@ DIALECT: Final = Dialect(
     functions={
         **{name: f"std::{name}" for name in ("abs", "min", "max", "isnan", "isinf", "isfinite", "signbit", "printf")},
         **{f"__{name}f": f"{name}f" for name in ("exp", "log", "sin", "cos", "pow")},
+        **INTRINSICS,
     },
     overloads="std::",
     headers={"printf": "cstdio", "min": "algorithm", "max": "algorithm", "fence": "atomic"},

@@ -17,6 +17,7 @@ from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.passes.lowering.index_arithmetic import add_index_arithmetic
 from py2cu.targets.cuda.emit_packs import PackEmitter
 from py2cu.targets.cuda.grids import empty_tests, grid_texts
+from py2cu.targets.cuda.helpers import HELPERS_OF_CUDA
 from py2cu.targets.cuda.packed_launches import pack_program, packs_of
 from py2cu.targets.cxx.dialect import Dialect
 from py2cu.targets.cxx.extents import extent_text, launch_constants
@@ -67,7 +68,7 @@ def view(kernel: ir.Kernel) -> KernelView:
         doc=doc_lines(kernel.doc),
         is_index=bool(kernel.indices),
         is_template=is_template,
-        helpers=helpers_of(kernel),
+        helpers=tuple(name for name in helpers_of(kernel) if name in HELPERS_OF_CUDA),
         functions=functions,
         constants=(*speller.declarations, *launch_constants(kernel), *chain(*(f.constants for f in functions))),
         tables=tables,

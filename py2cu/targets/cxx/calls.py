@@ -38,6 +38,8 @@ class CallEmitter(ExpressionEmitter):
             return CxxText(f"{self.expr(expr.args[0]).within(PRIMARY)}.{method}()", PRIMARY, c_type)
         if row is not None and is_collective_builtin(expr.function):
             return self.collective(expr, row)
+        if row is not None and row.rule is Rule.ELEMENTS:
+            return self.of_elements(expr, row)
         if expr.function == ROUND_TO:
             return CxxText(f"{ROUND_TO}<{self.type_text(expr.type)}>({self.expr(expr.args[0]).text})", PRIMARY, c_type)
         if expr.function == BITS_AS:
@@ -75,6 +77,14 @@ class CallEmitter(ExpressionEmitter):
                 c_type = self.expr(expr.args[0]).c_type
             c_type = c_type if c_type == "bool" else arithmetic_type(c_type)  # C's `abs` of a narrow number is an int
         return CxxText(f"{self.function(name)}({', '.join(args)})", PRIMARY, c_type)
+
+    def of_elements(self, expr: ir.Call, row: Builtin) -> CxxText:
+        """A C function of elements, each in its own type."""
+        self.headers.add(MATH)
+        last = expr.args[-1].type
+        assert isinstance(last, ir.ElementType)
+        args = ", ".join(self.as_type(arg, arg.type) for arg in expr.args)
+        return CxxText(f"{self.function(row.spelling[last.dtype.c])}({args})", PRIMARY, self.c_type(expr.type))
 
     def bits_of(self, arg: ir.Expr) -> str:
         """The argument of a function of bits; an element keeps its width, which the literal `1` lacks."""

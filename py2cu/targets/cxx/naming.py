@@ -10,7 +10,7 @@ from typing import Final
 
 from py2cu import ir
 from py2cu.analysis.call_graph import callees
-from py2cu.builtins import ROWS
+from py2cu.builtins import ROWS, Rule
 from py2cu.builtins.launch import LANE_HELPER
 from py2cu.diagnostics import Reporter
 from py2cu.ir.header_names import is_declared
@@ -116,5 +116,7 @@ def _stem(name: str) -> str:
 
 def _called_functions(kernel: ir.Kernel) -> set[str]:
     """The C functions that the body calls: a local of that name would hide one."""
-    calls = [node.function for node in all_expressions(kernel.body) if isinstance(node, ir.Call)]
-    return {c for key in calls if key in ROWS for c in ROWS[key].spelling.values()} | set(calls)
+    calls = {node.function for node in all_expressions(kernel.body) if isinstance(node, ir.Call)}
+    rows = [ROWS[key] for key in calls if key in ROWS]
+    helpers = {row.name for row in rows if row.rule is Rule.ELEMENTS}  # rule: hidden-intrinsic
+    return {c for row in rows for c in row.spelling.values()} | calls | helpers

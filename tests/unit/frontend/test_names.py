@@ -46,6 +46,14 @@ def test_a_function_of_the_user_is_renamed_where_the_file_needs_a_helper_of_its_
         assert "T reverse_bits(T value)" in artifacts.kernel.text
 
 
+def test_no_local_hides_what_stands_for_a_function_of_cuda():
+    text = TEXT.format(name="mul_ru").replace("mul_ru(x[i])", "cuda.libdevice.fadd_rd(add_rd, mul_ru(add_rd))")
+    text = f"from numba import cuda\n{text}".replace("    out[i]", "    add_rd = x[i] * 2\n    out[i]")
+    cuda, cpu = (artifacts.kernel.text for artifacts in translate_file(SourceFile("names.py", text)).texts.values())
+    assert "__fadd_rd(add_rd_, mul_ru(add_rd_))" in cuda
+    assert "add_rd(add_rd_, mul_ru(add_rd_))" in cpu
+
+
 def test_a_number_of_the_call_that_is_assigned_and_never_read_is_known_in_the_kernel():
     text = TEXT.format(name="g").replace("):\n    out", ", a: float):\n    a = 2.0\n    out")
     for artifacts in translate_file(SourceFile("names.py", text)).texts.values():
@@ -120,7 +128,8 @@ def _without_strings(text: str) -> str:
 MENTIONS = {
     "cuda_fp16.h": r"\b__half\b",
     "type_traits": r"std::(make_unsigned_t|conditional_t|is_\w+_v)",
-    "cmath": r"\b(fmod|floor|ceil|copysign|sqrt|trunc|frexp|ldexp|fabs|fma|rint)\(",
+    "cmath": r"\b(fmod|floor|ceil|copysign|sqrt|trunc|frexp|ldexp|fabs|fma|rint|remquo|erfc|[jy][01n])\(",
+    "cfenv": r"\b(fesetround|FE_\w+)\b",
     "cstring": r"\bmemcpy\(",
     "algorithm": r"std::(min|max)\b",
 }

@@ -83,7 +83,7 @@ HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("count_bits", "leading_zeros", "reverse_bits"), (_TRAITS,)),
     **dict.fromkeys(("negate_hidden", "int_pow", "gcd", "lcm", "factorial"), (_TRAITS,)),
     **dict.fromkeys(("floor_div", "floor_mod", "isqrt"), (MATH, _TRAITS)),
-    **dict.fromkeys(("fraction", "mantissa", "exponent", "ldexp_by_any", "round_decimals"), (MATH,)),
+    **dict.fromkeys(("fraction", "mantissa", "exponent", "quotient_bits", "ldexp_by_any", "round_decimals"), (MATH,)),
 }
 """The headers that the text of a helper needs, by its name."""
 
@@ -96,6 +96,7 @@ def takes_one_type(name: str) -> bool:
         "complex_pow",
         "lane_id",
         "exponent",
+        "quotient_bits",
         "ldexp_by_any",
         "wide_product",
         *BIT_HELPERS,
@@ -114,6 +115,9 @@ class TargetHelpers:
         """The definition of helper `name`."""
         text = self.own[name] if name in self.own else HELPERS[name]
         return text.format(prefix=self.prefix)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.own or name in HELPERS
 
     def headers(self, name: str) -> tuple[str, ...]:
         """The headers that it needs."""

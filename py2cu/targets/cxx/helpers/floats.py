@@ -116,6 +116,16 @@ template <typename T>
     return a - a == 0 ? result : 0;
 }}
 """,
+    "quotient_bits": """\
+// The second result of C's `remquo`: the sign and the last three bits of the quotient that is nearest `a / b`.
+template <typename T>
+{prefix} int quotient_bits(T a, T b)
+{{
+    int quotient = 0;
+    const T rest = remquo(a, b, &quotient);
+    return rest == rest ? quotient % 8 : 0;
+}}
+""",
     "ldexp_by_any": """\
 // `a` times two to the `power`, which may lie outside int: the result is 0 or an infinity then.
 template <typename T>
