@@ -2,7 +2,7 @@
 
     ROOT/v2/libraries/KEY.COMPILER.so    a library; if no compiler is found, a build of KEY by any compiler is used
     ROOT/v2/libraries/KEY.build-*/       a build in progress, or a killed build; the next build of KEY removes it
-    ROOT/v2/libraries/KEY.lock           held while KEY is built
+    ROOT/v2/*/KEY.lock                   held while KEY is built
 
 In: keys (names of files: hex digests), and functions that build what is missing. Out: translations, bytes and paths.
 Promises: an entry that others could have written, or that is damaged, is never used, but built anew. If several
@@ -35,6 +35,7 @@ from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import CallTranslation, Translation
 
 _PLAIN: Final = re.compile(r"[\w./+-]+", re.ASCII)
+_SUFFIX: Final = Kind.LIBRARY.suffix
 _OF_PROCESSES: Final = (None, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
 """Errors of a build that say nothing about the cache."""
 
@@ -74,12 +75,10 @@ def cubin(key: str, name: str, make: Callable[[], bytes]) -> bytes:
     """The cubin that is stored under `key`; without one, that of `make`, for which other processes wait."""
     if (found := get(Kind.CUBIN, key)) is not None:
         return found
-    lock: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-    with _tolerated():
-        lock = _lock(store.shared_folder(Kind.CUBIN, create=True) / f"{key}.lock")
-    with lock:
-        found = get(Kind.CUBIN, key)
-        if found is None:
+    with contextlib.ExitStack() as held:
+        with _tolerated():
+            held.enter_context(_lock(store.shared_folder(Kind.CUBIN, create=True) / f"{key}.lock"))
+        if (found := get(Kind.CUBIN, key)) is None:
             found = make()
             put(Kind.CUBIN, key, name, found)
     return found
@@ -119,11 +118,9 @@ def get_library(key: str, compiler: str | None) -> Path | None:
     for root in (None, *_private_roots):
         with _tolerated():
             folder = _folder_of_libraries(root or store.shared_root())
-            pattern = f"{key}.{compiler or '*'}{Kind.LIBRARY.suffix}"
-            paths = [folder / pattern] if compiler else folder.glob(pattern)
-            for path in sorted(paths, key=_last_use, reverse=True):
-                with contextlib.suppress(store.Damaged):
-                    store.read(folder, Kind.LIBRARY, path.name.removesuffix(Kind.LIBRARY.suffix))
+            paths = folder.glob(f"{key}.{compiler or '*'}{_SUFFIX}")
+            for path in sorted(paths, key=lambda path: path.lstat().st_mtime, reverse=True):
+                if store.read(folder, Kind.LIBRARY, path.name.removesuffix(_SUFFIX)) is not None:
                     return path
     return None
 
@@ -145,12 +142,6 @@ def put_library(key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
         return _build_in(_private_root(), key, compiler, build)
 
 
-def discard(library: Path) -> None:
-    """Remove a library that does not load."""
-    with contextlib.suppress(OSError):
-        library.unlink()
-
-
 def _folder_of_libraries(root: Path, *, create: bool = False) -> Path:
     folder = store.folder_of(root, Kind.LIBRARY, create=create)
     if root not in _private_roots:
@@ -162,9 +153,8 @@ def _build_in(root: Path, key: str, compiler: str, build: Callable[[Path], Path]
     folder = _folder_of_libraries(root, create=True)
     entry = f"{key}.{compiler}"
     with _lock(folder / f"{key}.lock"):
-        with contextlib.suppress(FileNotFoundError, store.Damaged):
-            store.read(folder, Kind.LIBRARY, entry)
-            return folder / f"{entry}{Kind.LIBRARY.suffix}"
+        if store.read(folder, Kind.LIBRARY, entry) is not None:
+            return folder / f"{entry}{_SUFFIX}"
         for leftover in folder.glob(f"{key}.build-*"):
             shutil.rmtree(leftover, ignore_errors=True)
         # Build tools do not quote paths: where this one needs it, they work in the directory for temporary files.
@@ -193,17 +183,11 @@ def _lock(path: Path) -> Iterator[None]:
     """Hold the entry's lock. The system releases it when the holder dies, so none is ever left behind."""
     import filelock  # takes milliseconds, and a cached kernel needs no lock
 
-    lock = filelock.FileLock(path, mode=0o600, poll_interval=0.02)  # for a file that others may write it tests more
-    try:
-        lock.acquire()
-    except (OSError, NotImplementedError):
-        # A file system without locks. If the directory cannot be written, the next step raises.
+    with contextlib.ExitStack() as held:
+        # Some file systems have no locks. If the directory cannot be written, the next step raises.
+        with contextlib.suppress(OSError, NotImplementedError):
+            held.enter_context(filelock.FileLock(path, mode=0o600, poll_interval=0.02))
         yield
-        return
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 # --- roots ---
@@ -243,7 +227,3 @@ def _warn(error: OSError) -> None:
         warnings.warn(
             f"the cache cannot be used ({_warned[0]}); kernels are built for this process alone: {HINT}", stacklevel=5
         )
-
-
-def _last_use(path: Path) -> float:
-    return os.lstat(path).st_mtime

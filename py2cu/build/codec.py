@@ -13,9 +13,10 @@ kernel its type variable.
 from __future__ import annotations
 
 import enum
+import functools
 import json
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass, replace
 from operator import attrgetter
 from typing import Any, Final, TypeVar
@@ -67,16 +68,11 @@ def _encoded(value: Any) -> Any:
     return {class_.__name__: [_encoded(part) for part in parts]}
 
 
-_getters: Final[dict[type[Any], Callable[[Any], tuple[Any, ...]]]] = {}
-
-
-def _values_of(class_: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
+@functools.cache
+def _values_of(class_: type[Any]) -> Callable[[Any], Iterable[Any]]:
     """A function that returns the values of a record's fields."""
-    if class_ not in _getters:
-        names = [field.name for field in fields(class_)]
-        get = attrgetter(*names) if names else lambda _: ()
-        _getters[class_] = get if len(names) != 1 else lambda record: (get(record),)
-    return _getters[class_]
+    names = [field.name for field in fields(class_)]
+    return attrgetter(*names) if len(names) > 1 else lambda record: [getattr(record, name) for name in names]
 
 
 def decode(data: bytes, class_: type[Class]) -> Class | None:

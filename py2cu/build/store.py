@@ -6,7 +6,7 @@
 In: a root, a kind and a key. Out: the content or the path of an entry.
 Promises: content is only taken from a folder that nobody else can write, and only if its length and SHA-256 are those
 of its description, under the key that the description names. An entry appears complete or not at all.
-Errors: `Untrusted` for a folder, `Damaged` for an entry, other `OSError`s as the file system raises them.
+Errors: `Untrusted` for a folder, other `OSError`s as the file system raises them.
 
 The description stands behind the content, where loaders of shared libraries do not look: one file is one entry, and one
 `os.replace` publishes it.
@@ -58,10 +58,6 @@ class Untrusted(PermissionError):
         super().__init__(errno.EACCES, reason, str(path))
 
 
-class Damaged(OSError):
-    """An entry that is a link, belongs to another user, is cut short or changed, or has another entry's place."""
-
-
 @record(frozen=True, slots=True)
 class Entry:
     """An entry as `py2cu cache list` shows it; `last_use` in seconds since 1970."""
@@ -74,9 +70,9 @@ class Entry:
     @property
     def name(self) -> str:
         """The name that the entry was stored with; empty for a damaged one."""
-        with contextlib.suppress(OSError), _opened(self.path) as descriptor:
-            start = max(0, os.fstat(descriptor).st_size - _LONGEST_DESCRIPTION)
-            return _name(_split(os.pread(descriptor, _LONGEST_DESCRIPTION, start))[1])
+        with contextlib.suppress(OSError), open(self.path, "rb", opener=_open_own) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST_DESCRIPTION))
+            return _name(file.read().rpartition(b"\n")[2])
         return ""
 
 
@@ -86,15 +82,13 @@ def location() -> Path:
     Raises:
         Untrusted: the user has no home directory.
     """
-    if named := os.environ.get("PY2CU_CACHE_DIR"):
-        root = Path(os.path.expanduser(named))
-    else:
-        import platformdirs
+    import platformdirs  # takes milliseconds
 
-        try:
-            root = Path(platformdirs.user_cache_dir("py2cu"))
-        except RuntimeError:  # where older ones return "~/.cache"
-            root = Path("~")
+    named = os.environ.get("PY2CU_CACHE_DIR")
+    try:
+        root = Path(os.path.expanduser(named) if named else platformdirs.user_cache_dir("py2cu"))
+    except RuntimeError:  # where older ones return "~/.cache"
+        root = Path("~")
     if str(root).startswith("~"):
         raise Untrusted(root, "no home directory is known")
     return root.absolute()
@@ -125,11 +119,10 @@ def folder_of(root: Path, kind: Kind, *, create: bool = False) -> Path:
         FileNotFoundError: it does not exist, without `create`.
     """
     folder = root / f"v{FORMAT}" / kind
-    if create and not os.path.lexists(folder):
-        for each in reversed([folder, *folder.parents]):
-            if not os.path.lexists(each):
-                with contextlib.suppress(FileExistsError):  # another process was faster
-                    each.mkdir(mode=0o700)
+    for each in reversed([folder, *folder.parents]) if create else ():
+        if not os.path.lexists(each):
+            with contextlib.suppress(FileExistsError):  # another process was faster
+                each.mkdir(mode=0o700)
     for each in (root, folder.parent, folder):
         status = os.lstat(each)
         if not stat.S_ISDIR(status.st_mode):
@@ -142,11 +135,7 @@ def folder_of(root: Path, kind: Kind, *, create: bool = False) -> Path:
 
 
 def shared_folder(kind: Kind, *, create: bool = False) -> Path:
-    """The folder of the entries of `kind` that processes share.
-
-    Raises:
-        OSError: as `shared_root` and `folder_of`.
-    """
+    """The folder of the entries of `kind` that processes share; raises as `shared_root` and `folder_of`."""
     return folder_of(shared_root(), kind, create=create)
 
 
@@ -165,22 +154,15 @@ def reason(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
 
 
-def read(folder: Path, kind: Kind, key: str) -> bytes:
-    """The content of an entry, which counts as used now.
-
-    Raises:
-        Damaged: the file is not what was written under this key.
-        FileNotFoundError: there is no entry.
-    """
-    with _opened(folder / f"{key}{kind.suffix}") as descriptor:
-        with open(descriptor, "rb", closefd=False) as stream:
-            data = stream.read()
-        content, line = _split(data)
-        if line != _description(kind, key, _name(line), content):
-            raise Damaged(errno.EBADMSG, "its content is not what was written")
-        with contextlib.suppress(OSError):
-            os.utime(descriptor)
-    return bytes(content)
+def read(folder: Path, kind: Kind, key: str) -> bytes | None:
+    """The content of an entry, which counts as used now; None if there is none, or if it is not as it was written."""
+    with contextlib.suppress(OSError), open(folder / f"{key}{kind.suffix}", "rb", opener=_open_own) as file:
+        content, _, line = file.read().rpartition(b"\n")
+        if line == _description(kind, key, _name(line), content):
+            with contextlib.suppress(OSError):
+                os.utime(file.fileno())
+            return content
+    return None
 
 
 def write(folder: Path, kind: Kind, key: str, name: str, content: bytes) -> Path:
@@ -188,78 +170,47 @@ def write(folder: Path, kind: Kind, key: str, name: str, content: bytes) -> Path
     path = folder / f"{key}{kind.suffix}"
     descriptor, temporary = tempfile.mkstemp(dir=folder, suffix=".part")  # of mode 0600
     try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.write(b"\n" + _description(kind, key, name[:_LONGEST_NAME], memoryview(content)))
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.write(b"\n" + _description(kind, key, name[:_LONGEST_NAME], content))
         os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
+    finally:
+        with contextlib.suppress(OSError):  # it has its own name now, unless an error came before
             os.unlink(temporary)
-        raise
     return path
 
 
 def entries(folder: Path, kind: Kind) -> Iterator[Entry]:
     """The entries in a folder."""
-    with os.scandir(folder) as files:
-        for file in files:
-            if file.name.endswith(kind.suffix):
-                with contextlib.suppress(OSError):
-                    status = file.stat(follow_symlinks=False)
-                    yield Entry(kind, status.st_size, status.st_mtime, Path(file.path))
+    for path in folder.glob(f"*{kind.suffix}"):
+        with contextlib.suppress(OSError):
+            status = path.lstat()
+            yield Entry(kind, status.st_size, status.st_mtime, path)
 
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    """A descriptor of a regular file that only this user can write; a link is not followed.
+def _open_own(path: str, flags: int) -> int:
+    """Open a regular file that only this user can write, for `open`; a link is not followed.
 
     Raises:
-        Damaged: `path` is something else.
+        OSError: `path` is something else.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise Damaged(error.errno, error.strerror) from error
-    try:
-        status = os.fstat(descriptor)
-        is_private = status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if not stat.S_ISREG(status.st_mode) or not is_private:
-            raise Damaged(errno.EACCES, "it is no file of this user alone")
-        yield descriptor
-    finally:
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    status = os.fstat(descriptor)
+    is_own = status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if not (is_own and stat.S_ISREG(status.st_mode)):
         os.close(descriptor)
+        raise PermissionError(errno.EACCES, "it is no file of this user alone", path)
+    return descriptor
 
 
-def _split(data: bytes) -> tuple[memoryview, bytes]:
-    """The content of an entry, and the line that describes it.
-
-    Raises:
-        Damaged: there is no such line.
-    """
-    at = data.rfind(b"\n", max(0, len(data) - _LONGEST_DESCRIPTION))
-    if at < 0:
-        raise Damaged(errno.EBADMSG, "its description is missing")
-    return memoryview(data)[:at], data[at + 1 :]
-
-
-def _description(kind: Kind, key: str, name: str, content: memoryview) -> bytes:
+def _description(kind: Kind, key: str, name: str, content: bytes) -> bytes:
     digest = hashlib.sha256(content).hexdigest()
     facts = {"format": FORMAT, "kind": kind, "key": key, "name": name, "size": len(content), "sha256": digest}
     return json.dumps(facts).encode()
 
 
 def _name(description: bytes) -> str:
-    """The name in a description.
-
-    Raises:
-        Damaged: it is none.
-    """
-    try:
-        facts = json.loads(description)
-    except (ValueError, RecursionError):
-        facts = None
-    if not isinstance(facts, dict) or not isinstance(facts.get("name"), str):
-        raise Damaged(errno.EBADMSG, "its description is damaged")
-    return str(facts["name"])
+    """The name in a description; empty if that is damaged."""
+    with contextlib.suppress(ValueError, TypeError, LookupError, RecursionError):
+        return str(json.loads(description)["name"])
+    return ""

@@ -20,9 +20,7 @@ from py2cu.build import store
 from py2cu.build.store import HINT, Entry, Kind
 from py2cu.diagnostics import EnvironmentLacks
 
-SIZE_LIMIT: Final = 2 * 2**30
-"""Bytes; beyond this size, the least recently used entries are removed."""
-
+_SIZE_LIMIT: Final = 2 * 2**30
 _STALE_AFTER: Final = 24 * 3600.0
 
 
@@ -67,7 +65,7 @@ def entries() -> list[Entry]:
     return sorted(found, key=lambda entry: (entry.last_use, entry.path))
 
 
-def prune(limit: int = SIZE_LIMIT, stale_after: float = _STALE_AFTER) -> list[Entry]:
+def prune(limit: int = _SIZE_LIMIT, stale_after: float = _STALE_AFTER) -> list[Entry]:
     """Remove the least recently used entries until the rest fits in `limit` bytes, and what killed processes left.
 
     Leftovers are younger than `stale_after` seconds while their process may be alive. Returns what was removed.
