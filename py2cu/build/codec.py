@@ -13,12 +13,10 @@ kernel its type variable.
 from __future__ import annotations
 
 import enum
-import functools
 import json
 import types
-from collections.abc import Callable, Iterable
-from dataclasses import fields, is_dataclass, replace
-from operator import attrgetter
+from collections.abc import Callable
+from dataclasses import is_dataclass, replace
 from typing import Any, Final, TypeVar
 
 import py2cu.ir.types as ir_types
@@ -63,16 +61,11 @@ def _encoded(value: Any) -> Any:
         parts = value.name, value.variable
     elif _CLASSES.get(class_.__name__) is not class_:
         raise TypeError(f"{class_.__name__} is in no module that {__name__} lists")
+    elif isinstance(value, enum.Enum):
+        parts = (value.value,)
     else:
-        parts = (value.value,) if isinstance(value, enum.Enum) else _values_of(class_)(value)
+        parts = [getattr(value, name) for name in class_.__match_args__]
     return {class_.__name__: [_encoded(part) for part in parts]}
-
-
-@functools.cache
-def _values_of(class_: type[Any]) -> Callable[[Any], Iterable[Any]]:
-    """A function that returns the values of a record's fields."""
-    names = [field.name for field in fields(class_)]
-    return attrgetter(*names) if len(names) > 1 else lambda record: [getattr(record, name) for name in names]
 
 
 def decode(data: bytes, class_: type[Class]) -> Class | None:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from py2cu.build import cache, driver, nvrtc
-from py2cu.build.cubin import CompileError, Cubin
 from py2cu.build.notices import announced
+from py2cu.build.nvrtc import CompileError, Cubin
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
@@ -78,7 +78,7 @@ def load_kernel(instance: CudaInstance, device: int, source: Callable[[], Source
     key = instance.key(architecture)
     with _LOCK:
         if key not in _kernels:
-            _kernels[key] = driver.load_kernel(compiled(instance, architecture, source))
+            _kernels[key] = driver.load_kernel(*compiled(instance, architecture, source))
     return ctypes.c_void_p(_kernels[key])
 
 

@@ -28,7 +28,7 @@ class LibraryBuild(ABC, Generic[Loaded]):
 
     __slots__ = ()
     key: str
-    notice: str  # what to say of a build that takes long; empty for nothing
+    notice: str  # what to print of a build that takes long; empty for nothing
 
     @property
     def compiler(self) -> str | None:
@@ -75,7 +75,7 @@ class LibraryBuild(ABC, Generic[Loaded]):
         if (path := self.cached) is not None:
             return path
         self.require_tools()
-        with announced(self.notice) if self.notice else contextlib.nullcontext():
+        with announced(self.notice):
             return cache.put_library(self.key, str(self.compiler), lambda folder: self.compile(folder, source))
 
     def load(self, source: Source | None = None) -> Loaded:
@@ -96,7 +96,8 @@ class LibraryBuild(ABC, Generic[Loaded]):
     def _opened(self, path: Path, source: Source | None) -> Loaded:
         with contextlib.suppress(OSError, AttributeError):
             return self.open(path)
-        cache.discard(path)
+        with contextlib.suppress(OSError):
+            path.unlink()
         path = self.library(source)
         try:
             return self.open(path)

@@ -150,7 +150,7 @@ def cpu_flags() -> tuple[str, ...]:
     With AVX-512, they ask for full vectors, from which a loop over bytes gains a third: compilers use half by default.
     """
     wide = ("-mprefer-vector-width=512",) if any("avx512bw" in fact for fact in _cpu_facts()) else ()
-    return "-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-x c++", *wide
+    return "-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-x", "c++", *wide
 
 
 @functools.cache

@@ -12,8 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from py2cu.build.compiler import Build
-from py2cu.build.library import cxx_standard
+from py2cu.build.library import Build, cxx_standard
 from py2cu.build.store import FORMAT
 from py2cu.translation import Text
 
