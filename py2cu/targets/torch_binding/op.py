@@ -109,6 +109,14 @@ class Op:
         """The tensor, where the call passes it."""
         return f"{'*' if array.may_be_none else ''}{self.kernel.c_name(array.name)}"
 
+    def or_zero(self, array: Parameter, value: str) -> str:
+        """A number that is computed from the tensor; 0 where the call does not pass it."""
+        return f"{self.given(array)} ? {value} : 0" if array.may_be_none else value
+
+    def may_be_one(self, array: Parameter, other: Parameter) -> bool:
+        """Whether a call may pass one tensor as both."""
+        return (array.name, other.name) in self.kernel.in_place
+
     def member(self, array: Parameter, name: str) -> str:
         """A member of the tensor: `x.dim()`, `bias->numel()`."""
         return f"{self.kernel.c_name(array.name)}{'->' if array.may_be_none else '.'}{name}"
