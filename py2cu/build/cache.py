@@ -30,7 +30,7 @@ from typing import Final
 
 from py2cu.build import codec, store
 from py2cu.build.codec import Class
-from py2cu.build.store import FORMAT, HINT, Kind, Untrusted
+from py2cu.build.store import HINT, Kind, Untrusted
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import CallTranslation, Translation
 
@@ -85,7 +85,7 @@ def cubin(key: str, name: str, make: Callable[[], bytes]) -> bytes:
 
 
 def _with_stamp(key: str, class_: type) -> str:
-    return hashlib.sha256(f"{translator_stamp()}\0{class_.__name__}\0{key}".encode()).hexdigest()
+    return store.key_of(translator_stamp(), class_.__name__, key)
 
 
 @functools.cache
@@ -104,7 +104,7 @@ def translator_stamp() -> str:
         paths = (os.path.join(folder, name) for folder, _, names in walks for name in names)
         stats = ((path, os.stat(path)) for path in paths if path.endswith((".py", ".j2")))
         facts = sorted((path, stat.st_size, stat.st_mtime_ns) for path, stat in stats)
-    return hashlib.sha256(repr((FORMAT, facts)).encode()).hexdigest()[:16]
+    return store.key_of(facts)
 
 
 # --- files ---
@@ -174,7 +174,7 @@ def _prune_sometimes(key: str) -> None:
     if not hashlib.sha256(key.encode()).digest()[0]:
         from py2cu.build.upkeep import prune
 
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, EnvironmentLacks):
             prune()
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
-import json
 import shlex
 import signal
 import subprocess
@@ -73,8 +71,7 @@ class CpuInstance(LibraryBuild[Entry]):
     @property
     def key(self) -> str:  # type: ignore[override]
         source = self.source(lean=self.can_be_lean)
-        content = [store.FORMAT, source, self.flags, torch.__version__, toolchain.cpu_identity()]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        return store.key_of(source, self.flags, torch.__version__, toolchain.cpu_identity())
 
     def compile(self, folder: Path, source: Source | None) -> Path:
         text, library = folder / "kernel.cpp", folder / f"{self.symbol}.so"

@@ -7,13 +7,11 @@ compiled once for each architecture, and kept on disk.
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from py2cu.build import cache, driver, nvrtc
+from py2cu.build import cache, driver, nvrtc, store
 from py2cu.build.notices import announced
 from py2cu.build.nvrtc import CompileError, Cubin
 from py2cu.ir.abi.launch import LaunchProgram
@@ -40,9 +38,8 @@ class CudaInstance:
         return sorted({*self.code.headers, *self.program.headers})
 
     def key(self, architecture: str) -> str:
-        parts = [self.code.text.text, self.headers, self.expression, self.fma]
-        content = [*parts, architecture, nvrtc.compiler_identity()]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        instance = self.code.text.text, self.headers, self.expression, self.fma
+        return store.key_of(*instance, architecture, nvrtc.compiler_identity())
 
     def compile(self, architecture: str, source: Callable[[], SourceFile]) -> Cubin:
         text = self.code.text

@@ -14,7 +14,6 @@ prints. What it cannot load is built all the same: a library of CUDA kernels on 
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import importlib.util
 import json
 import os
@@ -28,7 +27,7 @@ from typing import Final
 from py2cu.build import processes, toolchain
 from py2cu.build.libraries import LibraryBuild, Source
 from py2cu.build.messages import build_error
-from py2cu.build.store import FORMAT
+from py2cu.build.store import key_of
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import Artifacts, TargetName, Text
 
@@ -119,8 +118,7 @@ def _plan(artifacts: Artifacts, fma: bool) -> Build:
         cxx = (standard, *_COMMON_FLAGS, *toolchain.cpu_flags())
         prelude, link = _CPU_PRELUDE, ("-fopenmp",)
     texts = [(text.name, text.text) for text in artifacts.files]
-    content = [FORMAT, torch.__version__, target.value, artifacts.name, texts, prelude, cxx, nvcc, machine]
-    key = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    key = key_of(torch.__version__, target.value, artifacts.name, texts, prelude, cxx, nvcc, machine)
     namespace = re.sub(r"\W", "_", f"{target.value}_{artifacts.name}_{key[:12]}", flags=re.ASCII)
     notice = f"building {artifacts.name} for {target.value}"
     return Build(key, notice, namespace, *artifacts.files, prelude, cxx, nvcc, link)

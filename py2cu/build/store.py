@@ -76,6 +76,11 @@ class Entry:
         return ""
 
 
+def key_of(*content: object) -> str:
+    """The key of what `content`, plain data, decides."""
+    return hashlib.sha256(json.dumps((FORMAT, *content)).encode()).hexdigest()
+
+
 def location() -> Path:
     """The root: `PY2CU_CACHE_DIR`, else the user's cache directory of this platform. It may not exist yet.
 

@@ -2,7 +2,7 @@
 
 In: the shared cache. Out: its entries, or those that were removed.
 Promises: nothing is removed from folders that others can write; a build in progress is left alone.
-Errors: `EnvironmentLacks`, where a function says so.
+Errors: `EnvironmentLacks` if the cache cannot be used: its folders belong to another user, or others may write them.
 """
 
 from __future__ import annotations
@@ -39,26 +39,6 @@ def probe() -> None:
                 stream.write(b"py2cu")
 
 
-def check_trust() -> None:
-    """Check that what is there was written by this user.
-
-    Raises:
-        EnvironmentLacks: a folder of the cache belongs to another user, or others may write it.
-    """
-    with _lacking():
-        for kind in Kind:
-            with contextlib.suppress(FileNotFoundError):
-                store.shared_folder(kind)
-
-
-@contextlib.contextmanager
-def _lacking() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise EnvironmentLacks(f"the cache cannot be used: {store.reason(error)}", HINT) from error
-
-
 def entries() -> list[Entry]:
     """The entries of the shared cache, the least recently used first."""
     found = (entry for kind, folder in _folders() for entry in store.entries(folder, kind))
@@ -93,10 +73,19 @@ def clear() -> list[Entry]:
 
 
 def _folders() -> Iterator[tuple[Kind, Path]]:
-    """The folders of the shared cache that exist and are trusted."""
-    for kind in Kind:
-        with contextlib.suppress(OSError):
-            yield kind, store.shared_folder(kind)
+    """The folders of the shared cache that exist."""
+    with _lacking():
+        for kind in Kind:
+            with contextlib.suppress(FileNotFoundError):
+                yield kind, store.shared_folder(kind)
+
+
+@contextlib.contextmanager
+def _lacking() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentLacks(f"the cache cannot be used: {store.reason(error)}", HINT) from error
 
 
 def _remove_leftover(path: Path) -> None:
