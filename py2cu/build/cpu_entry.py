@@ -96,11 +96,12 @@ class CpuInstance(LibraryBuild[Entry]):
         raise build_error(done.output, texts, source() if source else None)
 
     def open(self, path: Path) -> Entry:
-        entry: Entry = getattr(ctypes.CDLL(str(path)), f"{self.symbol}_entry")  # without types, arrays pass fastest
+        try:
+            entry: Entry = getattr(ctypes.CDLL(str(path)), f"{self.symbol}_entry")  # without types, arrays pass fastest
+        except (OSError, AttributeError) as error:
+            what = f"the library that {_compiler_name()} built does not load: {error}"
+            raise EnvironmentLacks(what, _OTHER_HINT) from error
         return entry
-
-    def unloadable(self, error: Exception) -> EnvironmentLacks:
-        return EnvironmentLacks(f"the library that {_compiler_name()} built does not load: {error}", _OTHER_HINT)
 
 
 def _run(line: Sequence[str], directory: Path) -> processes.Finished:

@@ -80,12 +80,7 @@ def load_kernel(instance: CudaInstance, device: int, source: Callable[[], Source
 
 
 def compiled(instance: CudaInstance, architecture: str, source: Callable[[], SourceFile]) -> Cubin:
-    """The code of an instance for an architecture, compiled unless it is cached.
-
-    Raises:
-        BuildError: the compiler refused the text.
-        EnvironmentLacks: a compiler or a header is missing.
-    """
+    """The code of an instance for an architecture, compiled unless it is cached; raises as `load_kernel`."""
 
     def compile_() -> bytes:
         with announced(f"compiling {instance.program.symbol} for {architecture}"):

@@ -36,11 +36,7 @@ class LibraryBuild(ABC, Generic[Loaded]):
         return toolchain.cxx_identity()
 
     def require_tools(self) -> None:
-        """Check that the programs of a build are here.
-
-        Raises:
-            EnvironmentLacks: for the first missing program, with a hint what to install.
-        """
+        """Raise EnvironmentLacks for the first program of a build that is missing, with a hint what to install."""
         toolchain.require_cxx()
 
     @abstractmethod
@@ -54,11 +50,11 @@ class LibraryBuild(ABC, Generic[Loaded]):
 
     @abstractmethod
     def open(self, path: Path) -> Loaded:
-        """Load the library into this process; an OSError or AttributeError says that it does not load."""
+        """Load the library into this process.
 
-    @abstractmethod
-    def unloadable(self, error: Exception) -> EnvironmentLacks:
-        """The error for a library that was just built and does not load."""
+        Raises:
+            EnvironmentLacks: it does not load.
+        """
 
     @property
     def cached(self) -> Path | None:
@@ -82,7 +78,7 @@ class LibraryBuild(ABC, Generic[Loaded]):
         """The library, loaded into this process, once; what does not load here is built once more.
 
         Raises:
-            BuildError, EnvironmentLacks: as `library`; EnvironmentLacks also if it still does not load.
+            BuildError, EnvironmentLacks: as `library` and `open`.
         """
         key = self.key
         if key not in _loaded:
@@ -94,15 +90,11 @@ class LibraryBuild(ABC, Generic[Loaded]):
         return loaded
 
     def _opened(self, path: Path, source: Source | None) -> Loaded:
-        with contextlib.suppress(OSError, AttributeError):
+        with contextlib.suppress(EnvironmentLacks):
             return self.open(path)
         with contextlib.suppress(OSError):
             path.unlink()
-        path = self.library(source)
-        try:
-            return self.open(path)
-        except (OSError, AttributeError) as error:
-            raise self.unloadable(error) from error
+        return self.open(self.library(source))
 
 
 _loaded: Final[dict[str, Any]] = {}

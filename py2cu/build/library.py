@@ -164,7 +164,7 @@ class Build(LibraryBuild[ctypes.CDLL]):
         return compiler and nvcc and f"{compiler}-{nvcc}"
 
     def require_tools(self) -> None:
-        super(Build, self).require_tools()  # a bare `super` means the class before `dataclass` gave it slots
+        toolchain.require_cxx()
         if toolchain.find_ninja() is None:
             raise EnvironmentLacks("ninja was not found", toolchain.NINJA_HINT)
         if importlib.util.find_spec("setuptools") is None:
@@ -190,11 +190,11 @@ class Build(LibraryBuild[ctypes.CDLL]):
     def open(self, path: Path) -> ctypes.CDLL:
         import torch
 
-        torch.ops.load_library(str(path))  # type: ignore[no-untyped-call]
-        return ctypes.CDLL(str(path))
-
-    def unloadable(self, error: Exception) -> EnvironmentLacks:
-        return EnvironmentLacks(f"the built library does not load: {error}", "see `py2cu doctor`")
+        try:
+            torch.ops.load_library(str(path))  # type: ignore[no-untyped-call]
+            return ctypes.CDLL(str(path))
+        except OSError as error:
+            raise EnvironmentLacks(f"the built library does not load: {error}", "see `py2cu doctor`") from error
 
 
 def _options(build: Build, folder: Path) -> dict[str, object]:

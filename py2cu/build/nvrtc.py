@@ -192,11 +192,7 @@ def _cuda_headers(headers: Iterable[str]) -> tuple[str, ...]:
 
 
 def _header_folders(headers: Sequence[str]) -> tuple[Path, ...]:
-    """Where to look for CUDA headers; empty if there are no `headers`.
-
-    Raises:
-        EnvironmentLacks: a header is missing.
-    """
+    """Where to look for CUDA headers, none of which may be missing; empty if there are no `headers`."""
     if not headers:
         return ()
     folders = toolchain.header_folders(_library())
@@ -242,11 +238,7 @@ def _library() -> Path | None:
 
 @functools.cache
 def _target(architecture: str) -> str:
-    """`architecture`, or the newest one before it that NVRTC knows, as PTX.
-
-    Raises:
-        EnvironmentLacks: NVRTC knows only later ones.
-    """
+    """`architecture`, or the newest one before it that NVRTC knows, as PTX."""
     known: list[int] = _value(_nvrtc().nvrtcGetSupportedArchs())
     number = int(re.sub(r"\D", "", architecture))
     if number in known:
@@ -265,11 +257,7 @@ def _target(architecture: str) -> str:
 
 
 def _find_nvcc(lack: EnvironmentLacks) -> Path:
-    """Nvcc's path; `lack` is why NVRTC cannot be used.
-
-    Raises:
-        EnvironmentLacks: there is no nvcc either.
-    """
+    """Nvcc's path; `lack` is why NVRTC cannot be used, for the message if there is no nvcc either."""
     if (nvcc := toolchain.find_nvcc()) is None:
         what = f"compiling a CUDA kernel needs NVRTC or nvcc, and neither is here: {lack.message}"
         raise EnvironmentLacks(what, _COMPILER_HINT)

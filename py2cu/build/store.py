@@ -194,11 +194,7 @@ def entries(folder: Path, kind: Kind) -> Iterator[Entry]:
 
 
 def _open_own(path: str, flags: int) -> int:
-    """Open a regular file that only this user can write, for `open`; a link is not followed.
-
-    Raises:
-        OSError: `path` is something else.
-    """
+    """Open a file for `open`, if it is a regular one that only this user can write, and no link."""
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
     status = os.fstat(descriptor)
     is_own = status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -2,7 +2,7 @@
 
 In: environment variables, PATH, installed wheels. Out: paths and short names, or None for a missing tool.
 Promises: never raises for a missing tool, and runs no program but nvidia-smi, and a wrapper script in place of nvcc to
-learn which nvcc it wraps. Answers are cached per process while the environment variables behind them stay the same.
+learn which nvcc it wraps. The toolkit is searched anew when the environment variables behind it change.
 """
 
 from __future__ import annotations
@@ -63,17 +63,12 @@ def cxx_identity() -> str | None:
     return fingerprint and hashlib.sha256(repr((fingerprint, rest)).encode()).hexdigest()[:16]
 
 
-def require_cxx() -> Path:
-    """The C++ compiler.
-
-    Raises:
-        EnvironmentLacks: there is none, or not the one that `CXX` names.
-    """
-    if (found := find_cxx()) is not None:
-        return found
-    named = _cxx_words()
-    where = f": CXX names {named[0]}, which is not here" if named else ""
-    raise EnvironmentLacks(f"no C++ compiler was found{where}", CXX_HINT)
+def require_cxx() -> None:
+    """Raise EnvironmentLacks if there is no C++ compiler, or not the one that `CXX` names."""
+    if find_cxx() is None:
+        named = _cxx_words()
+        where = f": CXX names {named[0]}, which is not here" if named else ""
+        raise EnvironmentLacks(f"no C++ compiler was found{where}", CXX_HINT)
 
 
 def _cxx_words() -> list[str]:
