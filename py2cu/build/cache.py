@@ -92,19 +92,17 @@ def _with_stamp(key: str, class_: type) -> str:
 def translator_stamp() -> str:
     """Identify this version of the translator: after an upgrade or an edit, no earlier translation is used.
 
-    An installed package is identified by the file that holds its version, and the time of its installation; a checkout
-    by size and time of every source file and template.
+    The file that holds its version and the time of its installation identify a package; of a checkout, size and time
+    of every source file and template do.
     """
     package = Path(__file__).parents[1]
+    version = package / "__init__.py"
     if (package / "_templates").is_dir():
-        version = package / "__init__.py"
-        facts = [(version.read_text(encoding="utf-8"), 0, version.stat().st_mtime_ns)]
-    else:
-        walks = chain(os.walk(package), os.walk(package.with_name("templates")))  # `rglob` takes three times as long
-        paths = (os.path.join(folder, name) for folder, _, names in walks for name in names)
-        stats = ((path, os.stat(path)) for path in paths if path.endswith((".py", ".j2")))
-        facts = sorted((path, stat.st_size, stat.st_mtime_ns) for path, stat in stats)
-    return store.key_of(facts)
+        return store.key_of(version.read_text(encoding="utf-8"), version.stat().st_mtime_ns)
+    walks = chain(os.walk(package), os.walk(package.with_name("templates")))  # `rglob` takes three times as long
+    paths = (os.path.join(folder, name) for folder, _, names in walks for name in names)
+    stats = ((path, os.stat(path)) for path in paths if path.endswith((".py", ".j2")))
+    return store.key_of(*sorted((path, stat.st_size, stat.st_mtime_ns) for path, stat in stats))
 
 
 # --- files ---

@@ -92,8 +92,7 @@ class CpuInstance(LibraryBuild[Entry]):
             raise EnvironmentLacks(f"{_compiler_name()} was ended by {name}", "free some memory, and try again")
         from py2cu.build.messages import build_error
 
-        texts = {self.code.text.name: self.code.text}
-        raise build_error(done.output, texts, source() if source else None)
+        raise build_error(done.output, {self.code.text.name: self.code.text}, source)
 
     def open(self, path: Path) -> Entry:
         try:

@@ -42,21 +42,15 @@ class CudaInstance:
         return store.key_of(*instance, architecture, nvrtc.compiler_identity())
 
     def compile(self, architecture: str, source: Callable[[], SourceFile]) -> Cubin:
-        text = self.code.text
+        text, expression = self.code.text, self.expression
         try:
             return nvrtc.compile_cubin(
-                text.text,
-                self.expression,
-                architecture=architecture,
-                fma=self.fma,
-                headers=self.headers,
-                name=text.name,
+                text.text, expression, architecture=architecture, fma=self.fma, headers=self.headers, name=text.name
             )
         except CompileError as failure:
             from py2cu.build.messages import build_error
 
-            error = build_error(failure.log, {text.name: text}, source(), of_nvcc=text)
-        raise error
+            raise build_error(failure.log, {text.name: text}, source, of_nvcc=text) from None
 
 
 _kernels: Final[dict[str, int]] = {}

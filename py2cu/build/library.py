@@ -185,7 +185,7 @@ class Build(LibraryBuild[ctypes.CDLL]):
         processes.require_space(log, folder)
         written = {"main.cpp": self.binding, "cuda.cu": self.kernel or self.binding}  # by `load_inline`
         of_nvcc = self.kernel if self.for_cuda else None
-        raise build_error(log, written | texts, source() if source else None, of_nvcc=of_nvcc)
+        raise build_error(log, written | texts, source, of_nvcc=of_nvcc)
 
     def open(self, path: Path) -> ctypes.CDLL:
         import torch
