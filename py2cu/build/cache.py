@@ -115,7 +115,7 @@ def get_library(key: str, compiler: str | None) -> Path | None:
     """
     for root in (None, *_private_roots):
         with _tolerated():
-            folder = _folder_of_libraries(root or store.shared_root())
+            folder = store.folder_of(root or store.shared_root(), Kind.LIBRARY)
             paths = folder.glob(f"{key}.{compiler or '*'}{_SUFFIX}")
             for path in sorted(paths, key=lambda path: path.lstat().st_mtime, reverse=True):
                 if store.read(folder, Kind.LIBRARY, path.name.removesuffix(_SUFFIX)) is not None:
@@ -132,23 +132,15 @@ def put_library(key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
         Any error of `build`; the cache is then unchanged.
     """
     try:
-        return _build_in(store.shared_root(), key, compiler, build)
+        return _build_in(store.shared_folder(Kind.LIBRARY, create=True), key, compiler, build)
     except OSError as error:
         if error.errno in _OF_PROCESSES:
             raise
         _warn(error)
-        return _build_in(_private_root(), key, compiler, build)
+        return _build_in(store.folder_of(_private_root(), Kind.LIBRARY, create=True), key, compiler, build)
 
 
-def _folder_of_libraries(root: Path, *, create: bool = False) -> Path:
-    folder = store.folder_of(root, Kind.LIBRARY, create=create)
-    if root not in _private_roots:
-        store.require_loadable(folder)
-    return folder
-
-
-def _build_in(root: Path, key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
-    folder = _folder_of_libraries(root, create=True)
+def _build_in(folder: Path, key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
     entry = f"{key}.{compiler}"
     with _lock(folder / f"{key}.lock"):
         if store.read(folder, Kind.LIBRARY, entry) is not None:

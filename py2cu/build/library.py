@@ -107,18 +107,17 @@ def _plan(artifacts: Artifacts, fma: bool) -> Build:
     nvcc: tuple[str, ...] = ()
     link: tuple[str, ...] = ()
     if target is TargetName.CUDA:
-        machine = toolchain.gencode_flags(toolchain.gpu_architectures())
+        machines = toolchain.gencode_flags(toolchain.gpu_architectures())
         cxx = (standard, *_COMMON_FLAGS, "-DUSE_CUDA", "-O1")  # for the binding alone
-        nvcc = (standard, *_NVCC_FLAGS, *machine, *(() if fma else ("--fmad=false",)))  # rule: no-contraction
+        nvcc = (standard, *_NVCC_FLAGS, *machines, *(() if fma else ("--fmad=false",)))  # rule: no-contraction
         prelude = ""
     else:
-        machine = (toolchain.cpu_identity(),)
         # `-x c++`, since `load_inline` writes the kernel to a file named .cu. Binding and kernel are two files, so that
         # they compile in parallel.
         cxx = (standard, *_COMMON_FLAGS, *toolchain.cpu_flags())
         prelude, link = _CPU_PRELUDE, ("-fopenmp",)
     texts = [(text.name, text.text) for text in artifacts.files]
-    key = key_of(torch.__version__, target.value, artifacts.name, texts, prelude, cxx, nvcc, machine)
+    key = key_of(torch.__version__, target.value, artifacts.name, texts, prelude, cxx, nvcc, toolchain.cpu_identity())
     namespace = re.sub(r"\W", "_", f"{target.value}_{artifacts.name}_{key[:12]}", flags=re.ASCII)
     notice = f"building {artifacts.name} for {target.value}"
     return Build(key, notice, namespace, *artifacts.files, prelude, cxx, nvcc, link)

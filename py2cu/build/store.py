@@ -140,16 +140,20 @@ def folder_of(root: Path, kind: Kind, *, create: bool = False) -> Path:
 
 
 def shared_folder(kind: Kind, *, create: bool = False) -> Path:
-    """The folder of the entries of `kind` that processes share; raises as `shared_root` and `folder_of`."""
-    return folder_of(shared_root(), kind, create=create)
+    """The folder of the entries of `kind` that processes share.
+
+    Raises:
+        Untrusted: as `shared_root` and `folder_of`; also if new libraries could not be loaded from there.
+        FileNotFoundError: as `folder_of`.
+    """
+    folder = folder_of(shared_root(), kind, create=create)
+    if create and kind is Kind.LIBRARY:
+        require_loadable(folder)
+    return folder
 
 
 def require_loadable(folder: Path) -> None:
-    """Check that the file system lets a process load libraries.
-
-    Raises:
-        Untrusted: it is mounted `noexec`.
-    """
+    """Raise `Untrusted` if the file system does not let a process load libraries."""
     if os.statvfs(folder).f_flag & os.ST_NOEXEC:
         raise Untrusted(folder, "its file system forbids to load libraries (noexec)")
 
