@@ -34,8 +34,8 @@ class CudaInstance:
         return f"{self.program.symbol}_kernel{self.template}"
 
     @property
-    def headers(self) -> list[str]:
-        return sorted({*self.code.headers, *self.program.headers})
+    def headers(self) -> tuple[str, ...]:
+        return (*self.code.headers, *self.program.headers)
 
     def key(self, architecture: str) -> str:
         instance = self.code.text.text, self.headers, self.expression, self.fma
@@ -50,7 +50,7 @@ class CudaInstance:
         except CompileError as failure:
             from py2cu.build.messages import build_error
 
-            raise build_error(failure.log, {text.name: text}, source, of_nvcc=text) from None
+            raise build_error(str(failure), {text.name: text}, source, of_nvcc=text) from None
 
 
 _kernels: Final[dict[str, int]] = {}

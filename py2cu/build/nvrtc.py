@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from py2cu.build import processes, toolchain
-from py2cu.diagnostics import EnvironmentLacks, Py2cuError
+from py2cu.diagnostics import EnvironmentLacks
 
 _PRELUDE: Final = "py2cu_prelude.cuh"
 _FIRST_WITH_MINIMAL: Final = (12, 6)
@@ -45,15 +45,8 @@ class Cubin(NamedTuple):
     symbol: str  # the mangled name of the kernel
 
 
-class CompileError(Py2cuError):
-    """The CUDA compiler refused a text; `log` is its output, with the lines of that text."""
-
-    def __init__(self, log: str) -> None:
-        self.log = log
-        super().__init__(log)
-
-    def __str__(self) -> str:
-        return f"the CUDA compiler refuses the kernel:\n{self.log}"
+class CompileError(Exception):
+    """The CUDA compiler refused a text; the error's own text is its output, with the lines of the text."""
 
 
 def compile_cubin(

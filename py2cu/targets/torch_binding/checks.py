@@ -102,10 +102,11 @@ def row_length(op: Op, array: Parameter) -> str:
     return str(op.kernel.vector_widths.get(array.name, ""))  # rule: row-in-binding
 
 
-def _check(op: Op, function: str, array: Parameter, *arguments: object) -> str:
-    """`if (bias) check_array("linear", "bias", *bias, ScalarType::Float, 1);`"""
-    test = f"if ({op.given(array)}) " if array.may_be_none else ""
-    return f"{test}{op.call(function, _quoted(op.name), _quoted(array.name), *arguments)};"
+def _check(op: Op, function: str, array: Parameter, *arguments: object, tests: tuple[str, ...] = ()) -> str:
+    """`if (bias) check_array("linear", "bias", *bias, ScalarType::Float, 1);`; `tests` that are not empty are more."""
+    condition = " && ".join(filter(None, (op.given(array), *tests)))
+    call = op.call(function, _quoted(op.name), _quoted(array.name), *arguments)
+    return f"if ({condition}) {call};" if condition else f"{call};"
 
 
 def _quoted(name: str) -> str:
@@ -209,6 +210,5 @@ def _overlap_checks(op: Op, *, of_outputs: bool) -> Iterator[str]:
 
 
 def _overlap_check(op: Op, array: Parameter, other: Parameter, apart: str = "") -> str:
-    tests = " && ".join(filter(None, (op.given(array), op.given(other), apart)))
-    arguments = _quoted(array.name), op.tensor(array), _quoted(other.name), op.tensor(other)
-    return f"{f'if ({tests}) ' if tests else ''}{op.call('check_no_overlap', _quoted(op.name), *arguments)};"
+    arguments = op.tensor(array), _quoted(other.name), op.tensor(other)
+    return _check(op, "check_no_overlap", array, *arguments, tests=(op.given(other), apart))

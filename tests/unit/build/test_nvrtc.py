@@ -161,7 +161,7 @@ def test_a_gpu_that_is_too_old_is_an_error_with_both_versions() -> None:
 def test_an_error_stands_at_the_line_of_the_text(headers: tuple[str, ...], round_: str) -> None:
     with pytest.raises(CompileError) as caught:
         compile_cubin("\n\n__device__ int x = y;\n", "k<int>", architecture="sm_86", headers=headers, name="axpy.cu")
-    assert caught.value.log.startswith('axpy.cu(3): error: identifier "y" is undefined')
+    assert str(caught.value).startswith('axpy.cu(3): error: identifier "y" is undefined')
 
 
 @needs_nvcc
@@ -170,7 +170,7 @@ def test_an_error_stands_at_the_line_of_the_text(headers: tuple[str, ...], round
 def test_an_error_of_nvcc_stands_there_too() -> None:
     with pytest.raises(CompileError) as caught:
         compile_cubin("\n\n__device__ int x = y;\n", "k<int>", architecture="sm_90", name="axpy.cu")
-    assert 'axpy.cu(3): error: identifier "y" is undefined' in caught.value.log
+    assert 'axpy.cu(3): error: identifier "y" is undefined' in str(caught.value)
 
 
 @needs_nvrtc
