@@ -221,10 +221,8 @@ def _nvrtc() -> ModuleType:
 @functools.cache
 def _library() -> Path | None:
     """The file of NVRTC, if cuda-bindings says which it loaded."""
-    try:
-        from cuda.pathfinder import load_nvidia_dynamic_lib
-    except ImportError:
-        return None
+    from cuda.pathfinder import load_nvidia_dynamic_lib
+
     found = load_nvidia_dynamic_lib("nvrtc").abs_path
     return Path(found) if found else None
 
