@@ -8,7 +8,7 @@ In: keys (names of files: hex digests), and functions that build what is missing
 Promises: an entry that others could have written, or that is damaged, is never used, but built anew. If several
 processes want one library, one builds it and the others wait. A cache that cannot be used causes one warning, not an
 error. The lock only saves work: on a file system without locks, two processes build the same library and both succeed.
-`store.py` says which folders and files are trusted; `upkeep.py` lists and removes entries.
+`store.py` says which folders and files are trusted, and removes old entries.
 """
 
 from __future__ import annotations
@@ -162,10 +162,8 @@ def _build_in(folder: Path, key: str, compiler: str, build: Callable[[Path], Pat
 def _prune_sometimes(key: str) -> None:
     """After one entry in 256: listing all takes time, half a second of a full cache."""
     if not hashlib.sha256(key.encode()).digest()[0]:
-        from py2cu.build.upkeep import prune
-
         with contextlib.suppress(OSError, EnvironmentLacks):
-            prune()
+            store.prune()
 
 
 @contextlib.contextmanager

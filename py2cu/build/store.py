@@ -1,12 +1,13 @@
-"""Entries of the cache as files: which folders are trusted, and which files are whole.
+"""Entries of the cache as files: which folders are trusted, which files are whole, and what is removed.
 
     ROOT/v2/KIND/KEY.SUFFIX      an entry: its content, a line break, and a line of JSON that describes it
     ROOT/v2/KIND/*.part          an entry that is being written, or that a killed process left
 
 In: a root, a kind and a key. Out: the content or the path of an entry.
 Promises: content is only taken from a folder that nobody else can write, and only if its length and SHA-256 are those
-of its description, under the key that the description names. An entry appears complete or not at all.
-Errors: `Untrusted` for a folder, other `OSError`s as the file system raises them.
+of its description, under the key that the description names. An entry appears complete or not at all. Nothing is
+removed from folders that others can write; a build in progress is left alone.
+Errors: `Untrusted` for a folder, other `OSError`s as the file system raises them; of upkeep, `EnvironmentLacks`.
 
 The description stands behind the content, where loaders of shared libraries do not look: one file is one entry, and one
 `os.replace` publishes it.
@@ -20,12 +21,15 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from py2cu.diagnostics import EnvironmentLacks
 from py2cu.records import record
 
 HINT: Final = "make it writable for you alone, free some space, or name another directory in PY2CU_CACHE_DIR"
@@ -37,6 +41,8 @@ _SYSTEM: Final = (0, 65534)
 
 _LONGEST_DESCRIPTION: Final = 4096
 _LONGEST_NAME: Final = 200
+_SIZE_LIMIT: Final = 2 * 2**30
+_STALE_AFTER: Final = 24 * 3600.0
 
 
 class Kind(enum.StrEnum):
@@ -189,14 +195,6 @@ def write(folder: Path, kind: Kind, key: str, name: str, content: bytes) -> Path
     return path
 
 
-def entries(folder: Path, kind: Kind) -> Iterator[Entry]:
-    """The entries in a folder."""
-    for path in folder.glob(f"*{kind.suffix}"):
-        with contextlib.suppress(OSError):
-            status = path.lstat()
-            yield Entry(kind, status.st_size, status.st_mtime, path)
-
-
 def _open_own(path: str, flags: int) -> int:
     """Open a file for `open`, if it is a regular one that only this user can write, and no link."""
     descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -219,3 +217,84 @@ def _name(description: bytes) -> str:
     with contextlib.suppress(ValueError, TypeError, LookupError, RecursionError):
         return str(json.loads(description)["name"])
     return ""
+
+
+# --- upkeep ---
+
+
+def probe() -> None:
+    """Check that the cache can be used.
+
+    Raises:
+        EnvironmentLacks: it cannot; kernels would be built for each process anew.
+    """
+    with _lacking():
+        for kind in Kind:
+            with tempfile.TemporaryFile(dir=shared_folder(kind, create=True)) as stream:
+                stream.write(b"py2cu")
+
+
+def entries() -> list[Entry]:
+    """The entries of the shared cache, the least recently used first."""
+    found = []
+    for kind, folder in _folders():
+        for path in folder.glob(f"*{kind.suffix}"):
+            with contextlib.suppress(OSError):
+                status = path.lstat()
+                found.append(Entry(kind, status.st_size, status.st_mtime, path))
+    return sorted(found, key=lambda entry: (entry.last_use, entry.path))
+
+
+def prune(limit: int = _SIZE_LIMIT, stale_after: float = _STALE_AFTER) -> list[Entry]:
+    """Remove the least recently used entries until the rest fits in `limit` bytes, and what killed processes left.
+
+    Leftovers are younger than `stale_after` seconds while their process may be alive. Returns what was removed.
+    """
+    found = entries()
+    excess, removed = sum(entry.size for entry in found) - limit, []
+    for entry in found:
+        if excess <= 0:
+            break
+        with contextlib.suppress(OSError):
+            entry.path.unlink()
+            removed.append(entry)
+            excess -= entry.size
+    for _, folder in _folders():
+        for leftover in (*folder.glob("*.part"), *folder.glob("*.build-*"), *folder.glob("*.lock")):
+            with contextlib.suppress(OSError):
+                if time.time() - os.lstat(leftover).st_mtime >= stale_after:
+                    _remove_leftover(leftover)
+    return removed
+
+
+def clear() -> list[Entry]:
+    """Remove every entry, and what killed processes left; builds in progress go on. Returns what was removed."""
+    return prune(limit=-1, stale_after=0)
+
+
+def _folders() -> Iterator[tuple[Kind, Path]]:
+    """The folders of the shared cache that exist."""
+    with _lacking():
+        for kind in Kind:
+            with contextlib.suppress(FileNotFoundError):
+                yield kind, shared_folder(kind)
+
+
+@contextlib.contextmanager
+def _lacking() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise EnvironmentLacks(f"the cache cannot be used: {reason(error)}", HINT) from error
+
+
+def _remove_leftover(path: Path) -> None:
+    if path.suffix == ".part":
+        return path.unlink()
+    import filelock
+
+    lock = filelock.FileLock(path.with_suffix(".lock"), blocking=False)
+    with contextlib.suppress(filelock.Timeout), lock:  # another process builds this key
+        shutil.rmtree(path, ignore_errors=True)
+        Path(lock.lock_file).unlink(missing_ok=True)
+    return None

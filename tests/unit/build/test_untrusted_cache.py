@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from py2cu.build import cache, codec, store, upkeep
+from py2cu.build import cache, codec, store
 from py2cu.build.store import Kind
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import Translation
@@ -69,7 +69,7 @@ def test_a_folder_that_others_may_write(folder: str, mode: int, root: Path) -> N
     cache.put(Kind.CUBIN, "key", "", b"mine")
     cache.put_translation("key", TRANSLATION)
     assert cache.get_library("key", "gcc") is not None
-    for command in (upkeep.probe, upkeep.entries, upkeep.clear):
+    for command in (store.probe, store.entries, store.clear):
         with pytest.raises(EnvironmentLacks, match="other users may write it"):
             command()
 
@@ -140,7 +140,7 @@ def test_a_linked_folder_within_is_not_followed(folder: str, root: Path, tmp_pat
     with pytest.warns(UserWarning, match="it is no directory"):
         cache.put_translation("key", TRANSLATION)
     with pytest.raises(EnvironmentLacks, match="it is no directory"):
-        upkeep.clear()
+        store.clear()
     assert list((tmp_path / "elsewhere").iterdir())
 
 
