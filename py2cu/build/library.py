@@ -182,9 +182,7 @@ class Build(LibraryBuild[ctypes.CDLL]):
         if library.is_file():
             return library
         processes.require_space(log, folder)
-        written = {"main.cpp": self.binding, "cuda.cu": self.kernel or self.binding}  # by `load_inline`
-        of_nvcc = self.kernel if self.for_cuda else None
-        raise build_error(log, written | texts, source, of_nvcc=of_nvcc)
+        raise build_error(log, texts, source, of_nvcc=self.kernel if self.for_cuda else None)
 
     def open(self, path: Path) -> ctypes.CDLL:
         import torch
