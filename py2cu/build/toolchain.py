@@ -56,10 +56,8 @@ def cxx_command() -> list[str]:
 
 def cxx_identity() -> str | None:
     """A hash of the C++ compiler, and of the flags or the compiler behind it in `CXX`; None if there is none."""
-    found, rest = find_cxx(), _cxx_words()[1:]
-    if not rest:
-        return tool_fingerprint(found)
-    fingerprint = tool_fingerprint(found, *filter(None, (_first_on_path([word]) for word in rest)))
+    rest = _cxx_words()[1:]
+    fingerprint = tool_fingerprint(find_cxx(), *filter(None, (_first_on_path([word]) for word in rest)))
     return fingerprint and hashlib.sha256(repr((fingerprint, rest)).encode()).hexdigest()[:16]
 
 
@@ -215,7 +213,10 @@ def _in_package(package: str, pattern: str) -> Iterator[Path]:
 
 @functools.cache
 def _cuda_home(cuda_home: str, cuda_path: str, path: str) -> Path | None:
-    return next((home for home in _cuda_homes(cuda_home, cuda_path, path) if _is_cuda_home(home)), None)
+    for home in _cuda_homes(cuda_home, cuda_path, path):
+        if os.access(home / "bin" / "nvcc", os.X_OK) and (cuda_include(home) / "cuda_runtime.h").is_file():
+            return home
+    return None
 
 
 def _cuda_homes(cuda_home: str, cuda_path: str, path: str) -> Iterator[Path]:
@@ -227,10 +228,6 @@ def _cuda_homes(cuda_home: str, cuda_path: str, path: str) -> Iterator[Path]:
         yield from _wrapped_home(nvcc)
     yield from _in_package("nvidia", "cu[0-9]*")
     yield Path("/usr/local/cuda")
-
-
-def _is_cuda_home(home: Path) -> bool:
-    return os.access(home / "bin" / "nvcc", os.X_OK) and (cuda_include(home) / "cuda_runtime.h").is_file()
 
 
 def _wrapped_home(nvcc: str) -> Iterator[Path]:
