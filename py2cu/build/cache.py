@@ -116,6 +116,8 @@ def get_library(key: str, compiler: str | None) -> Path | None:
     for root in (None, *_private_roots):
         with _tolerated():
             folder = store.folder_of(root or store.shared_root(), Kind.LIBRARY)
+            if root is None:
+                store.require_loadable(folder)
             paths = folder.glob(f"{key}.{compiler or '*'}{_SUFFIX}")
             for path in sorted(paths, key=lambda path: path.lstat().st_mtime, reverse=True):
                 if store.read(folder, Kind.LIBRARY, path.name.removesuffix(_SUFFIX)) is not None:
