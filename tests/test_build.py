@@ -184,9 +184,8 @@ def test_the_next_process_needs_no_compiler_and_is_ready_in_50_ms(shared_cache: 
 
 def test_of_four_processes_one_compiles(empty_cache: Path) -> None:
     code = """
-        from py2cu.build import compiler
-        original = compiler.Build.compile
-        compiler.Build.compile = lambda *a: print("compiled") or original(*a)
+        original = library.Build.compile
+        library.Build.compile = lambda *a: print("compiled") or original(*a)
         library.load(CPU)
     """
     outputs = [finish(process) for process in [start(code, empty_cache) for _ in range(4)]]

@@ -2,13 +2,13 @@
 
     ROOT/v2/libraries/KEY.COMPILER.so    a library; if no compiler is found, a build of KEY by any compiler is used
     ROOT/v2/libraries/KEY.build-*/       a build in progress, or a killed build; the next build of KEY removes it
-    ROOT/v2/libraries/KEY.lock           held while KEY is built
+    ROOT/v2/*/KEY.lock                   held while KEY is built
 
 In: keys (names of files: hex digests), and functions that build what is missing. Out: translations, bytes and paths.
 Promises: an entry that others could have written, or that is damaged, is never used, but built anew. If several
 processes want one library, one builds it and the others wait. A cache that cannot be used causes one warning, not an
 error. The lock only saves work: on a file system without locks, two processes build the same library and both succeed.
-`store.py` says which folders and files are trusted; `upkeep.py` lists and removes entries.
+`store.py` says which folders and files are trusted, and removes old entries.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from typing import Final
 
 from py2cu.build import codec, store
 from py2cu.build.codec import Class
-from py2cu.build.store import FORMAT, HINT, Kind, Untrusted
+from py2cu.build.store import HINT, Kind, Untrusted
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import CallTranslation, Translation
 
 _PLAIN: Final = re.compile(r"[\w./+-]+", re.ASCII)
+_SUFFIX: Final = Kind.LIBRARY.suffix
 _OF_PROCESSES: Final = (None, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
 """Errors of a build that say nothing about the cache."""
 
@@ -74,38 +75,34 @@ def cubin(key: str, name: str, make: Callable[[], bytes]) -> bytes:
     """The cubin that is stored under `key`; without one, that of `make`, for which other processes wait."""
     if (found := get(Kind.CUBIN, key)) is not None:
         return found
-    lock: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-    with _tolerated():
-        lock = _lock(store.shared_folder(Kind.CUBIN, create=True) / f"{key}.lock")
-    with lock:
-        found = get(Kind.CUBIN, key)
-        if found is None:
+    with contextlib.ExitStack() as held:
+        with _tolerated():
+            held.enter_context(_lock(store.shared_folder(Kind.CUBIN, create=True) / f"{key}.lock"))
+        if (found := get(Kind.CUBIN, key)) is None:
             found = make()
             put(Kind.CUBIN, key, name, found)
     return found
 
 
 def _with_stamp(key: str, class_: type) -> str:
-    return hashlib.sha256(f"{translator_stamp()}\0{class_.__name__}\0{key}".encode()).hexdigest()
+    return store.key_of(translator_stamp(), class_.__name__, key)
 
 
 @functools.cache
 def translator_stamp() -> str:
     """Identify this version of the translator: after an upgrade or an edit, no earlier translation is used.
 
-    An installed package is identified by the file that holds its version, and the time of its installation; a checkout
-    by size and time of every source file and template.
+    The file that holds its version and the time of its installation identify a package; of a checkout, size and time
+    of every source file and template do.
     """
     package = Path(__file__).parents[1]
+    version = package / "__init__.py"
     if (package / "_templates").is_dir():
-        version = package / "__init__.py"
-        facts = [(version.read_text(encoding="utf-8"), 0, version.stat().st_mtime_ns)]
-    else:
-        walks = chain(os.walk(package), os.walk(package.with_name("templates")))  # `rglob` takes three times as long
-        paths = (os.path.join(folder, name) for folder, _, names in walks for name in names)
-        stats = ((path, os.stat(path)) for path in paths if path.endswith((".py", ".j2")))
-        facts = sorted((path, stat.st_size, stat.st_mtime_ns) for path, stat in stats)
-    return hashlib.sha256(repr((FORMAT, facts)).encode()).hexdigest()[:16]
+        return store.key_of(version.read_text(encoding="utf-8"), version.stat().st_mtime_ns)
+    walks = chain(os.walk(package), os.walk(package.with_name("templates")))  # `rglob` takes three times as long
+    paths = (os.path.join(folder, name) for folder, _, names in walks for name in names)
+    stats = ((path, os.stat(path)) for path in paths if path.endswith((".py", ".j2")))
+    return store.key_of(*sorted((path, stat.st_size, stat.st_mtime_ns) for path, stat in stats))
 
 
 # --- files ---
@@ -118,12 +115,12 @@ def get_library(key: str, compiler: str | None) -> Path | None:
     """
     for root in (None, *_private_roots):
         with _tolerated():
-            folder = _folder_of_libraries(root or store.shared_root())
-            pattern = f"{key}.{compiler or '*'}{Kind.LIBRARY.suffix}"
-            paths = [folder / pattern] if compiler else folder.glob(pattern)
-            for path in sorted(paths, key=_last_use, reverse=True):
-                with contextlib.suppress(store.Damaged):
-                    store.read(folder, Kind.LIBRARY, path.name.removesuffix(Kind.LIBRARY.suffix))
+            folder = store.folder_of(root or store.shared_root(), Kind.LIBRARY)
+            if root is None:
+                store.require_loadable(folder)
+            paths = folder.glob(f"{key}.{compiler or '*'}{_SUFFIX}")
+            for path in sorted(paths, key=lambda path: path.lstat().st_mtime, reverse=True):
+                if store.read(folder, Kind.LIBRARY, path.name.removesuffix(_SUFFIX)) is not None:
                     return path
     return None
 
@@ -137,34 +134,19 @@ def put_library(key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
         Any error of `build`; the cache is then unchanged.
     """
     try:
-        return _build_in(store.shared_root(), key, compiler, build)
+        return _build_in(store.shared_folder(Kind.LIBRARY, create=True), key, compiler, build)
     except OSError as error:
         if error.errno in _OF_PROCESSES:
             raise
         _warn(error)
-        return _build_in(_private_root(), key, compiler, build)
+        return _build_in(store.folder_of(_private_root(), Kind.LIBRARY, create=True), key, compiler, build)
 
 
-def discard(library: Path) -> None:
-    """Remove a library that does not load."""
-    with contextlib.suppress(OSError):
-        library.unlink()
-
-
-def _folder_of_libraries(root: Path, *, create: bool = False) -> Path:
-    folder = store.folder_of(root, Kind.LIBRARY, create=create)
-    if root not in _private_roots:
-        store.require_loadable(folder)
-    return folder
-
-
-def _build_in(root: Path, key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
-    folder = _folder_of_libraries(root, create=True)
+def _build_in(folder: Path, key: str, compiler: str, build: Callable[[Path], Path]) -> Path:
     entry = f"{key}.{compiler}"
     with _lock(folder / f"{key}.lock"):
-        with contextlib.suppress(FileNotFoundError, store.Damaged):
-            store.read(folder, Kind.LIBRARY, entry)
-            return folder / f"{entry}{Kind.LIBRARY.suffix}"
+        if store.read(folder, Kind.LIBRARY, entry) is not None:
+            return folder / f"{entry}{_SUFFIX}"
         for leftover in folder.glob(f"{key}.build-*"):
             shutil.rmtree(leftover, ignore_errors=True)
         # Build tools do not quote paths: where this one needs it, they work in the directory for temporary files.
@@ -182,10 +164,8 @@ def _build_in(root: Path, key: str, compiler: str, build: Callable[[Path], Path]
 def _prune_sometimes(key: str) -> None:
     """After one entry in 256: listing all takes time, half a second of a full cache."""
     if not hashlib.sha256(key.encode()).digest()[0]:
-        from py2cu.build.upkeep import prune
-
-        with contextlib.suppress(OSError):
-            prune()
+        with contextlib.suppress(OSError, EnvironmentLacks):
+            store.prune()
 
 
 @contextlib.contextmanager
@@ -193,17 +173,11 @@ def _lock(path: Path) -> Iterator[None]:
     """Hold the entry's lock. The system releases it when the holder dies, so none is ever left behind."""
     import filelock  # takes milliseconds, and a cached kernel needs no lock
 
-    lock = filelock.FileLock(path, mode=0o600, poll_interval=0.02)  # for a file that others may write it tests more
-    try:
-        lock.acquire()
-    except (OSError, NotImplementedError):
-        # A file system without locks. If the directory cannot be written, the next step raises.
+    with contextlib.ExitStack() as held:
+        # Some file systems have no locks. If the directory cannot be written, the next step raises.
+        with contextlib.suppress(OSError, NotImplementedError):
+            held.enter_context(filelock.FileLock(path, mode=0o600, poll_interval=0.02))
         yield
-        return
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 # --- roots ---
@@ -243,7 +217,3 @@ def _warn(error: OSError) -> None:
         warnings.warn(
             f"the cache cannot be used ({_warned[0]}); kernels are built for this process alone: {HINT}", stacklevel=5
         )
-
-
-def _last_use(path: Path) -> float:
-    return os.lstat(path).st_mtime

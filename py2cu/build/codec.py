@@ -16,8 +16,7 @@ import enum
 import json
 import types
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
-from operator import attrgetter
+from dataclasses import is_dataclass, replace
 from typing import Any, Final, TypeVar
 
 import py2cu.ir.types as ir_types
@@ -62,21 +61,11 @@ def _encoded(value: Any) -> Any:
         parts = value.name, value.variable
     elif _CLASSES.get(class_.__name__) is not class_:
         raise TypeError(f"{class_.__name__} is in no module that {__name__} lists")
+    elif isinstance(value, enum.Enum):
+        parts = (value.value,)
     else:
-        parts = (value.value,) if isinstance(value, enum.Enum) else _values_of(class_)(value)
+        parts = [getattr(value, name) for name in class_.__match_args__]
     return {class_.__name__: [_encoded(part) for part in parts]}
-
-
-_getters: Final[dict[type[Any], Callable[[Any], tuple[Any, ...]]]] = {}
-
-
-def _values_of(class_: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """A function that returns the values of a record's fields."""
-    if class_ not in _getters:
-        names = [field.name for field in fields(class_)]
-        get = attrgetter(*names) if names else lambda _: ()
-        _getters[class_] = get if len(names) != 1 else lambda record: (get(record),)
-    return _getters[class_]
 
 
 def decode(data: bytes, class_: type[Class]) -> Class | None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
-import json
 import shlex
 import signal
 import subprocess
@@ -50,34 +48,21 @@ class CpuInstance(LibraryBuild[Entry]):
     has_own_block: bool
 
     @property
-    def headers(self) -> tuple[str, ...]:
-        return self.code.headers
-
-    @property
     def can_be_lean(self) -> bool:
         """Whether only headers of C are needed: `math_prelude.h` may stand for <cmath>, and no C++ library is used."""
-        return {*self.headers} <= {"cmath", "cstdint", "cstdio"}
+        return {*self.code.headers} <= {"cmath", "cstdint", "cstdio"}
 
     def source(self, *, lean: bool) -> str:
         """The text behind its headers; `lean`: the prelude in place of <cmath>."""
-        text = self.code.text
-        prelude = _math_prelude() if lean and "cmath" in self.headers else ""
-        includes = "".join(f"#include <{name}>\n" for name in self.headers if not (lean and name == "cmath"))
-        return f'{includes}{prelude}#line 1 "{text.name}"\n{text.text}'
+        text, replaced = self.code.text, {"cmath": _math_prelude()} if lean else {}
+        heads = (replaced.get(name, f"#include <{name}>\n") for name in self.code.headers)
+        return f'{"".join(heads)}#line 1 "{text.name}"\n{text.text}'
 
     @property
     def flags(self) -> list[str]:
         """The flags of a build, but for the place of torch's headers."""
-        defined = [
-            f"-DINSTANCE_OF_{self.symbol}={self.template}",
-            *[f"-DOWN_BLOCK_OF_{self.symbol}"] * self.has_own_block,
-        ]
-        return [*" ".join(toolchain.cpu_flags()).split(), *_FLAGS, *defined]
-
-    @property
-    def needs_torch(self) -> bool:
-        """Whether the text includes torch's half types."""
-        return any(name.startswith("torch/") for name in self.headers)
+        own_block = [f"-DOWN_BLOCK_OF_{self.symbol}"] * self.has_own_block
+        return [*toolchain.cpu_flags(), *_FLAGS, f"-DINSTANCE_OF_{self.symbol}={self.template}", *own_block]
 
     @property
     def notice(self) -> str:  # type: ignore[override]
@@ -86,14 +71,12 @@ class CpuInstance(LibraryBuild[Entry]):
     @property
     def key(self) -> str:  # type: ignore[override]
         source = self.source(lean=self.can_be_lean)
-        version = torch.__version__ if self.needs_torch else ""
-        content = [store.FORMAT, source, self.flags, version, toolchain.cpu_identity()]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        return store.key_of(source, self.flags, torch.__version__, toolchain.cpu_identity())
 
     def compile(self, folder: Path, source: Source | None) -> Path:
         text, library = folder / "kernel.cpp", folder / f"{self.symbol}.so"
-        headers = ["-I", str(Path(torch.__file__).parent / "include")] if self.needs_torch else []
-        line = [*toolchain.cxx_command(), *self.flags, *headers, text.name, "-o", library.name]
+        torch_headers = f"-I{Path(torch.__file__).parent / 'include'}"  # of half types
+        line = [*toolchain.cxx_command(), *self.flags, torch_headers, text.name, "-o", library.name]
         for lean in (True, False) if self.can_be_lean else (False,):
             text.write_text(self.source(lean=lean), encoding="utf-8")
             done = _run([*line, *_lean_flags] if lean else line, folder)
@@ -109,15 +92,15 @@ class CpuInstance(LibraryBuild[Entry]):
             raise EnvironmentLacks(f"{_compiler_name()} was ended by {name}", "free some memory, and try again")
         from py2cu.build.messages import build_error
 
-        texts = {self.code.text.name: self.code.text}
-        raise build_error(done.output, texts, source() if source else None)
+        raise build_error(done.output, {self.code.text.name: self.code.text}, source)
 
     def open(self, path: Path) -> Entry:
-        entry: Entry = getattr(ctypes.CDLL(str(path)), f"{self.symbol}_entry")  # without types, arrays pass fastest
+        try:
+            entry: Entry = getattr(ctypes.CDLL(str(path)), f"{self.symbol}_entry")  # without types, arrays pass fastest
+        except (OSError, AttributeError) as error:
+            what = f"the library that {_compiler_name()} built does not load: {error}"
+            raise EnvironmentLacks(what, _OTHER_HINT) from error
         return entry
-
-    def unloadable(self, error: Exception) -> EnvironmentLacks:
-        return EnvironmentLacks(f"the library that {_compiler_name()} built does not load: {error}", _OTHER_HINT)
 
 
 def _run(line: Sequence[str], directory: Path) -> processes.Finished:

@@ -7,15 +7,13 @@ compiled once for each architecture, and kept on disk.
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from py2cu.build import cache, driver, nvrtc
-from py2cu.build.cubin import CompileError, Cubin
+from py2cu.build import cache, driver, nvrtc, store
 from py2cu.build.notices import announced
+from py2cu.build.nvrtc import CompileError, Cubin
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
@@ -36,30 +34,23 @@ class CudaInstance:
         return f"{self.program.symbol}_kernel{self.template}"
 
     @property
-    def headers(self) -> list[str]:
-        return sorted({*self.code.headers, *self.program.headers})
+    def headers(self) -> tuple[str, ...]:
+        return (*self.code.headers, *self.program.headers)
 
     def key(self, architecture: str) -> str:
-        parts = [self.code.text.text, self.headers, self.expression, self.fma]
-        content = [*parts, architecture, nvrtc.compiler_identity()]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        instance = self.code.text.text, self.headers, self.expression, self.fma
+        return store.key_of(*instance, architecture, nvrtc.compiler_identity())
 
     def compile(self, architecture: str, source: Callable[[], SourceFile]) -> Cubin:
-        text = self.code.text
+        text, expression = self.code.text, self.expression
         try:
             return nvrtc.compile_cubin(
-                text.text,
-                self.expression,
-                architecture=architecture,
-                fma=self.fma,
-                headers=self.headers,
-                name=text.name,
+                text.text, expression, architecture=architecture, fma=self.fma, headers=self.headers, name=text.name
             )
         except CompileError as failure:
             from py2cu.build.messages import build_error
 
-            error = build_error(failure.log, {text.name: text}, source(), of_nvcc=text)
-        raise error
+            raise build_error(str(failure), {text.name: text}, source, of_nvcc=text) from None
 
 
 _kernels: Final[dict[str, int]] = {}
@@ -78,17 +69,12 @@ def load_kernel(instance: CudaInstance, device: int, source: Callable[[], Source
     key = instance.key(architecture)
     with _LOCK:
         if key not in _kernels:
-            _kernels[key] = driver.load_kernel(compiled(instance, architecture, source))
+            _kernels[key] = driver.load_kernel(*compiled(instance, architecture, source))
     return ctypes.c_void_p(_kernels[key])
 
 
 def compiled(instance: CudaInstance, architecture: str, source: Callable[[], SourceFile]) -> Cubin:
-    """The code of an instance for an architecture, compiled unless it is cached.
-
-    Raises:
-        BuildError: the compiler refused the text.
-        EnvironmentLacks: a compiler or a header is missing.
-    """
+    """The code of an instance for an architecture, compiled unless it is cached; raises as `load_kernel`."""
 
     def compile_() -> bytes:
         with announced(f"compiling {instance.program.symbol} for {architecture}"):

@@ -1,7 +1,7 @@
 """Load compiled kernels, and ask the CUDA driver about devices and kernels.
 
-In: a `Cubin`, device numbers, handles of kernels. Out: handles that `cuLaunchKernelEx` takes, on every device of the
-cubin's architecture. Errors: `EnvironmentLacks` without cuda-bindings or a driver of CUDA 12, `RuntimeError` with
+In: code, device numbers, handles of kernels. Out: handles that `cuLaunchKernelEx` takes, on every device of the
+code's architecture. Errors: `EnvironmentLacks` without cuda-bindings or a driver of CUDA 12, `RuntimeError` with
 CUDA's name and text for what the driver refuses. Promises: a loaded kernel stays loaded until the process ends.
 """
 
@@ -14,7 +14,6 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final
 
-from py2cu.build.cubin import Cubin
 from py2cu.diagnostics import EnvironmentLacks
 
 _FIRST_VERSION: Final = 12000  # of libraries without a context
@@ -25,21 +24,21 @@ COOPERATIVE: Final = ctypes.create_string_buffer(struct.pack("<I4xI", 2, 1), 72)
 _DRIVER_HINT: Final = "install or update the NVIDIA driver"
 
 
-def load_kernel(cubin: Cubin) -> int:
-    """The handle (CUkernel) of the kernel of `cubin`. Nothing is loaded onto a device before the first launch there.
+def load_kernel(image: bytes, symbol: str) -> int:
+    """The handle (CUkernel) of a kernel by its mangled name in a cubin or PTX.
+
+    Nothing is loaded onto a device before the first launch there.
 
     Raises:
         EnvironmentLacks: the driver is older than the compiler.
     """
     driver = load_driver()
-    status, library = driver.cuLibraryLoadData(cubin.image, [], [], 0, [], [], 0)
-    if status == driver.CUresult.CUDA_SUCCESS:
-        status, kernel = driver.cuLibraryGetKernel(library, cubin.symbol.encode())
-        if status == driver.CUresult.CUDA_SUCCESS:
-            return int(kernel)
-        driver.cuLibraryUnload(library)
-    _explain_version()
-    raise RuntimeError(f"CUDA cannot load the kernel {cubin.symbol}: {error_text(status)}")
+    try:
+        library = _value(driver.cuLibraryLoadData(image, [], [], 0, [], [], 0))
+        return int(_value(driver.cuLibraryGetKernel(library, symbol.encode())))
+    except RuntimeError as error:
+        _explain_version()
+        raise RuntimeError(f"CUDA cannot load the kernel {symbol}: {error}") from None
 
 
 @functools.cache
@@ -66,8 +65,8 @@ def allow_shared_bytes(kernel: int, shared_bytes: int, device: int) -> None:
     """Raise a kernel's limit of dynamic shared memory on a device, 48 KB by default."""
     driver = load_driver()
     attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-    handle = _check(driver.cuDeviceGet(device))
-    _check(driver.cuKernelSetAttribute(attribute, shared_bytes, driver.CUkernel(kernel), handle))
+    handle = _value(driver.cuDeviceGet(device))
+    _value(driver.cuKernelSetAttribute(attribute, shared_bytes, driver.CUkernel(kernel), handle))
 
 
 def resident_blocks(kernel: int, threads: int, shared_bytes: int, device: int) -> int:
@@ -79,7 +78,7 @@ def resident_blocks(kernel: int, threads: int, shared_bytes: int, device: int) -
 
     driver = load_driver()
     function = driver.CUfunction(kernel)  # the driver takes a CUkernel here
-    blocks: int = _check(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, threads, shared_bytes))
+    blocks: int = _value(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, threads, shared_bytes))
     return blocks * torch.cuda.get_device_properties(device).multi_processor_count
 
 
@@ -138,8 +137,8 @@ def _spelled(version: int) -> str:
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
-def _check(answer: tuple[Any, ...]) -> Any:
-    """The value of a driver call that answers with a status and at most one value."""
+def _value(answer: tuple[Any, ...]) -> Any:
+    """The value of a call of the driver, which answers with a status and at most one value."""
     status, *values = answer
     if status != load_driver().CUresult.CUDA_SUCCESS:
         raise RuntimeError(error_text(status))

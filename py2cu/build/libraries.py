@@ -28,7 +28,7 @@ class LibraryBuild(ABC, Generic[Loaded]):
 
     __slots__ = ()
     key: str
-    notice: str  # what to say of a build that takes long; empty for nothing
+    notice: str  # what to print of a build that takes long; empty for nothing
 
     @property
     def compiler(self) -> str | None:
@@ -36,11 +36,7 @@ class LibraryBuild(ABC, Generic[Loaded]):
         return toolchain.cxx_identity()
 
     def require_tools(self) -> None:
-        """Check that the programs of a build are here.
-
-        Raises:
-            EnvironmentLacks: for the first missing program, with a hint what to install.
-        """
+        """Raise EnvironmentLacks for the first program of a build that is missing, with a hint what to install."""
         toolchain.require_cxx()
 
     @abstractmethod
@@ -54,11 +50,11 @@ class LibraryBuild(ABC, Generic[Loaded]):
 
     @abstractmethod
     def open(self, path: Path) -> Loaded:
-        """Load the library into this process; an OSError or AttributeError says that it does not load."""
+        """Load the library into this process.
 
-    @abstractmethod
-    def unloadable(self, error: Exception) -> EnvironmentLacks:
-        """The error for a library that was just built and does not load."""
+        Raises:
+            EnvironmentLacks: it does not load.
+        """
 
     @property
     def cached(self) -> Path | None:
@@ -75,14 +71,14 @@ class LibraryBuild(ABC, Generic[Loaded]):
         if (path := self.cached) is not None:
             return path
         self.require_tools()
-        with announced(self.notice) if self.notice else contextlib.nullcontext():
+        with announced(self.notice):
             return cache.put_library(self.key, str(self.compiler), lambda folder: self.compile(folder, source))
 
     def load(self, source: Source | None = None) -> Loaded:
         """The library, loaded into this process, once; what does not load here is built once more.
 
         Raises:
-            BuildError, EnvironmentLacks: as `library`; EnvironmentLacks also if it still does not load.
+            BuildError, EnvironmentLacks: as `library` and `open`.
         """
         key = self.key
         if key not in _loaded:
@@ -94,14 +90,11 @@ class LibraryBuild(ABC, Generic[Loaded]):
         return loaded
 
     def _opened(self, path: Path, source: Source | None) -> Loaded:
-        with contextlib.suppress(OSError, AttributeError):
+        with contextlib.suppress(EnvironmentLacks):
             return self.open(path)
-        cache.discard(path)
-        path = self.library(source)
-        try:
-            return self.open(path)
-        except (OSError, AttributeError) as error:
-            raise self.unloadable(error) from error
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return self.open(self.library(source))
 
 
 _loaded: Final[dict[str, Any]] = {}

@@ -8,7 +8,7 @@ Promises: reads the messages of g++, clang++ and nvcc; a message without a place
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Final
 
@@ -64,29 +64,25 @@ class BuildError(Py2cuError):
 
 
 def build_error(
-    log: str, texts: Mapping[str, Text], source: SourceFile | None, *, of_nvcc: Text | None = None
+    log: str, texts: Mapping[str, Text], source: Callable[[], SourceFile] | None, *, of_nvcc: Text | None = None
 ) -> BuildError:
     """Read `log`; `texts` by the names of the files that it names, `of_nvcc` the one that nvcc or NVRTC compiled.
 
-    `source` is the Python whose lines `Text.origin` counts, None if only the emitted text is known.
+    `source` returns the Python whose lines `Text.origin` counts; None if only the emitted text is known.
     """
     hint = next((hint for sign, hint in _HINTS if sign in log), _DEFAULT_HINT)
-    diagnostics = dict.fromkeys(_diagnostics(log, texts, source, of_nvcc, hint))
-    return BuildError(sorted(diagnostics, key=lambda item: (item.file.name, item.span)), log, hint)
-
-
-def _diagnostics(
-    log: str, texts: Mapping[str, Text], source: SourceFile | None, of_nvcc: Text | None, hint: str
-) -> Iterator[Diagnostic]:
+    python = source() if source is not None else None
+    found: dict[Diagnostic, None] = {}
     for match in _PLACED.finditer(log):
-        text = texts.get(PurePath(match["file"]).name)
-        if text is None:
+        if (text := texts.get(PurePath(match["file"]).name)) is None:
             continue
         line = int(match["line"] or match["nvcc_line"])
-        file, span = _place(text, line, int(match["column"] or 1), source)
+        file, span = _place(text, line, int(match["column"] or 1), python)
         by = "nvcc" if text is of_nvcc else "the C++ compiler"
-        where = "" if file is not source else f" ({text.name}:{line})"
-        yield Diagnostic(Severity.ERROR, "P601", f"{by} refuses this line: {match['message']}{where}", span, file, hint)
+        where = f" ({text.name}:{line})" if file is python else ""
+        message = f"{by} refuses this line: {match['message']}{where}"
+        found[Diagnostic(Severity.ERROR, "P601", message, span, file, hint)] = None
+    return BuildError(sorted(found, key=lambda item: (item.file.name, item.span)), log, hint)
 
 
 def _place(text: Text, line: int, column: int, source: SourceFile | None) -> tuple[SourceFile, Span]:

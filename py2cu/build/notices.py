@@ -16,21 +16,15 @@ _SECONDS: Final = 1.0
 
 @contextlib.contextmanager
 def announced(step: str) -> Iterator[None]:
-    """Print `step` once the block has run for a second, if stderr is a terminal or a notebook."""
-    if not _is_watched():
-        yield
-        return
-    timer = threading.Timer(_SECONDS, _print, [step])
+    """Print `step`, unless it is empty, once the block has run for a second, if stderr is a terminal or a notebook."""
+    timer = threading.Timer(_SECONDS, print, [f"py2cu: {step} …"], {"file": sys.stderr, "flush": True})
     timer.daemon = True
-    timer.start()
+    if step and _is_watched():
+        timer.start()
     try:
         yield
     finally:
         timer.cancel()
-
-
-def _print(step: str) -> None:
-    print(f"py2cu: {step} …", file=sys.stderr, flush=True)
 
 
 def _is_watched() -> bool:

@@ -19,23 +19,34 @@ import os
 import re
 import signal
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from py2cu.build import toolchain
-from py2cu.build.cubin import CompileError, Cubin
-from py2cu.build.nvcc import compile_by_nvcc, find_nvcc
+from py2cu.build import processes, toolchain
 from py2cu.diagnostics import EnvironmentLacks
 
 _PRELUDE: Final = "py2cu_prelude.cuh"
 _FIRST_WITH_MINIMAL: Final = (12, 6)
 _FIRST_WITH_PRECOMPILED_HEADERS: Final = (12, 8)
 _FIRST_WITH_SEED: Final = (13, 0)
+_STANDARD_HEADERS: Final = ("cassert", "cmath", "cstdint", "cstdio", "cstring", "type_traits")
+_COMPILER_HINT: Final = "pip install cuda-bindings nvidia-cuda-nvrtc, which torch's CUDA wheels bring, or set CUDA_HOME"
 _HEADERS_HINT: Final = "pip install nvidia-cuda-runtime nvidia-cuda-cccl of NVRTC's version, or set CUDA_HOME"
 _KEPT: Final = 31 << 20
 _MOST_PRECOMPILED: Final = 16  # each takes 5 to 120 MB of the temporary directory
+
+
+class Cubin(NamedTuple):
+    """The code of one kernel for one architecture: a cubin, or PTX if NVRTC does not know the architecture."""
+
+    image: bytes  # PTX ends with a zero byte
+    symbol: str  # the mangled name of the kernel
+
+
+class CompileError(Exception):
+    """The CUDA compiler refused a text; the error's own text is its output, with the lines of the text."""
 
 
 def compile_cubin(
@@ -57,14 +68,13 @@ def compile_cubin(
         EnvironmentLacks: neither NVRTC nor nvcc is here, or a CUDA header is missing, or the GPU is too old for NVRTC.
     """
     try:
-        nvrtc = _nvrtc()
+        version = nvrtc_version()
     except EnvironmentLacks as lack:
-        nvcc = find_nvcc(lack)
+        nvcc = _find_nvcc(lack)
         return compile_by_nvcc(nvcc, text, expression, architecture=architecture, fma=fma, headers=headers, name=name)
     includes = _cuda_headers(headers)
     lines = "".join(f"#include <{header}>\n" for header in (*includes, _PRELUDE))
     source = f'{lines}#pragma nv_hdrstop\n#line 1 "{name}"\n{text}'
-    version = nvrtc_version()
     options = [f"-arch={_target(architecture)}", "-std=c++17", "-w"]
     options += ["--minimal"] * (version >= _FIRST_WITH_MINIMAL)
     options += ["-frandom-seed=py2cu"] * (version >= _FIRST_WITH_SEED)  # else symbols of CCCL have random names
@@ -72,8 +82,8 @@ def compile_cubin(
     key = (*options, *includes)
     options += [] if fma else ["-fmad=false"]
     if not includes or version < _FIRST_WITH_PRECOMPILED_HEADERS:
-        return _compile(nvrtc, source, expression, options)
-    return _compile_with_precompiled_header(nvrtc, source, expression, [*options, "--pch-messages=false"], key)
+        return _compile(source, expression, options)
+    return _compile_with_precompiled_header(source, expression, [*options, "--pch-messages=false"], key)
 
 
 def nvrtc_version() -> tuple[int, int]:
@@ -95,7 +105,7 @@ def compiler_identity() -> str:
     try:
         major, minor = nvrtc_version()
     except EnvironmentLacks as lack:
-        return f"nvcc {toolchain.tool_fingerprint(find_nvcc(lack))}"
+        return f"nvcc {toolchain.tool_fingerprint(_find_nvcc(lack))}"
     prelude = hashlib.sha256(_prelude()).hexdigest()[:16]
     return f"NVRTC {major}.{minor} {toolchain.tool_fingerprint(_library())} {prelude}"
 
@@ -104,44 +114,37 @@ class _PrecompiledHeaderFails(Exception):
     """NVRTC can neither write nor read the precompiled header: the disk is full, or there is no /proc."""
 
 
-def _compile(nvrtc: ModuleType, source: str, expression: str, options: Sequence[str]) -> Cubin:
-    with _program(nvrtc, source) as program:
-        _check(nvrtc, nvrtc.nvrtcAddNameExpression(program, expression.encode()))
+def _compile(source: str, expression: str, options: Sequence[str]) -> Cubin:
+    nvrtc = _nvrtc()
+    headers = ([_prelude()], [_PRELUDE.encode()])
+    program = _value(nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 1, *headers))
+    try:
+        _value(nvrtc.nvrtcAddNameExpression(program, expression.encode()))
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
         signal.siginterrupt(signal.SIGINT, True)  # which NVRTC undoes: Ctrl-C would not interrupt a blocking read
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            log = _text(nvrtc, program, "ProgramLog").decode(errors="replace").strip("\0\n ")
+            log = _result(program, "ProgramLog").decode(errors="replace").strip("\0\n ")
             if "catastrophic error" in log.lower() and "precompiled header" in log:
                 raise _PrecompiledHeaderFails
             raise CompileError(log or status.name)
-        image = _text(nvrtc, program, "PTX" if options[0].startswith("-arch=compute_") else "CUBIN")
-        symbol: bytes = _check(nvrtc, nvrtc.nvrtcGetLoweredName(program, expression.encode()))
+        image = _result(program, "PTX" if options[0].startswith("-arch=compute_") else "CUBIN")
+        symbol: bytes = _value(nvrtc.nvrtcGetLoweredName(program, expression.encode()))
         return Cubin(image, symbol.decode())
-
-
-@contextlib.contextmanager
-def _program(nvrtc: ModuleType, source: str) -> Iterator[Any]:
-    """A program of NVRTC, destroyed at the end."""
-    headers = ([_prelude()], [_PRELUDE.encode()])
-    program = _check(nvrtc, nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 1, *headers))
-    try:
-        yield program
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _text(nvrtc: ModuleType, program: Any, kind: str) -> bytes:
+def _result(program: Any, kind: str) -> bytes:
     """A result of a compiled program: "CUBIN", "PTX" or "ProgramLog"."""
-    size = _check(nvrtc, getattr(nvrtc, f"nvrtcGet{kind}Size")(program))
-    buffer = bytearray(size)
-    _check(nvrtc, getattr(nvrtc, f"nvrtcGet{kind}")(program, buffer))
+    buffer = bytearray(_value(getattr(_nvrtc(), f"nvrtcGet{kind}Size")(program)))
+    _value(getattr(_nvrtc(), f"nvrtcGet{kind}")(program, buffer))
     return bytes(buffer)
 
 
-def _check(nvrtc: ModuleType, answer: tuple[Any, ...]) -> Any:
-    """The value of a call that answers with a status and at most one value."""
+def _value(answer: tuple[Any, ...]) -> Any:
+    """The value of a call of NVRTC, which answers with a status and at most one value."""
     status, *values = answer
-    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+    if status != _nvrtc().nvrtcResult.NVRTC_SUCCESS:
         raise CompileError(f"NVRTC fails: {status.name}")
     return values[0] if values else None
 
@@ -151,20 +154,20 @@ _precompiled: Final[dict[tuple[str, ...], int]] = {}
 
 
 def _compile_with_precompiled_header(
-    nvrtc: ModuleType, source: str, expression: str, options: Sequence[str], key: tuple[str, ...]
+    source: str, expression: str, options: Sequence[str], key: tuple[str, ...]
 ) -> Cubin:
     """Use the precompiled header of `key`, or write it; do without if that fails."""
     with contextlib.suppress(_PrecompiledHeaderFails, OSError):
         if (descriptor := _precompiled.get(key)) is not None:
-            return _compile(nvrtc, source, expression, [*options, f"--use-pch=/proc/self/fd/{descriptor}"])
+            return _compile(source, expression, [*options, f"--use-pch=/proc/self/fd/{descriptor}"])
         if len(_precompiled) < _MOST_PRECOMPILED:
             with tempfile.TemporaryDirectory(prefix="py2cu-") as folder:
                 file = os.path.join(folder, "headers.pch")
                 try:
-                    return _compile(nvrtc, source, expression, [*options, f"--create-pch={file}"])
+                    return _compile(source, expression, [*options, f"--create-pch={file}"])
                 finally:
                     _keep(key, file)
-    return _compile(nvrtc, source, expression, options)
+    return _compile(source, expression, options)
 
 
 def _keep(key: tuple[str, ...], file: str) -> None:
@@ -182,11 +185,7 @@ def _cuda_headers(headers: Iterable[str]) -> tuple[str, ...]:
 
 
 def _header_folders(headers: Sequence[str]) -> tuple[Path, ...]:
-    """Where to look for CUDA headers; empty if there are no `headers`.
-
-    Raises:
-        EnvironmentLacks: a header is missing.
-    """
+    """Where to look for CUDA headers, none of which may be missing; empty if there are no `headers`."""
     if not headers:
         return ()
     folders = toolchain.header_folders(_library())
@@ -222,23 +221,16 @@ def _nvrtc() -> ModuleType:
 @functools.cache
 def _library() -> Path | None:
     """The file of NVRTC, if cuda-bindings says which it loaded."""
-    try:
-        from cuda.pathfinder import load_nvidia_dynamic_lib
-    except ImportError:
-        return None
+    from cuda.pathfinder import load_nvidia_dynamic_lib
+
     found = load_nvidia_dynamic_lib("nvrtc").abs_path
     return Path(found) if found else None
 
 
 @functools.cache
 def _target(architecture: str) -> str:
-    """`architecture`, or the newest one before it that NVRTC knows, as PTX.
-
-    Raises:
-        EnvironmentLacks: NVRTC knows only later ones.
-    """
-    nvrtc = _nvrtc()
-    known: list[int] = _check(nvrtc, nvrtc.nvrtcGetSupportedArchs())
+    """`architecture`, or the newest one before it that NVRTC knows, as PTX."""
+    known: list[int] = _value(_nvrtc().nvrtcGetSupportedArchs())
     number = int(re.sub(r"\D", "", architecture))
     if number in known:
         return architecture
@@ -250,3 +242,47 @@ def _target(architecture: str) -> str:
             "install an earlier CUDA, with the torch that was built for it",
         )
     return f"compute_{max(earlier)}"
+
+
+# --- nvcc ---
+
+
+def _find_nvcc(lack: EnvironmentLacks) -> Path:
+    """Nvcc's path; `lack` is why NVRTC cannot be used, for the message if there is no nvcc either."""
+    if (nvcc := toolchain.find_nvcc()) is None:
+        what = f"compiling a CUDA kernel needs NVRTC or nvcc, and neither is here: {lack.message}"
+        raise EnvironmentLacks(what, _COMPILER_HINT)
+    return nvcc
+
+
+def compile_by_nvcc(
+    nvcc: Path, text: str, expression: str, *, architecture: str, fma: bool, headers: Iterable[str], name: str
+) -> Cubin:
+    """Compile an instance by nvcc; arguments and result as of `compile_cubin`."""
+    includes = "".join(f"#include <{header}>\n" for header in sorted({*_STANDARD_HEADERS, *headers}))
+    # Taking its address instantiates the kernel.
+    instance = f"void* instance = reinterpret_cast<void*>(&{expression});\n"
+    with tempfile.TemporaryDirectory(prefix="py2cu-") as folder:
+        source, cubin = Path(folder, "kernel.cu"), Path(folder, "kernel.cubin")
+        source.write_text(f'{includes}#line 1 "{name}"\n{text}\n{instance}', encoding="utf-8")
+        flags = ["-cubin", f"-arch={architecture}", "-std=c++17", f"-fmad={'true' if fma else 'false'}"]
+        done = processes.run([str(nvcc), *flags, "-o", str(cubin), str(source)], Path(folder))
+        if done.status != 0:
+            raise CompileError(done.output)
+        image = cubin.read_bytes()
+    return Cubin(image, symbol_of_kernel(image, expression))
+
+
+def symbol_of_kernel(image: bytes, expression: str) -> str:
+    """The mangled name of an instance in a cubin: each kernel has a section of parameters that is named after it.
+
+    Raises:
+        CompileError: the cubin has no kernel of this name.
+    """
+    kernel = expression.partition("<")[0].rpartition("::")[2].strip()
+    symbols: list[str] = [match.decode() for match in re.findall(rb"\.nv\.constant0\.(\w+)\0", image)]
+    mangled = re.compile(rf"(?<!\d){len(kernel)}{re.escape(kernel)}(?![a-z_])")
+    found = next((symbol for symbol in symbols if mangled.search(symbol)), None)
+    if found is None:
+        raise CompileError(f"nvcc compiled no kernel {expression}, but {', '.join(symbols) or 'nothing'}")
+    return found

@@ -35,8 +35,6 @@ _KILLED: Final = 128
 """A shell adds this to the number of the signal that ended its command."""
 
 _NOT_EXECUTED: Final = (126, 127)
-
-
 _DISK_FULL: Final = ("No space left on device", "Disk quota exceeded")
 
 

@@ -1,12 +1,13 @@
-"""Entries of the cache as files: which folders are trusted, and which files are whole.
+"""Entries of the cache as files: which folders are trusted, which files are whole, and what is removed.
 
     ROOT/v2/KIND/KEY.SUFFIX      an entry: its content, a line break, and a line of JSON that describes it
     ROOT/v2/KIND/*.part          an entry that is being written, or that a killed process left
 
 In: a root, a kind and a key. Out: the content or the path of an entry.
 Promises: content is only taken from a folder that nobody else can write, and only if its length and SHA-256 are those
-of its description, under the key that the description names. An entry appears complete or not at all.
-Errors: `Untrusted` for a folder, `Damaged` for an entry, other `OSError`s as the file system raises them.
+of its description, under the key that the description names. An entry appears complete or not at all. Nothing is
+removed from folders that others can write; a build in progress is left alone.
+Errors: `Untrusted` for a folder, other `OSError`s as the file system raises them; of upkeep, `EnvironmentLacks`.
 
 The description stands behind the content, where loaders of shared libraries do not look: one file is one entry, and one
 `os.replace` publishes it.
@@ -20,12 +21,15 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from py2cu.diagnostics import EnvironmentLacks
 from py2cu.records import record
 
 HINT: Final = "make it writable for you alone, free some space, or name another directory in PY2CU_CACHE_DIR"
@@ -37,6 +41,8 @@ _SYSTEM: Final = (0, 65534)
 
 _LONGEST_DESCRIPTION: Final = 4096
 _LONGEST_NAME: Final = 200
+_SIZE_LIMIT: Final = 2 * 2**30
+_STALE_AFTER: Final = 24 * 3600.0
 
 
 class Kind(enum.StrEnum):
@@ -58,10 +64,6 @@ class Untrusted(PermissionError):
         super().__init__(errno.EACCES, reason, str(path))
 
 
-class Damaged(OSError):
-    """An entry that is a link, belongs to another user, is cut short or changed, or has another entry's place."""
-
-
 @record(frozen=True, slots=True)
 class Entry:
     """An entry as `py2cu cache list` shows it; `last_use` in seconds since 1970."""
@@ -74,10 +76,15 @@ class Entry:
     @property
     def name(self) -> str:
         """The name that the entry was stored with; empty for a damaged one."""
-        with contextlib.suppress(OSError), _opened(self.path) as descriptor:
-            start = max(0, os.fstat(descriptor).st_size - _LONGEST_DESCRIPTION)
-            return _name(_split(os.pread(descriptor, _LONGEST_DESCRIPTION, start))[1])
+        with contextlib.suppress(OSError), open(self.path, "rb", opener=_open_own) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LONGEST_DESCRIPTION))
+            return _name(file.read().rpartition(b"\n")[2])
         return ""
+
+
+def key_of(*content: object) -> str:
+    """The key of what `content`, plain data, decides."""
+    return hashlib.sha256(json.dumps((FORMAT, *content)).encode()).hexdigest()
 
 
 def location() -> Path:
@@ -86,15 +93,13 @@ def location() -> Path:
     Raises:
         Untrusted: the user has no home directory.
     """
-    if named := os.environ.get("PY2CU_CACHE_DIR"):
-        root = Path(os.path.expanduser(named))
-    else:
-        import platformdirs
+    import platformdirs  # takes milliseconds
 
-        try:
-            root = Path(platformdirs.user_cache_dir("py2cu"))
-        except RuntimeError:  # where older ones return "~/.cache"
-            root = Path("~")
+    named = os.environ.get("PY2CU_CACHE_DIR")
+    try:
+        root = Path(os.path.expanduser(named) if named else platformdirs.user_cache_dir("py2cu"))
+    except RuntimeError:  # where older ones return "~/.cache"
+        root = Path("~")
     if str(root).startswith("~"):
         raise Untrusted(root, "no home directory is known")
     return root.absolute()
@@ -125,11 +130,10 @@ def folder_of(root: Path, kind: Kind, *, create: bool = False) -> Path:
         FileNotFoundError: it does not exist, without `create`.
     """
     folder = root / f"v{FORMAT}" / kind
-    if create and not os.path.lexists(folder):
-        for each in reversed([folder, *folder.parents]):
-            if not os.path.lexists(each):
-                with contextlib.suppress(FileExistsError):  # another process was faster
-                    each.mkdir(mode=0o700)
+    for each in reversed([folder, *folder.parents]) if create else ():
+        if not os.path.lexists(each):
+            with contextlib.suppress(FileExistsError):  # another process was faster
+                each.mkdir(mode=0o700)
     for each in (root, folder.parent, folder):
         status = os.lstat(each)
         if not stat.S_ISDIR(status.st_mode):
@@ -145,17 +149,17 @@ def shared_folder(kind: Kind, *, create: bool = False) -> Path:
     """The folder of the entries of `kind` that processes share.
 
     Raises:
-        OSError: as `shared_root` and `folder_of`.
+        Untrusted: as `shared_root` and `folder_of`; also if new libraries could not be loaded from there.
+        FileNotFoundError: as `folder_of`.
     """
-    return folder_of(shared_root(), kind, create=create)
+    folder = folder_of(shared_root(), kind, create=create)
+    if create and kind is Kind.LIBRARY:
+        require_loadable(folder)
+    return folder
 
 
 def require_loadable(folder: Path) -> None:
-    """Check that the file system lets a process load libraries.
-
-    Raises:
-        Untrusted: it is mounted `noexec`.
-    """
+    """Raise `Untrusted` if the file system does not let a process load libraries."""
     if os.statvfs(folder).f_flag & os.ST_NOEXEC:
         raise Untrusted(folder, "its file system forbids to load libraries (noexec)")
 
@@ -165,22 +169,15 @@ def reason(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
 
 
-def read(folder: Path, kind: Kind, key: str) -> bytes:
-    """The content of an entry, which counts as used now.
-
-    Raises:
-        Damaged: the file is not what was written under this key.
-        FileNotFoundError: there is no entry.
-    """
-    with _opened(folder / f"{key}{kind.suffix}") as descriptor:
-        with open(descriptor, "rb", closefd=False) as stream:
-            data = stream.read()
-        content, line = _split(data)
-        if line != _description(kind, key, _name(line), content):
-            raise Damaged(errno.EBADMSG, "its content is not what was written")
-        with contextlib.suppress(OSError):
-            os.utime(descriptor)
-    return bytes(content)
+def read(folder: Path, kind: Kind, key: str) -> bytes | None:
+    """The content of an entry, which counts as used now; None if there is none, or if it is not as it was written."""
+    with contextlib.suppress(OSError), open(folder / f"{key}{kind.suffix}", "rb", opener=_open_own) as file:
+        content, _, line = file.read().rpartition(b"\n")
+        if line == _description(kind, key, _name(line), content):
+            with contextlib.suppress(OSError):
+                os.utime(file.fileno())
+            return content
+    return None
 
 
 def write(folder: Path, kind: Kind, key: str, name: str, content: bytes) -> Path:
@@ -188,78 +185,116 @@ def write(folder: Path, kind: Kind, key: str, name: str, content: bytes) -> Path
     path = folder / f"{key}{kind.suffix}"
     descriptor, temporary = tempfile.mkstemp(dir=folder, suffix=".part")  # of mode 0600
     try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.write(b"\n" + _description(kind, key, name[:_LONGEST_NAME], memoryview(content)))
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.write(b"\n" + _description(kind, key, name[:_LONGEST_NAME], content))
         os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
+    finally:
+        with contextlib.suppress(OSError):  # it has its own name now, unless an error came before
             os.unlink(temporary)
-        raise
     return path
 
 
-def entries(folder: Path, kind: Kind) -> Iterator[Entry]:
-    """The entries in a folder."""
-    with os.scandir(folder) as files:
-        for file in files:
-            if file.name.endswith(kind.suffix):
-                with contextlib.suppress(OSError):
-                    status = file.stat(follow_symlinks=False)
-                    yield Entry(kind, status.st_size, status.st_mtime, Path(file.path))
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    """A descriptor of a regular file that only this user can write; a link is not followed.
-
-    Raises:
-        Damaged: `path` is something else.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise Damaged(error.errno, error.strerror) from error
-    try:
-        status = os.fstat(descriptor)
-        is_private = status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if not stat.S_ISREG(status.st_mode) or not is_private:
-            raise Damaged(errno.EACCES, "it is no file of this user alone")
-        yield descriptor
-    finally:
+def _open_own(path: str, flags: int) -> int:
+    """Open a file for `open`, if it is a regular one that only this user can write, and no link."""
+    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    status = os.fstat(descriptor)
+    is_own = status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if not (is_own and stat.S_ISREG(status.st_mode)):
         os.close(descriptor)
+        raise PermissionError(errno.EACCES, "it is no file of this user alone", path)
+    return descriptor
 
 
-def _split(data: bytes) -> tuple[memoryview, bytes]:
-    """The content of an entry, and the line that describes it.
-
-    Raises:
-        Damaged: there is no such line.
-    """
-    at = data.rfind(b"\n", max(0, len(data) - _LONGEST_DESCRIPTION))
-    if at < 0:
-        raise Damaged(errno.EBADMSG, "its description is missing")
-    return memoryview(data)[:at], data[at + 1 :]
-
-
-def _description(kind: Kind, key: str, name: str, content: memoryview) -> bytes:
+def _description(kind: Kind, key: str, name: str, content: bytes) -> bytes:
     digest = hashlib.sha256(content).hexdigest()
     facts = {"format": FORMAT, "kind": kind, "key": key, "name": name, "size": len(content), "sha256": digest}
     return json.dumps(facts).encode()
 
 
 def _name(description: bytes) -> str:
-    """The name in a description.
+    """The name in a description; empty if that is damaged."""
+    with contextlib.suppress(ValueError, TypeError, LookupError, RecursionError):
+        return str(json.loads(description)["name"])
+    return ""
+
+
+# --- upkeep ---
+
+
+def probe() -> None:
+    """Check that the cache can be used.
 
     Raises:
-        Damaged: it is none.
+        EnvironmentLacks: it cannot; kernels would be built for each process anew.
     """
+    with _lacking():
+        for kind in Kind:
+            with tempfile.TemporaryFile(dir=shared_folder(kind, create=True)) as stream:
+                stream.write(b"py2cu")
+
+
+def entries() -> list[Entry]:
+    """The entries of the shared cache, the least recently used first."""
+    found = []
+    for kind, folder in _folders():
+        for path in folder.glob(f"*{kind.suffix}"):
+            with contextlib.suppress(OSError):
+                status = path.lstat()
+                found.append(Entry(kind, status.st_size, status.st_mtime, path))
+    return sorted(found, key=lambda entry: (entry.last_use, entry.path))
+
+
+def prune(limit: int = _SIZE_LIMIT, stale_after: float = _STALE_AFTER) -> list[Entry]:
+    """Remove the least recently used entries until the rest fits in `limit` bytes, and what killed processes left.
+
+    Leftovers are younger than `stale_after` seconds while their process may be alive. Returns what was removed.
+    """
+    found = entries()
+    excess, removed = sum(entry.size for entry in found) - limit, []
+    for entry in found:
+        if excess <= 0:
+            break
+        with contextlib.suppress(OSError):
+            entry.path.unlink()
+            removed.append(entry)
+            excess -= entry.size
+    for _, folder in _folders():
+        for leftover in (*folder.glob("*.part"), *folder.glob("*.build-*"), *folder.glob("*.lock")):
+            with contextlib.suppress(OSError):
+                if time.time() - os.lstat(leftover).st_mtime >= stale_after:
+                    _remove_leftover(leftover)
+    return removed
+
+
+def clear() -> list[Entry]:
+    """Remove every entry, and what killed processes left; builds in progress go on. Returns what was removed."""
+    return prune(limit=-1, stale_after=0)
+
+
+def _folders() -> Iterator[tuple[Kind, Path]]:
+    """The folders of the shared cache that exist."""
+    with _lacking():
+        for kind in Kind:
+            with contextlib.suppress(FileNotFoundError):
+                yield kind, shared_folder(kind)
+
+
+@contextlib.contextmanager
+def _lacking() -> Iterator[None]:
     try:
-        facts = json.loads(description)
-    except (ValueError, RecursionError):
-        facts = None
-    if not isinstance(facts, dict) or not isinstance(facts.get("name"), str):
-        raise Damaged(errno.EBADMSG, "its description is damaged")
-    return str(facts["name"])
+        yield
+    except OSError as error:
+        raise EnvironmentLacks(f"the cache cannot be used: {reason(error)}", HINT) from error
+
+
+def _remove_leftover(path: Path) -> None:
+    if path.suffix == ".part":
+        return path.unlink()
+    import filelock
+
+    lock = filelock.FileLock(path.with_suffix(".lock"), blocking=False)
+    with contextlib.suppress(filelock.Timeout), lock:  # another process builds this key
+        shutil.rmtree(path, ignore_errors=True)
+        Path(lock.lock_file).unlink(missing_ok=True)
+    return None

@@ -2,11 +2,12 @@
 
 In: environment variables, PATH, installed wheels. Out: paths and short names, or None for a missing tool.
 Promises: never raises for a missing tool, and runs no program but nvidia-smi, and a wrapper script in place of nvcc to
-learn which nvcc it wraps. Answers are cached per process while the environment variables behind them stay the same.
+learn which nvcc it wraps. The toolkit is searched anew when the environment variables behind it change.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -43,7 +45,7 @@ _GENERATIONS: Final = {
 
 def find_cxx() -> Path | None:
     """The C++ compiler: `CXX` if it is set, else the first of c++, g++ and clang++ on PATH."""
-    return _first_on_path(tuple(_cxx_words()[:1]) or ("c++", "g++", "clang++"), os.environ.get("PATH", ""))
+    return _first_on_path(_cxx_words()[:1] or ["c++", "g++", "clang++"])
 
 
 def cxx_command() -> list[str]:
@@ -54,25 +56,17 @@ def cxx_command() -> list[str]:
 
 def cxx_identity() -> str | None:
     """A hash of the C++ compiler, and of the flags or the compiler behind it in `CXX`; None if there is none."""
-    found, rest = find_cxx(), _cxx_words()[1:]
-    if not rest:
-        return tool_fingerprint(found)
-    wrapped = filter(None, (_first_on_path((word,), os.environ.get("PATH", "")) for word in rest))
-    fingerprint = tool_fingerprint(found, *wrapped)
+    rest = _cxx_words()[1:]
+    fingerprint = tool_fingerprint(find_cxx(), *filter(None, (_first_on_path([word]) for word in rest)))
     return fingerprint and hashlib.sha256(repr((fingerprint, rest)).encode()).hexdigest()[:16]
 
 
-def require_cxx() -> Path:
-    """The C++ compiler.
-
-    Raises:
-        EnvironmentLacks: there is none, or not the one that `CXX` names.
-    """
-    if (found := find_cxx()) is not None:
-        return found
-    named = _cxx_words()
-    where = f": CXX names {named[0]}, which is not here" if named else ""
-    raise EnvironmentLacks(f"no C++ compiler was found{where}", CXX_HINT)
+def require_cxx() -> None:
+    """Raise EnvironmentLacks if there is no C++ compiler, or not the one that `CXX` names."""
+    if find_cxx() is None:
+        named = _cxx_words()
+        where = f": CXX names {named[0]}, which is not here" if named else ""
+        raise EnvironmentLacks(f"no C++ compiler was found{where}", CXX_HINT)
 
 
 def _cxx_words() -> list[str]:
@@ -86,8 +80,7 @@ def _cxx_words() -> list[str]:
 
 def find_ninja() -> Path | None:
     """Ninja on PATH, else beside this Python: of a virtual environment that was not activated."""
-    folders = os.environ.get("PATH", ""), str(Path(sys.executable).parent), sysconfig.get_path("scripts")
-    return _first_on_path(("ninja",), os.pathsep.join(folders))
+    return _first_on_path(["ninja"], str(Path(sys.executable).parent), sysconfig.get_path("scripts"))
 
 
 def find_nvcc() -> Path | None:
@@ -104,8 +97,7 @@ def cuda_home() -> Path | None:
 
 def cuda_include(home: Path) -> Path:
     """The folder of the CUDA headers; conda keeps them per platform."""
-    places = [home / "include", *sorted(home.glob("targets/*/include"))]
-    return next((place for place in places if (place / "cuda_runtime.h").is_file()), places[0])
+    return _place_of("cuda_runtime.h", home, "include", "targets/*/include")
 
 
 def header_folders(nvrtc: Path | None) -> tuple[Path, ...]:
@@ -123,19 +115,21 @@ def header_folders(nvrtc: Path | None) -> tuple[Path, ...]:
 
 def cuda_libraries(home: Path) -> Path:
     """The folder of libcudart: lib64 in a toolkit, lib in a wheel."""
-    places = [home / "lib64", home / "lib", *sorted(home.glob("targets/*/lib"))]
-    return next((place for place in places if any(place.glob("libcudart.so*"))), places[0])
+    return _place_of("libcudart.so*", home, "lib64", "lib", "targets/*/lib")
+
+
+def _place_of(file: str, home: Path, *folders: str) -> Path:
+    """The first of these folders of a toolkit that has such a file."""
+    places = (place for folder in folders for place in sorted(home.glob(folder)))
+    return next((place for place in places if any(place.glob(file))), home / folders[0])
 
 
 def tool_fingerprint(*tools: Path | None) -> str | None:
     """A hash of the paths, sizes and times of `tools`; None if one of them is missing."""
     if not all(tools):
         return None
-    facts = []
-    for tool in filter(None, tools):
-        real = tool.resolve()
-        stat = real.stat()
-        facts.append((str(real), stat.st_size, stat.st_mtime_ns))
+    found = [tool.resolve() for tool in tools if tool is not None]
+    facts = [(str(tool), tool.stat().st_size, tool.stat().st_mtime_ns) for tool in found]
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
@@ -150,7 +144,7 @@ def cpu_flags() -> tuple[str, ...]:
     With AVX-512, they ask for full vectors, from which a loop over bytes gains a third: compilers use half by default.
     """
     wide = ("-mprefer-vector-width=512",) if any("avx512bw" in fact for fact in _cpu_facts()) else ()
-    return "-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-x c++", *wide
+    return "-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-x", "c++", *wide
 
 
 @functools.cache
@@ -158,16 +152,10 @@ def _cpu_facts() -> tuple[str, ...]:
     """The architecture, and the lines of /proc/cpuinfo about the first processor."""
     fields = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU implementer", "CPU part", "CPU variant")
     facts = [os.uname().machine]
-    try:
-        # Reading costs the kernel time for each processor, and a server has many: stop after the first.
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                if not line.strip():
-                    break
-                if line.split(":")[0].strip() in fields:
-                    facts.append(line.strip())
-    except OSError:
-        pass
+    # Reading costs the kernel time for each processor, and a server has many: stop after the first.
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
+        found = (line.strip() for line in takewhile(str.strip, lines) if line.split(":")[0].strip() in fields)
+        facts.extend(found)
     return tuple(facts)
 
 
@@ -209,8 +197,9 @@ def _parse_architectures(listed: str) -> tuple[str, ...]:
     return tuple(sorted(set(names)))
 
 
-@functools.cache
-def _first_on_path(names: tuple[str, ...], path: str) -> Path | None:
+def _first_on_path(names: list[str], *more: str) -> Path | None:
+    """The first of these programs on PATH and in the folders `more`."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), *more])
     program = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
     return Path(program) if program else None
 
@@ -224,7 +213,10 @@ def _in_package(package: str, pattern: str) -> Iterator[Path]:
 
 @functools.cache
 def _cuda_home(cuda_home: str, cuda_path: str, path: str) -> Path | None:
-    return next((home for home in _cuda_homes(cuda_home, cuda_path, path) if _is_cuda_home(home)), None)
+    for home in _cuda_homes(cuda_home, cuda_path, path):
+        if os.access(home / "bin" / "nvcc", os.X_OK) and (cuda_include(home) / "cuda_runtime.h").is_file():
+            return home
+    return None
 
 
 def _cuda_homes(cuda_home: str, cuda_path: str, path: str) -> Iterator[Path]:
@@ -236,10 +228,6 @@ def _cuda_homes(cuda_home: str, cuda_path: str, path: str) -> Iterator[Path]:
         yield from _wrapped_home(nvcc)
     yield from _in_package("nvidia", "cu[0-9]*")
     yield Path("/usr/local/cuda")
-
-
-def _is_cuda_home(home: Path) -> bool:
-    return os.access(home / "bin" / "nvcc", os.X_OK) and (cuda_include(home) / "cuda_runtime.h").is_file()
 
 
 def _wrapped_home(nvcc: str) -> Iterator[Path]:

@@ -22,9 +22,8 @@ def list_() -> None:
     """List the entries, the most recently used first."""
     import datetime
 
-    from py2cu.build.upkeep import check_trust, entries
+    from py2cu.build.store import entries
 
-    check_trust()
     rows = [("kind", "name", "size", "last use")]
     for entry in reversed(entries()):
         last_use = datetime.datetime.fromtimestamp(entry.last_use)
@@ -36,10 +35,9 @@ def list_() -> None:
 @exit_codes()
 def clear() -> None:
     """Remove all entries, and what interrupted builds left."""
-    from py2cu.build import upkeep
+    from py2cu.build import store
 
-    upkeep.check_trust()
-    removed = upkeep.clear()
+    removed = store.clear()
     entries = "1 entry" if len(removed) == 1 else f"{len(removed)} entries"
     click.echo(f"removed {entries}, {_size(sum(entry.size for entry in removed))}")
 

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Final
 
 from py2cu import devices
-from py2cu.build import driver, nvrtc, store, toolchain, upkeep
+from py2cu.build import driver, nvrtc, store, toolchain
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import TargetName
 
@@ -168,8 +168,8 @@ def _dotted(capability: tuple[int, int]) -> str:
 
 def _cache() -> Finding:
     try:
-        upkeep.probe()
+        store.probe()
     except EnvironmentLacks as lack:
         return Finding("cache", State.WARN, lack.message, lack.hint)
-    sizes = [entry.size for entry in upkeep.entries()]
+    sizes = [entry.size for entry in store.entries()]
     return Finding("cache", State.OK, f"{store.location()} ({len(sizes)} entries, {sum(sizes) / 2**20:.1f} MB)")

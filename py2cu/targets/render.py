@@ -33,7 +33,7 @@ from py2cu.targets.cxx.parameters import wrapped
 from py2cu.targets.cxx.symbols.declare_constants import in_order
 from py2cu.targets.cxx.views import KernelView
 from py2cu.targets.cxx.wrap_lines import wrap_line
-from py2cu.targets.torch_binding import view as binding
+from py2cu.targets.torch_binding.view import BindingView
 from py2cu.translation import Artifacts, CallText, TargetName, Text
 
 _ORIGIN: Final = "\x1f"  # separates a line from its number; no printable line contains it
@@ -196,7 +196,7 @@ def _binding_text(
     is_cuda, dialect = target is TargetName.CUDA, _TARGETS[target].dialect
     families = tuple(tuple(with_fields(each, constants=()) for each in family) for family in families)
     bound = (each for each in zip(families, signatures, strict=True) if each[1].arrays)  # torch needs their device
-    views = tuple(binding.view(*each, dialect, is_cuda=is_cuda) for each in bound)
+    views = tuple(BindingView(*each, dialect, is_cuda=is_cuda) for each in bound)
     scope = f"{common['namespace']}::" if common["namespace"] else ""
     facts = {
         "kernels": views,

@@ -13,9 +13,8 @@ torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("no GPU here", allow_module_level=True)
 
-from py2cu.build import driver, nvcc  # noqa: E402
-from py2cu.build.cubin import Cubin  # noqa: E402
-from py2cu.build.nvrtc import compile_cubin  # noqa: E402
+from py2cu.build import driver  # noqa: E402
+from py2cu.build.nvrtc import compile_by_nvcc, compile_cubin  # noqa: E402
 from tests.support import compilers  # noqa: E402
 
 pytestmark = pytest.mark.gpu
@@ -85,10 +84,10 @@ def test_a_kernel_runs(expression: str, dtype: torch.dtype, headers: tuple[str, 
         cubin = compile_cubin(text, expression, architecture=architecture, headers=headers)
     else:
         options = {"architecture": architecture, "fma": True, "headers": headers, "name": "axpy.cu"}
-        cubin = nvcc.compile_by_nvcc(Path(compilers.nvcc()), text, expression, **options)  # type: ignore[arg-type]
+        cubin = compile_by_nvcc(Path(compilers.nvcc()), text, expression, **options)  # type: ignore[arg-type]
     x = torch.randint(-8, 8, (1000,), device="cuda").to(dtype)
     out = torch.ones(1000, device="cuda", dtype=dtype)
-    assert launch(driver.load_kernel(cubin), 4, 256, 0, x, out, 1000) == 0
+    assert launch(driver.load_kernel(*cubin), 4, 256, 0, x, out, 1000) == 0
     assert torch.equal(out, x * x + 1)
 
 
@@ -98,7 +97,7 @@ def test_fma_false_rounds_twice() -> None:
         cubin = compile_cubin(AXPY, "axpy_kernel<float>", architecture=driver.architecture(0), fma=fma)
         x = torch.full((1,), 1 + 2.0**-12, device="cuda")
         out = torch.full((1,), -1.0, device="cuda")
-        launch(driver.load_kernel(cubin), 1, 1, 0, x, out, 1)
+        launch(driver.load_kernel(*cubin), 1, 1, 0, x, out, 1)
         results.append(out.item())
     assert results == [2.0**-11 + 2.0**-24, 2.0**-11]
 
@@ -108,12 +107,12 @@ def test_ptx_of_an_earlier_architecture_runs(monkeypatch: pytest.MonkeyPatch) ->
     cubin = compile_cubin(AXPY, "axpy_kernel<float>", architecture="sm_999")
     assert b".version" in cubin.image
     x, out = torch.ones(8, device="cuda"), torch.ones(8, device="cuda")
-    assert launch(driver.load_kernel(cubin), 1, 32, 0, x, out, 8) == 0
+    assert launch(driver.load_kernel(*cubin), 1, 32, 0, x, out, 8) == 0
     assert out.tolist() == [2.0] * 8
 
 
 def test_more_shared_memory_needs_leave() -> None:
-    kernel = driver.load_kernel(compile_cubin(SHARED, "reverse_kernel<int>", architecture=driver.architecture(0)))
+    kernel = driver.load_kernel(*compile_cubin(SHARED, "reverse_kernel<int>", architecture=driver.architecture(0)))
     n = 15_000
     x = torch.arange(n, device="cuda", dtype=torch.float32)
     status = launch(kernel, 1, 256, 4 * n, x, n)
@@ -129,7 +128,7 @@ def test_a_cooperative_launch_fits_the_resident_blocks() -> None:
     cubin = compile_cubin(
         GRID, "grid_kernel<int>", architecture=driver.architecture(0), headers=["cooperative_groups.h"]
     )
-    kernel = driver.load_kernel(cubin)
+    kernel = driver.load_kernel(*cubin)
     most = driver.resident_blocks(kernel, 256, 0, 0)
     assert most % torch.cuda.get_device_properties(0).multi_processor_count == 0
     assert most > driver.resident_blocks(kernel, 256, 40_000, 0) > 0
@@ -148,13 +147,13 @@ def test_a_cooperative_launch_fits_the_resident_blocks() -> None:
 @pytest.mark.parametrize("image", [b"", b"nonsense\0", b"\x7fELF" + bytes(100)])
 def test_a_damaged_image_is_an_error_with_cudas_name(image: bytes) -> None:
     with pytest.raises(RuntimeError, match="cannot load the kernel k: CUDA_ERROR_"):
-        driver.load_kernel(Cubin(image, "k"))
+        driver.load_kernel(image, "k")
 
 
 def test_a_symbol_that_is_not_there_is_an_error() -> None:
     cubin = compile_cubin(AXPY, "axpy_kernel<float>", architecture=driver.architecture(0))
     with pytest.raises(RuntimeError, match="cannot load the kernel other: CUDA_ERROR_NOT_FOUND"):
-        driver.load_kernel(Cubin(cubin.image, "other"))
+        driver.load_kernel(cubin.image, "other")
 
 
 def test_numbers_that_are_no_status_have_a_text() -> None:
@@ -169,7 +168,7 @@ sys.path.insert(0, {__file__.rpartition("/")[0]!r})
 from test_driver import *
 text = AXPY.replace("    if", "    assert(n < 0);\\n    printf(\\"reached\\");\\n    if")
 kernel = driver.load_kernel(
-    compile_cubin(text, "axpy_kernel<float>", architecture=driver.architecture(0), name="axpy.cu"))
+    *compile_cubin(text, "axpy_kernel<float>", architecture=driver.architecture(0), name="axpy.cu"))
 x = torch.ones(1, device="cuda")
 launch(kernel, 1, 1, 0, x, x, 1)
 torch.cuda.synchronize()

@@ -281,7 +281,7 @@ def _compiler(setting: Setting) -> list[str]:
         return [str(toolchain.find_nvcc()), "-std=c++17", "-O1", *flags, "-shared", "-Xcompiler=-fPIC", "-w"]
     shared = ["-std=c++17", "-fvisibility=hidden", "-w", "-shared", "-fPIC"]
     if setting.device is Device.OPTIMISED:
-        return [str(toolchain.find_cxx()), *torch_headers(), *" ".join(toolchain.cpu_flags()).split(), *shared]
+        return [str(toolchain.find_cxx()), *torch_headers(), *toolchain.cpu_flags(), *shared]
     contraction = ["-march=native", "-ffp-contract=fast"] if setting.fma else ["-ffp-contract=off"]
     is_checked = setting.device is Device.WIDTHS or setting.checks
     level = "-O0" if is_checked or setting.quick else "-O1"  # compilers take long to inline checks

@@ -16,7 +16,7 @@ from typing import Final
 import filelock
 
 from py2cu.build import toolchain
-from py2cu.build.compiler import Build
+from py2cu.build.library import Build
 from py2cu.translation import Artifacts
 from tests.support.compilers import torch_headers
 
@@ -44,7 +44,7 @@ def _compiled(folder: Path, prelude: str, flags: tuple[str, ...]) -> Path:
         if not header.exists():
             text = prelude + "".join(f"#include <torch/csrc/stable/{name}>\n" for name in _HEADERS)
             header.write_text(text, encoding="utf-8")
-            split = [word for flag in flags for word in flag.split() if flag != "-x c++"]
-            command = [str(toolchain.find_cxx()), *split, "-fPIC", *torch_headers(), "-x", "c++-header"]
+            own = [flag for flag in flags if flag not in ("-x", "c++")]
+            command = [str(toolchain.find_cxx()), *own, "-fPIC", *torch_headers(), "-x", "c++-header"]
             subprocess.run([*command, str(header), "-o", f"{header}.gch"], capture_output=True, check=True)
     return header

@@ -7,14 +7,11 @@ In: the text of `NAME_host.cpp` and the kernels that it calls. Out: how it is bu
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Final
 
-from py2cu.build.compiler import Build
-from py2cu.build.library import cxx_standard
-from py2cu.build.store import FORMAT
+from py2cu.build.library import Build, cxx_standard
+from py2cu.build.store import key_of
 from py2cu.translation import Text
 
 _FLAGS: Final = ("-fvisibility=hidden", "-O1")
@@ -53,8 +50,7 @@ def plan_host(text: Text, kernels: tuple[str, ...], instance: int = 0) -> Build:
     names = ", ".join(f'{{"{kernel}", ""}}' for kernel in kernels)
     prelude = _PRELUDE.format(names=names) if kernels else ""
     flags = (cxx_standard(torch.__version__), *_FLAGS)
-    content = [FORMAT, torch.__version__, "host", instance, text.code, prelude, flags]
-    key = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+    key = key_of(torch.__version__, "host", instance, text.code, prelude, flags)
     return Build(key, "", f"py2cu_host_{key[:16]}", None, None, text, prelude, flags)
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import torch
 
-from py2cu.build.compiler import Build
+from py2cu.build.library import Build
 from py2cu.call.torch_state import are_plain_types, has_python_mode
 from py2cu.function_text import source_file
 from py2cu.hosts.live.arguments import check_arguments, explain

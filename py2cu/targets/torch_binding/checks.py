@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from py2cu import ir
 from py2cu.analysis.launches import is_natural, unchecked_shared_extents
-from py2cu.analysis.signatures import arrays_of_row_pointers
 from py2cu.dtypes import U64, Kind
 from py2cu.ir.abi.parameters import Constexpr, Parameter, Role
 from py2cu.ir.abi.signature import Dim
@@ -57,7 +56,7 @@ def output_checks(op: Op) -> Iterator[str]:
 def grid_checks(op: Op) -> Iterator[str]:
     """An explicit launch may not pass one array as two, which a call may."""
     for array, other in op.pairs_apart:
-        if _may_be_one(op, array, other):
+        if op.may_be_one(array, other):
             yield _overlap_check(op, array, other)
 
 
@@ -92,20 +91,6 @@ def is_strided(op: Op, array: Parameter) -> bool:
     return array.name in op.kernel.strided and bool(array_type(array).dims)
 
 
-def is_aligned(op: Op, array: Parameter) -> bool:
-    """Whether rows of the array are loaded or stored at once."""
-    return any(array.name in arrays_of_row_pointers(kernel) for kernel in op.family)  # rule: row-aligned
-
-
-def constant_multiple(dim: Dim) -> int | None:
-    """The constant that `dim` is multiplied by in the extent of its axis; None where the extent is another formula."""
-    match dim.factor, dim.rest:
-        case ir.Constant(value=factor), ir.Constant(value=0):
-            return int(factor)
-        case _:
-            return None
-
-
 def row_length(op: Op, array: Parameter) -> str:
     """The length of the longest rows in which an array is viewed; empty if it is not viewed in rows."""
     decls = op.kernel.array_decls
@@ -117,10 +102,11 @@ def row_length(op: Op, array: Parameter) -> str:
     return str(op.kernel.vector_widths.get(array.name, ""))  # rule: row-in-binding
 
 
-def _check(op: Op, function: str, array: Parameter, *arguments: object) -> str:
-    """`if (bias) check_array("linear", "bias", *bias, ScalarType::Float, 1);`"""
-    test = f"if ({op.given(array)}) " if array.may_be_none else ""
-    return f"{test}{op.call(function, _quoted(op.name), _quoted(array.name), *arguments)};"
+def _check(op: Op, function: str, array: Parameter, *arguments: object, tests: tuple[str, ...] = ()) -> str:
+    """`if (bias) check_array("linear", "bias", *bias, ScalarType::Float, 1);`; `tests` that are not empty are more."""
+    condition = " && ".join(filter(None, (op.given(array), *tests)))
+    call = op.call(function, _quoted(op.name), _quoted(array.name), *arguments)
+    return f"if ({condition}) {call};" if condition else f"{call};"
 
 
 def _quoted(name: str) -> str:
@@ -167,7 +153,7 @@ def _extent_checks(op: Op, array: Parameter) -> Iterator[str]:
     if is_strided(op, array) and array.role is not Role.INPUT:
         yield _check(op, "check_distinct", array, tensor)
     yield from _row_checks(op, array)
-    if is_aligned(op, array):
+    if any(array.name in each.aligned for each in op.signature.instances or (op.signature,)):  # rule: row-aligned
         yield _check(op, "check_aligned", array, tensor, row_length(op, array))
 
 
@@ -186,11 +172,11 @@ def _dim(op: Op, dim: Dim) -> Iterator[str]:
         yield f"at.{name} = {name};"
         return
     value = op.size(parameter, dim.axis)
-    if (multiple := constant_multiple(dim)) is None:
-        value = op.call("solve_extent", value, op.extent(dim.factor), op.extent(dim.rest))
-    else:
-        value += f" / {multiple}" if multiple > 1 else ""
-        value = f"{op.given(parameter)} ? {value} : 0" if parameter.may_be_none else value
+    match dim.factor, dim.rest:
+        case ir.Constant(value=factor), ir.Constant(value=0):
+            value = op.or_zero(parameter, f"{value} / {factor}" if factor > 1 else value)
+        case factor, rest:
+            value = op.call("solve_extent", value, op.extent(factor), op.extent(rest))
     yield f"at.{name} = {value};"
     if op.kernel.parameter(dim.name) is not None:
         has = f'", but dimension {dim.axis} of `{dim.array}` has ", at.{name}'
@@ -219,17 +205,10 @@ def _overlap_checks(op: Op, *, of_outputs: bool) -> Iterator[str]:
     """That no written array overlaps another one, unless a call may pass both as one array."""
     for array, other in op.pairs_apart:
         if (array.role is Role.OUTPUT) == of_outputs:
-            may_be_one = _may_be_one(op, array, other)
-            apart = f"!{op.call('are_same', op.tensor(array), op.tensor(other))}" if may_be_one else ""
-            yield _overlap_check(op, array, other, apart)
+            is_one = op.call("are_same", op.tensor(array), op.tensor(other)) if op.may_be_one(array, other) else ""
+            yield _overlap_check(op, array, other, is_one and f"!{is_one}")
 
 
 def _overlap_check(op: Op, array: Parameter, other: Parameter, apart: str = "") -> str:
-    tests = " && ".join(filter(None, (op.given(array), op.given(other), apart)))
-    arguments = _quoted(array.name), op.tensor(array), _quoted(other.name), op.tensor(other)
-    return f"{f'if ({tests}) ' if tests else ''}{op.call('check_no_overlap', _quoted(op.name), *arguments)};"
-
-
-def _may_be_one(op: Op, array: Parameter, other: Parameter) -> bool:
-    """Whether a call may pass one array as both."""
-    return (array.name, other.name) in op.kernel.in_place
+    arguments = op.tensor(array), _quoted(other.name), op.tensor(other)
+    return _check(op, "check_no_overlap", array, *arguments, tests=(op.given(other), apart))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from py2cu import ir
-from py2cu.dtypes import DType, Kind, TypeVariable
+from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.schemas import ALLOCATES, FILLS, ON_GRID, SchemaStyle, default_parts, is_unsupported, schemas
 from py2cu.ir.abi.signature import Signature
@@ -34,12 +34,9 @@ class Op:
         self.first = next(p for p in arrays if not p.may_be_none)  # whose device is the call's
         self.pairs_apart = tuple(signature.apart({p.name for p in arrays}))  # the first is written
         self.uses: set[str] = set()  # the parts of the template that its statements need
-        self.dtype_sources = {variable: self._dtype_source(variable) for variable in self.kernel.variables}
-
-    def _dtype_source(self, variable: TypeVariable) -> str:
-        """The input whose dtype is the value of a type variable of a generic kernel."""
-        required = (p for p in self.passed if not p.may_be_none)
-        return next(p.name for p in required if array_type(p).dtype.variable == variable)
+        # The inputs whose dtypes are the values of the type variables of a generic kernel.
+        required = (p for p in reversed(self.passed) if not p.may_be_none)
+        self.dtype_sources = {array_type(p).dtype.variable: p.name for p in required}
 
     def call(self, function: str, *arguments: object) -> str:
         """A call of one of the template's functions; the template defines those that are called, and no others."""
@@ -108,6 +105,14 @@ class Op:
     def tensor(self, array: Parameter) -> str:
         """The tensor, where the call passes it."""
         return f"{'*' if array.may_be_none else ''}{self.kernel.c_name(array.name)}"
+
+    def or_zero(self, array: Parameter, value: str) -> str:
+        """A number that is computed from the tensor; 0 where the call does not pass it."""
+        return f"{self.given(array)} ? {value} : 0" if array.may_be_none else value
+
+    def may_be_one(self, array: Parameter, other: Parameter) -> bool:
+        """Whether a call may pass one tensor as both."""
+        return (array.name, other.name) in self.kernel.in_place
 
     def member(self, array: Parameter, name: str) -> str:
         """A member of the tensor: `x.dim()`, `bias->numel()`."""

@@ -6,10 +6,10 @@ the template leaves out the stream for the CPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial, reduce
 from itertools import chain
+from typing import NamedTuple
 
 from py2cu import ir
 from py2cu.analysis.effects import syncs_grid
@@ -26,8 +26,7 @@ from py2cu.targets.torch_binding import checks
 from py2cu.targets.torch_binding.op import Op
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """A call of one launcher, and the condition on dtypes and template arguments under which it is made, if any."""
 
     condition: str
@@ -35,36 +34,36 @@ class Launch:
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
 class BindingView:
-    """One kernel for the binding's template; checks and allocations are statements."""
+    """The kernel whose instances are `family`, for the binding's template; checks and allocations are statements."""
 
-    name: str
-    members: tuple[str, ...]  # of the struct of extents
-    input_checks: tuple[str, ...]
-    output_checks: tuple[str, ...]
-    grid_checks: tuple[str, ...]
-    allocations: tuple[str, ...]
-    allocated: tuple[str, ...]  # the outputs
-    input_parameters: tuple[str, ...]
-    input_call: str
-    all_parameters: tuple[str, ...]
-    array_parameters: tuple[str, ...]
-    array_call: str
-    launches: tuple[Launch, ...]
-    operators: tuple[tuple[str, str], ...]  # schema and C++ function
-    has_default_launch: bool
-    first: str  # the array whose device is the call's
-    syncs_grid: bool
-    blocks: str  # the number of blocks of a launch without a grid
-    launch_bounds: tuple[int, ...]
-    open_block: str  # the block's extents, where only a call decides them
-    uses: frozenset[str]  # the parts of the template that the statements need: its functions, and others
-
-    @property
-    def most_threads(self) -> int:
-        """The greatest number of threads that a block may have."""
-        return self.launch_bounds[0] if self.launch_bounds else MAX_THREADS  # rule: bounds-of-binding
+    def __init__(self, family: ir.Instances, signature: Signature, dialect: Dialect, *, is_cuda: bool) -> None:
+        op, kernel = Op(family, signature, dialect, is_cuda=is_cuda), family[0]
+        self.name = op.name
+        self.members = tuple(map(kernel.c_name, op.dims))  # of the struct of extents
+        self.input_checks = tuple(checks.input_checks(op))
+        self.output_checks = tuple(checks.output_checks(op))
+        self.grid_checks = tuple(checks.grid_checks(op))
+        self.allocations = tuple(checks.allocations(op))
+        self.allocated = tuple(kernel.c_name(p.name) for p in signature.outputs)
+        self.input_parameters = _flat(op.parameters, signature.inputs)
+        self.input_call = ", ".join(_flat(op.names, signature.inputs))
+        self.all_parameters = _flat(op.parameters, signature.parameters)
+        self.array_parameters = _flat(op.parameters, signature.arrays)
+        self.array_call = ", ".join(_flat(op.names, signature.arrays))
+        self.launches = tuple(chain.from_iterable(_launches(op, instance) for instance in family))
+        self.operators = op.overloads()
+        self.has_default_launch = kernel.size is not None
+        self.first = kernel.c_name(op.first.name)  # the array whose device is the call's
+        self.syncs_grid = syncs_grid(kernel)
+        self.blocks = _blocks(op) if kernel.size else ""  # the number of blocks of a launch without a grid
+        self.launch_bounds = kernel.launch_bounds
+        # Of a block.
+        self.most_threads = kernel.launch_bounds[0] if kernel.launch_bounds else MAX_THREADS  # rule: bounds-of-binding
+        # The block's extents, where only a call decides them.
+        self.open_block = ", ".join(map(op.extent, kernel.block)) if kernel.has_open_block else ""  # rule: block-open
+        # The parts of the template that the statements above need: its functions, and others.
+        self.uses = frozenset(op.uses)
 
     @property
     def returns(self) -> str:
@@ -77,33 +76,8 @@ class BindingView:
         return names if len(self.allocated) == 1 else f"std::make_tuple({names})"
 
 
-def view(family: ir.Instances, signature: Signature, dialect: Dialect, *, is_cuda: bool) -> BindingView:
-    """The binding of the kernel whose instances are `family`."""
-    op = Op(family, signature, dialect, is_cuda=is_cuda)
-    kernel = family[0]
-    return BindingView(
-        name=op.name,
-        members=tuple(map(kernel.c_name, op.dims)),
-        input_checks=tuple(checks.input_checks(op)),
-        output_checks=tuple(checks.output_checks(op)),
-        grid_checks=tuple(checks.grid_checks(op)),
-        allocations=tuple(checks.allocations(op)),
-        allocated=tuple(kernel.c_name(p.name) for p in signature.outputs),
-        input_parameters=tuple(chain.from_iterable(map(op.parameters, signature.inputs))),
-        input_call=", ".join(chain.from_iterable(map(op.names, signature.inputs))),
-        all_parameters=tuple(chain.from_iterable(map(op.parameters, signature.parameters))),
-        array_parameters=tuple(chain.from_iterable(map(op.parameters, signature.arrays))),
-        array_call=", ".join(chain.from_iterable(map(op.names, signature.arrays))),
-        launches=tuple(chain.from_iterable(_launches(op, instance) for instance in family)),
-        operators=op.overloads(),
-        has_default_launch=kernel.size is not None,
-        first=kernel.c_name(op.first.name),
-        syncs_grid=syncs_grid(kernel),
-        blocks=_blocks(op) if kernel.size else "",
-        launch_bounds=kernel.launch_bounds,
-        open_block=", ".join(map(op.extent, kernel.block)) if kernel.has_open_block else "",  # rule: block-open
-        uses=frozenset(op.uses),  # last, since the statements above add to it
-    )
+def _flat(spell: Callable[[Parameter], tuple[str, ...]], parameters: Iterable[Parameter]) -> tuple[str, ...]:
+    return tuple(chain.from_iterable(map(spell, parameters)))
 
 
 def _blocks(op: Op) -> str:
@@ -158,10 +132,8 @@ def _launch_value(op: Op, kernel: ir.Kernel, name: str, parameter: Parameter | N
         type_ = dialect.spell(parameter.type.dtype if isinstance(parameter.type, ir.ElementType) else C128)
         return f"{qualified(type_)}({', '.join(op.values(parameter))})"
     if (stride := next((each for each in kernel.strides if each.name == name), None)) is not None:
-        array = kernel.c_name(stride.array)
-        if stride.array in {p.name for p in kernel.optional_arrays}:
-            return f"{array} ? {op.call('stride_of', f'*{array}', stride.axis)} : 0"
-        return op.call("stride_of", array, stride.axis)
+        array = op.signature.parameter(stride.array)
+        return op.or_zero(array, op.call("stride_of", op.tensor(array), stride.axis))
     if parameter is None:
         return c_name
     (value,) = op.values(parameter)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from py2cu.build import cache, store, upkeep
+from py2cu.build import cache, store
 from py2cu.build.store import Kind
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.translation import Artifacts, TargetName, Text, Translation
@@ -44,7 +44,7 @@ def test_without_a_home_the_cache_is_unusable(named: str, monkeypatch: pytest.Mo
         cache.put(Kind.CUBIN, "key", "", b"code")
     assert cache.get(Kind.CUBIN, "key") is None
     with pytest.raises(EnvironmentLacks, match="no home directory is known"):
-        upkeep.probe()
+        store.probe()
 
 
 def test_an_entry_is_made_once_and_found_by_its_compiler(root: Path) -> None:
@@ -111,12 +111,13 @@ def test_an_unusable_cache_costs_one_warning(root: Path, number: int) -> None:
 def test_a_file_in_place_of_the_directory_is_an_unusable_cache(root: Path) -> None:
     root.write_text("")
     with pytest.raises(EnvironmentLacks, match="cannot be used"):
-        upkeep.probe()
+        store.probe()
     with pytest.warns(UserWarning, match="cannot be used"):
         cache.put_translation("key", translation("k"))
     assert cache.put_library("key", "gcc", make).is_file()  # without another warning
     assert cache.get_translation("key", Translation) is None and cache.get_library("key", "clang") is None
-    assert upkeep.entries() == []
+    with pytest.raises(EnvironmentLacks, match="cannot be used"):
+        store.entries()
 
 
 def test_nowhere_to_write_is_said_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,13 +159,13 @@ def test_cubins_come_back(root: Path) -> None:
     for code in (b"", b"\n", bytes(range(256)) * 100):
         cache.put(Kind.CUBIN, "key", "add", code)
         assert cache.get(Kind.CUBIN, "key") == code
-    assert [(entry.kind.value, entry.name) for entry in upkeep.entries()] == [("cubins", "add")]
+    assert [(entry.kind.value, entry.name) for entry in store.entries()] == [("cubins", "add")]
 
 
 def test_a_long_name_is_cut() -> None:
     cache.put(Kind.CUBIN, "key", "\u2200" * 10_000, b"code")
     assert cache.get(Kind.CUBIN, "key") == b"code"
-    assert [entry.name for entry in upkeep.entries()] == ["\u2200" * 200]
+    assert [entry.name for entry in store.entries()] == ["\u2200" * 200]
 
 
 def test_another_translator_does_not_see_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,8 +180,8 @@ def test_what_was_used_longest_ago_goes_first() -> None:
         os.utime(path, (index, index))
     cache.get_library("a", "gcc")
     size = paths[0].stat().st_size
-    assert [entry.size for entry in upkeep.entries()] == [size] * 3
-    assert [entry.path for entry in upkeep.prune(limit=2 * size)] == [paths[1]]
+    assert [entry.size for entry in store.entries()] == [size] * 3
+    assert [entry.path for entry in store.prune(limit=2 * size)] == [paths[1]]
     assert [path.exists() for path in paths] == [True, False, True]
 
 
@@ -192,7 +193,7 @@ def test_pruning_takes_builds_that_were_left_a_day_ago(root: Path) -> None:
     part.touch()
     for path in (old, part):
         os.utime(path, (1, 1))
-    upkeep.prune()
+    store.prune()
     assert fresh.exists() and not old.exists() and not part.exists()
 
 
@@ -203,13 +204,13 @@ def test_clearing_takes_all_but_a_build_in_progress(root: Path) -> None:
     (root / "v2" / "libraries" / "dead.build-x").mkdir()
 
     def clear(directory: Path) -> Path:
-        assert len(upkeep.clear()) == 2
+        assert len(store.clear()) == 2
         assert directory.is_dir()
         return make(directory)
 
     path = cache.put_library("key", "gcc", clear)
     assert {each.name for each in root.rglob("*") if each.is_file()} == {path.name, "key.lock", "mine.txt"}
-    assert len(upkeep.clear()) == 1 and upkeep.clear() == []
+    assert len(store.clear()) == 1 and store.clear() == []
     assert [each for each in root.rglob("*") if each.is_file()] == [root / "mine.txt"]
 
 

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import pytest
 
 from py2cu.build import driver, nvrtc
-from py2cu.build.cubin import Cubin
 from py2cu.diagnostics import EnvironmentLacks
 
 
@@ -45,7 +44,7 @@ def install(monkeypatch: pytest.MonkeyPatch, fake: object) -> None:
 def test_without_cuda_bindings_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     with pytest.raises(EnvironmentLacks, match="pip install cuda-bindings"):
-        driver.load_kernel(Cubin(b"", "k"))
+        driver.load_kernel(b"", "k")
 
 
 def test_without_a_driver_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,11 +72,11 @@ def test_a_compiler_newer_than_the_driver_is_an_error_with_both_versions(monkeyp
     install(monkeypatch, library(12040))
     monkeypatch.setattr(nvrtc, "nvrtc_version", lambda: (13, 0))
     with pytest.raises(EnvironmentLacks, match=r"the driver supports CUDA 12\.4, and NVRTC is of CUDA 13\.0"):
-        driver.load_kernel(Cubin(b"", "k"))
+        driver.load_kernel(b"", "k")
 
 
 def test_another_refusal_has_cudas_name_and_text(monkeypatch: pytest.MonkeyPatch) -> None:
     install(monkeypatch, library(13000))
     monkeypatch.setattr(nvrtc, "nvrtc_version", lambda: (13, 0))
     with pytest.raises(RuntimeError, match="cannot load the kernel k: CUDA_ERROR_UNSUPPORTED_PTX_VERSION: the PTX"):
-        driver.load_kernel(Cubin(b"", "k"))
+        driver.load_kernel(b"", "k")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from py2cu.build import cache, upkeep
+from py2cu.build import cache, store
 from py2cu.build.store import Kind
 
 PACKAGE = Path(cache.__file__).parents[2]
@@ -62,7 +62,7 @@ def test_a_builder_that_is_killed(moment: str, root: Path) -> None:
     assert (cache.get_library(*KEYS) is not None) == is_stored
     path = cache.put_library(*KEYS, make)
     assert path == cache.get_library(*KEYS) and path.read_text().startswith("library\n")
-    upkeep.clear()
+    store.clear()
     assert [each for each in root.rglob("*") if each.is_file()] == []
 
 
@@ -73,7 +73,7 @@ def test_a_writer_of_data_that_is_killed(root: Path) -> None:
     assert cache.get(Kind.CUBIN, "key") is None and len(list(root.glob("v2/cubins/*.part"))) == 1
     cache.put(Kind.CUBIN, "key", "", b"code")
     assert cache.get(Kind.CUBIN, "key") == b"code"
-    upkeep.prune(stale_after=0)
+    store.prune(stale_after=0)
     assert len(list(root.glob("v2/cubins/*"))) == 1
 
 

@@ -16,9 +16,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from py2cu.build import nvcc, nvrtc, toolchain
-from py2cu.build.cubin import CompileError, Cubin
-from py2cu.build.nvrtc import compile_cubin
+from py2cu.build import nvrtc, toolchain
+from py2cu.build.nvrtc import CompileError, Cubin, compile_cubin
 from py2cu.diagnostics import EnvironmentLacks
 from py2cu.targets.cuda.helpers import HELPERS_OF_CUDA
 from py2cu.targets.cxx.helpers.catalogue import HELPERS
@@ -162,7 +161,7 @@ def test_a_gpu_that_is_too_old_is_an_error_with_both_versions() -> None:
 def test_an_error_stands_at_the_line_of_the_text(headers: tuple[str, ...], round_: str) -> None:
     with pytest.raises(CompileError) as caught:
         compile_cubin("\n\n__device__ int x = y;\n", "k<int>", architecture="sm_86", headers=headers, name="axpy.cu")
-    assert caught.value.log.startswith('axpy.cu(3): error: identifier "y" is undefined')
+    assert str(caught.value).startswith('axpy.cu(3): error: identifier "y" is undefined')
 
 
 @needs_nvcc
@@ -171,7 +170,7 @@ def test_an_error_stands_at_the_line_of_the_text(headers: tuple[str, ...], round
 def test_an_error_of_nvcc_stands_there_too() -> None:
     with pytest.raises(CompileError) as caught:
         compile_cubin("\n\n__device__ int x = y;\n", "k<int>", architecture="sm_90", name="axpy.cu")
-    assert 'axpy.cu(3): error: identifier "y" is undefined' in caught.value.log
+    assert 'axpy.cu(3): error: identifier "y" is undefined' in str(caught.value)
 
 
 @needs_nvrtc
@@ -287,7 +286,7 @@ def test_an_interrupt_ends_nvcc_and_removes_its_files(tmp_path: Path, monkeypatc
     monkeypatch.setattr(tempfile, "tempdir", str(work))
     options = {"architecture": "sm_90", "fma": True, "headers": (), "name": "a.cu"}
     with pytest.raises(KeyboardInterrupt):
-        nvcc.compile_by_nvcc(script, AXPY, "axpy_kernel<float, int>", **options)  # type: ignore[arg-type]
+        nvrtc.compile_by_nvcc(script, AXPY, "axpy_kernel<float, int>", **options)  # type: ignore[arg-type]
     assert not list(work.iterdir())
     child = Path("/proc", (tmp_path / "child").read_text().strip(), "stat")
     end = time.monotonic() + 5
@@ -307,9 +306,9 @@ def test_an_interrupt_ends_nvcc_and_removes_its_files(tmp_path: Path, monkeypatc
 def test_the_symbol_is_the_one_of_the_expression(expression: str, symbol: str) -> None:
     others = ["_Z14other_add_kernelIiEvT_", "_Z11add_kernel_IiEvT_"]
     image = b"".join(f"\0.nv.constant0.{name}\0".encode() for name in (*others, symbol))
-    assert nvcc.symbol_of_kernel(image, expression) == symbol
+    assert nvrtc.symbol_of_kernel(image, expression) == symbol
     with pytest.raises(CompileError, match="compiled no kernel none"):
-        nvcc.symbol_of_kernel(image, "none<int>")
+        nvrtc.symbol_of_kernel(image, "none<int>")
 
 
 @needs_nvrtc
