@@ -102,11 +102,13 @@ def compiler_identity() -> str:
     Raises:
         EnvironmentLacks: neither NVRTC nor nvcc is here.
     """
+    prelude = hashlib.sha256(_prelude()).hexdigest()[:16]
+    if (wheel := _wheel()) is not None:  # to load it as well would be a third of the first cached call
+        return f"NVRTC {toolchain.tool_fingerprint(wheel)} {prelude}"
     try:
         major, minor = nvrtc_version()
     except EnvironmentLacks as lack:
         return f"nvcc {toolchain.tool_fingerprint(_find_nvcc(lack))}"
-    prelude = hashlib.sha256(_prelude()).hexdigest()[:16]
     return f"NVRTC {major}.{minor} {toolchain.tool_fingerprint(_library())} {prelude}"
 
 
@@ -216,6 +218,16 @@ def _nvrtc() -> ModuleType:
     # block of this size was freed, it keeps as much; 32 MB is the most that it learns from.
     bytes(_KEPT)
     return nvrtc  # type: ignore[no-any-return, unused-ignore]  # typed where cuda-bindings is installed
+
+
+@functools.cache
+def _wheel() -> Path | None:
+    """The file of NVRTC in the wheel of its CUDA, which cuda-bindings prefers to others; it is not loaded."""
+    try:
+        bindings = importlib.import_module("cuda.bindings")
+    except ImportError:
+        return None
+    return toolchain.nvrtc_wheel(bindings.__version__.partition(".")[0])
 
 
 @functools.cache

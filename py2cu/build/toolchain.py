@@ -113,6 +113,11 @@ def header_folders(nvrtc: Path | None) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(folders))
 
 
+def nvrtc_wheel(major: str) -> Path | None:
+    """The library of NVRTC in NVIDIA's wheel for CUDA `major`, "13"."""
+    return next(_in_package("nvidia", f"*/lib/libnvrtc.so.{major}"), None)
+
+
 def cuda_libraries(home: Path) -> Path:
     """The folder of libcudart: lib64 in a toolkit, lib in a wheel."""
     return _place_of("libcudart.so*", home, "lib64", "lib", "targets/*/lib")

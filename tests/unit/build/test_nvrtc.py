@@ -94,12 +94,20 @@ INSTANCES = [
 
 
 @pytest.fixture
-def _without_nvrtc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _nvrtc_forgotten() -> Iterator[None]:
+    """What is known of NVRTC counts in this test alone."""
+    found = (nvrtc._nvrtc, nvrtc._wheel)
+    for each in found:
+        each.cache_clear()
+    yield
+    for each in found:
+        each.cache_clear()
+
+
+@pytest.fixture
+def _without_nvrtc(monkeypatch: pytest.MonkeyPatch, _nvrtc_forgotten: None) -> None:
     """As if cuda-bindings were not installed."""
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
-    nvrtc._nvrtc.cache_clear()
-    yield
-    nvrtc._nvrtc.cache_clear()
 
 
 def is_cubin(cubin: Cubin) -> bool:
@@ -196,6 +204,7 @@ def test_without_any_compiler_the_error_says_what_to_install(monkeypatch: pytest
             ask()
 
 
+@pytest.mark.usefixtures("_nvrtc_forgotten")
 @pytest.mark.parametrize("error", ["libnvrtc.so.12 is missing", "Function nvrtcVersion not found"])
 def test_an_nvrtc_of_another_cuda_is_an_error_with_the_version(error: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cuda-bindings of CUDA 12 load no NVRTC of CUDA 13; without nvcc, nothing else compiles."""
@@ -209,7 +218,6 @@ def test_an_nvrtc_of_another_cuda_is_an_error_with_the_version(error: str, monke
     monkeypatch.setitem(sys.modules, "cuda", SimpleNamespace(bindings=bindings))
     monkeypatch.setitem(sys.modules, "cuda.bindings", bindings)
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
-    nvrtc._nvrtc.cache_clear()
     for ask in (
         lambda: compile_cubin(AXPY, "axpy_kernel<float, int>", architecture="sm_90"),
         nvrtc.compiler_identity,
@@ -312,9 +320,24 @@ def test_the_symbol_is_the_one_of_the_expression(expression: str, symbol: str) -
 
 
 @needs_nvrtc
-def test_the_identity_names_nvrtc() -> None:
+def test_the_identity_names_nvrtc(monkeypatch: pytest.MonkeyPatch) -> None:
     major, minor = nvrtc.nvrtc_version()
+    if (wheel := nvrtc._wheel()) is not None:
+        assert wheel.samefile(nvrtc._library())
+        assert nvrtc.compiler_identity().startswith("NVRTC ")
+    monkeypatch.setattr(nvrtc, "_wheel", lambda: None)
     assert nvrtc.compiler_identity().startswith(f"NVRTC {major}.{minor} ")
+
+
+@needs_nvrtc
+def test_a_wheel_is_identified_without_loading_it() -> None:
+    if nvrtc._wheel() is None:
+        pytest.skip("NVRTC is not installed as a wheel")
+    program = (
+        "import sys; from py2cu.build import nvrtc; nvrtc.compiler_identity(); "
+        "assert 'cuda.bindings.nvrtc' not in sys.modules and 'cuda.pathfinder' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_importing_the_engine_loads_no_cuda() -> None:
