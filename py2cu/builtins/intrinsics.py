@@ -44,7 +44,7 @@ def _directed() -> Iterator[Builtin]:
 
 
 def _bessel() -> Iterator[Builtin]:
-    """The Bessel functions. The error of those of any order grows with the order; near zero, CUDA's recurrence overflows
+    """The Bessel functions. The error of those of any order grows with it; near zero, CUDA's recurrence overflows
     to NaN.
     """
     for c, suffix, near, far in ((F32.c, "f", 9, 19), (F64.c, "", 7, 23000)):
