@@ -19,8 +19,6 @@ _RESULTS: Final = {
     "fma": "std::fma(x, y, z)",
 }  # fmt: skip
 
-
-_PARAMETERS: Final = str.maketrans("xyz", "abc")
 _NEAREST: Final = """\
 // {what}, rounded to the nearest; the result is volatile, or the compiler may round a product and a sum at once.
 template <typename T>
@@ -39,10 +37,8 @@ def _operation(name: str, mode: str) -> str:
     if mode not in _MODES:
         return _NEAREST.format(what=what, name=name, parameters=operands, result=result)
     how, constant = _MODES[mode]
-    parameters, copies = (
-        operands.translate(_PARAMETERS),
-        ", ".join(f"{x} = {a}" for x, a in zip("xyz"[:count], "abc", strict=False)),
-    )
+    parameters = ", ".join(f"T {a}" for a in "abc"[:count])
+    copies = ", ".join(f"{x} = {a}" for x, a in zip("xyz"[:count], "abc"[:count], strict=True))
     return f"""\
 // {what}, rounded {how}.
 template <typename T>
