@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 
-from py2cu.call.launchers.numbers import NUMBERS, SYMBOLS, kind_of
+from py2cu.call.launchers.values import NUMBERS, SYMBOLS, kind_of
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, Parameter, Role, TupleParameter, is_constexpr_value
 from py2cu.ir.abi.signature import Signature
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 
 from py2cu.call.bind import Readings, list_of, tuple_of
-from py2cu.call.launchers.numbers import kind_of
+from py2cu.call.launchers.values import kind_of
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.parameters import Parameter

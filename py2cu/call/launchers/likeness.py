@@ -82,29 +82,30 @@ def _never(*_: torch.Tensor) -> bool:
 
 @record(frozen=True, slots=True)
 class LikenessLines:
-    """Writes the lines; `leave` is the one that hands a call over to autograd, None below the dispatcher."""
+    """Writes the lines about `arrays`, the parameters that a call gives."""
 
     signature: Signature
+    arrays: Sequence[Parameter]
     is_cuda: bool
-    leave: str | None
-    names: dict[str, Any]
+    leave: str | None  # the statement that hands a call over to autograd; None below the dispatcher
 
-    def known(self, arrays: Sequence[Parameter]) -> Iterator[str]:
+    @property
+    def known(self) -> Iterator[str]:
         """The names that arrays of one kind, extents and strides settle."""
         yield from ("device", "has_grad")
-        for parameter in (p for p in arrays if not p.may_be_none):
-            yield f"shape_{parameter.name}"
-            if parameter.name in self.signature.strided:
-                yield f"stride_{parameter.name}"
+        for name in (p.name for p in self.arrays if not p.may_be_none):
+            yield f"shape_{name}"
+            if name in self.signature.strided:
+                yield f"stride_{name}"
 
-    def lines(self, arrays: Sequence[Parameter], settled: Settled, others: Sequence[str]) -> Iterator[str]:
+    def lines(self, settled: Settled, others: Sequence[str], names: dict[str, Any]) -> Iterator[str]:
         """They define `device`, its number, and what else the `others` name that the `settled` lines define."""
-        always, optional = ([p for p in arrays if p.may_be_none is may_be_none] for may_be_none in (False, True))
+        always, optional = ([p for p in self.arrays if p.may_be_none is may_be_none] for may_be_none in (False, True))
         optional_lines = [*chain.from_iterable(map(self._optional, optional))]
-        defined = {*self.known(arrays), *settled.names} - {"device", "has_grad"}
+        defined = {*self.known, *settled.names} - {"device", "has_grad"}
         facts = sorted(defined.intersection(re.findall(r"\w+", "\n".join([*optional_lines, *others]))))
         likeness = Likeness(len(facts))
-        self.names.update({
+        names.update({
             "likeness": likeness, "learn": likeness.learn, "remember": likeness.remember, "torch": torch,
             "tracer": torch._C._get_tracing_state, "transforms": torch._C._functorch.peek_interpreter_stack,
             "records": torch.is_grad_enabled, "inference": torch.is_inference_mode_enabled,
@@ -114,10 +115,11 @@ class LikenessLines:
             yield f"device, has_grad = {'current_device()' if self.is_cuda else -1}, False"
             yield from settled.lines
         else:
-            yield f"{', '.join(['is_same', 'device', 'has_grad', *facts])} = likeness.same"
             passed = [f"v_{p.name}" for p in always]
-            taken, nested = ", ".join(passed), " or ".join(f"{each}.is_nested" for each in passed)
+            taken, remembered = ", ".join(passed), ", ".join(["device", "has_grad", *facts])
+            yield f"is_same, {remembered} = likeness.same"
             if self.leave:  # below the dispatcher there are none
+                nested = " or ".join(f"{each}.is_nested" for each in passed)
                 yield f"if {nested}: raise misfit"  # torch ends the process where it compares them
             yield f"if not is_same({taken}):"
             lines = [
@@ -127,12 +129,12 @@ class LikenessLines:
                 *(f"    {line}" for line in [*self._one_by_one(always), f"learn({taken})"]),
                 *chain.from_iterable(map(self._layout, always)),
                 *settled.lines,
-                f"remember(({taken},), {', '.join(['device', 'has_grad', *facts])})",
+                f"remember(({taken},), {remembered})",
             ]
             yield from (f"    {line}" for line in lines)
         yield from optional_lines
         if self.leave:
-            for parameter in (p for p in arrays if p.role is not Role.INPUT):
+            for parameter in (p for p in self.arrays if p.role is not Role.INPUT):
                 array = f"v_{parameter.name}"
                 test = f"if {array}.is_inference() and not inference(): raise misfit"  # rule: launcher-inference
                 yield from if_given(parameter, [test])

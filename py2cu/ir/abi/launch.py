@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import enum
 import struct
-from collections.abc import Callable
 from typing import Final
 
 from py2cu.ir.abi.launch_values import LaunchValue
 from py2cu.ir.abi.parameters import Stride
-from py2cu.ir.types import Binary, Constant, DimExpr, Name
+from py2cu.ir.types import DimExpr
 from py2cu.records import record
 
 INDEX: Final = "index_t"
@@ -159,29 +158,3 @@ class LaunchProgram:
         flags = (*values, *packs, *self.types, *given, *index)
         texts = [str(each).lower() if isinstance(each, bool) else str(each) for each in flags]
         return f"<{', '.join(texts)}>" if texts else ""
-
-
-# --- the program in Python ------------------------------------------------------------------------------------------
-
-
-def extent_in_python(extent: DimExpr, symbol: Callable[[str], str]) -> str:
-    """An extent as an expression of Python; `symbol` spells names."""
-    match extent:
-        case Constant(value=value):
-            return str(int(value))
-        case Name(id=name):
-            return symbol(name)
-        case Binary(op=op, left=left, right=right):
-            return f"({extent_in_python(left, symbol)} {op} {extent_in_python(right, symbol)})"
-        case _:
-            raise AssertionError(extent)
-
-
-def bound_in_python(bound: Bound, symbol: Callable[[str], str]) -> str:
-    """A bound as an expression of Python, in the order of the C++, so that doubles are rounded alike."""
-    terms = []
-    for term in bound.terms:
-        names = ((f"abs(float({symbol(name)} or 0))" if name in term.signed else symbol(name)) for name in term.names)
-        factors = [*(["1.0"] if term.in_double else []), *names]
-        terms.append(" * ".join([*([str(term.scale)] if term.scale != 1 or not factors else []), *factors]))
-    return " + ".join(terms)
