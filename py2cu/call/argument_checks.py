@@ -15,10 +15,11 @@ from torch.autograd import forward_ad
 
 from py2cu import devices
 from py2cu.call.launchers.memory import meet, overlaps_itself
-from py2cu.dtypes import I64, DType, Kind
+from py2cu.call.launchers.values import integer_dtype, kind_of
+from py2cu.dtypes import I64, Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature, evaluate
-from py2cu.ir.types import ArrayType, ElementType, PythonType
+from py2cu.ir.types import ArrayType
 
 Tensors = Mapping[str, torch.Tensor]
 
@@ -29,16 +30,30 @@ def check_arguments(
     """Check `values`, and return the device type of the tensors, "cuda" or "cpu".
 
     Outputs and numbers that a shape determines may be absent. `on_grid`: the call is an explicit launch. Of a traced
-    call, the tensors have no memory, and extents and numbers may be symbolic.
+    call, the tensors have no memory, extents and numbers may be symbolic, and strides are not checked: the tracer may
+    see others than the op does at run time.
 
     Raises:
         RuntimeError: an argument that the kernel does not accept.
     """
+    present = [p for p in signature.arrays if p.name in values]
+    ordered = sorted(present, key=lambda p: p.role is Role.OUTPUT)
     try:
-        tensors = _check(signature, values, has_memory=has_memory)
+        for parameter in present:
+            _check_storage(parameter, values[parameter.name])
+        tensors = {p.name: values[p.name].resolve_conj().resolve_neg() for p in present}  # as the launcher gets them
+        if not all(tensor.is_meta for tensor in tensors.values()):
+            _common_device(tensors)
+        for parameter in signature.parameters:
+            if parameter.name in values and not parameter.is_array:
+                _check_number(parameter, values[parameter.name])
+        _check_dtypes(signature, ordered, tensors)
+        for parameter in ordered:
+            _check_layout(parameter, tensors[parameter.name], parameter.name in signature.strided or not has_memory)
+        _check_shapes(signature.instance(tensors), ordered, tensors, values)
         if not has_memory:
             return ""
-        _check_memory(signature, tensors, on_grid)
+        _check_memory(signature, ordered, tensors, on_grid)
         return _common_device(tensors)
     except _Misfit as misfit:
         raise RuntimeError(f"{signature.name}: {misfit}") from None
@@ -61,33 +76,6 @@ class _Misfit(Exception):
     """The reason why an argument is refused."""
 
 
-def _check(signature: Signature, values: Mapping[str, Any], *, has_memory: bool) -> Tensors:
-    """Check everything but addresses, and return the tensors as the launcher gets them.
-
-    Of tensors without memory, a tracer may see other strides than the op does at run time: these are not checked.
-    """
-    present = [p for p in signature.arrays if p.name in values]
-    for parameter in present:
-        _check_storage(parameter, values[parameter.name])
-    tensors = {p.name: values[p.name].resolve_conj().resolve_neg() for p in present}
-    if not all(tensor.is_meta for tensor in tensors.values()):
-        _common_device(tensors)
-    for parameter in signature.parameters:
-        if parameter.name in values and not parameter.is_array:
-            _check_number(parameter, values[parameter.name])
-    ordered = _ordered(signature, tensors)
-    _check_dtypes(signature, ordered, tensors)
-    for parameter in ordered:
-        _check_layout(parameter, tensors[parameter.name], parameter.name in signature.strided or not has_memory)
-    _check_shapes(signature.instance(tensors), ordered, tensors, values)
-    return tensors
-
-
-def _ordered(signature: Signature, tensors: Tensors) -> list[Parameter]:
-    """The arrays in the order in which they are checked: outputs come last."""
-    return sorted((p for p in signature.arrays if p.name in tensors), key=lambda p: p.role is Role.OUTPUT)
-
-
 # --- one tensor ---------------------------------------------------------------------------------------------------
 
 
@@ -103,8 +91,8 @@ def _check_storage(parameter: Parameter, tensor: torch.Tensor) -> None:
         return
     if tensor.is_conj() or tensor.is_neg():  # rule: tensor-conjugate
         raise _Misfit(f"`{name}` is written, and is a conjugate or negative view; pass a tensor of its own")
-    if needs_grad(tensor):
-        raise _Misfit(leaf_message(name))
+    if problem := leaf_problem(name, tensor):
+        raise _Misfit(problem)
 
 
 def check_launch_gradients(signature: Signature, values: Mapping[str, Any]) -> None:
@@ -162,15 +150,13 @@ def check_recorded(signature: Signature, values: Mapping[str, Any]) -> None:
             raise RuntimeError(f"{signature.name}: {what}; pass `{written}` as a tensor of its own")
 
 
-def leaf_message(name: str) -> str:
-    return f"`{name}` is written, and is a leaf that requires grad, or a view of one; call it under `torch.no_grad()`"
-
-
-def needs_grad(tensor: torch.Tensor) -> bool:
-    """True for a tensor that torch's own in-place operations refuse: a leaf that requires grad, or a view of one."""
+def leaf_problem(name: str, tensor: torch.Tensor) -> str:
+    """Why torch's own in-place operations refuse a tensor: a leaf that requires grad, or a view of one; else empty."""
     base = tensor._base
     is_of_leaf = tensor.is_leaf or (base is not None and base.is_leaf and base.requires_grad)
-    return tensor.requires_grad and is_of_leaf and torch.is_grad_enabled()
+    if not (tensor.requires_grad and is_of_leaf and torch.is_grad_enabled()):
+        return ""
+    return f"`{name}` is written, and is a leaf that requires grad, or a view of one; call it under `torch.no_grad()`"
 
 
 def _common_device(tensors: Tensors) -> str:
@@ -213,18 +199,15 @@ def _check_number(parameter: Parameter, value: Any) -> None:
     """Refuse a number that does not fit the op's argument, of 64 bits, or the parameter's type."""
     if isinstance(value, torch.SymInt | torch.SymFloat):
         return
-    match parameter.type:
-        case ElementType(dtype=DType(kind=Kind.INT) as dtype):
-            is_fit = I64.holds(int(value)) and dtype.holds(int(value))
-            limit = dtype.c if I64.holds(int(value)) else I64.c
-        case PythonType(kind=Kind.INT):
-            is_fit, limit = I64.holds(int(value)), I64.c  # rule: number-fits
-        case ElementType(dtype=DType(kind=Kind.FLOAT | Kind.COMPLEX)) | PythonType(kind=Kind.FLOAT | Kind.COMPLEX):
-            is_fit, limit = _is_double(value), "double"
-        case _:
+    match kind_of(parameter):
+        case Kind.BOOL:
             return
-    if not is_fit:
-        raise _Misfit(f"`{parameter.name}` = {_shown(value)} does not fit {limit}")
+        case Kind.INT:
+            too_small = [each.c for each in (I64, integer_dtype(parameter)) if not each.holds(int(value))]
+        case _:
+            too_small = [] if _is_double(value) else ["double"]
+    if too_small:  # rule: number-fits
+        raise _Misfit(f"`{parameter.name}` = {_shown(value)} does not fit {too_small[0]}")
 
 
 def _is_double(value: Any) -> bool:
@@ -258,11 +241,10 @@ def _check_shapes(
     source_axes = {(dim.array, dim.axis) for dim in signature.dims if dim.is_extent}
     widths = dict(signature.vector_widths)
     for parameter in ordered:
-        assert isinstance(parameter.type, ArrayType)
         name, tensor = parameter.name, tensors[parameter.name]
         _check_leading(signature, name, tensors)
         shape = signature.flat_shape(name, tensors)
-        for axis, dim in enumerate(parameter.type.dims):
+        for axis, dim in enumerate(signature.array_type(name).dims):
             if (name, axis) in source_axes:
                 continue
             extent = evaluate(dim, dims)
@@ -309,12 +291,11 @@ def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> 
 # --- memory -------------------------------------------------------------------------------------------------------
 
 
-def _check_memory(signature: Signature, tensors: Tensors, on_grid: bool) -> None:
+def _check_memory(signature: Signature, ordered: Sequence[Parameter], tensors: Tensors, on_grid: bool) -> None:
     """Check where the arrays begin, and that written ones overlap neither themselves nor others: kernels take
     `__restrict__` pointers. An output may be an input whose elements threads only overwrite one by one; not in an
     explicit launch, in which two threads may have one index.
     """
-    ordered = _ordered(signature, tensors)
     for name in (p.name for p in ordered if p.role is not Role.INPUT):
         if overlaps_itself(tensors[name]):  # rule: strides-overlap
             raise _Misfit(f"`{name}` is written, and its elements overlap in memory; pass a tensor of its own")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -30,15 +30,10 @@ from py2cu.translation import TargetName
 
 if TYPE_CHECKING:
     from py2cu.call.definition import Operator
-    from py2cu.call.gradients import BackwardCall, Gradients
+    from py2cu.call.gradients import Gradients
+    from py2cu.call.traced import Traced
 
 Key = tuple[object, ...] | int
-
-
-class Differentiated(Protocol):
-    """What is known here of a backward `Kernel`."""
-
-    def _as_backward(self) -> BackwardCall: ...
 
 
 class KernelCall:
@@ -49,7 +44,7 @@ class KernelCall:
     all parameters are arrays, the number of arguments and the keywords say how a call is read.
     """
 
-    def __init__(self, instances: Instances, backwards: Sequence[Differentiated] = ()) -> None:
+    def __init__(self, instances: Instances, backwards: Sequence[Traced] = ()) -> None:
         self.instances = instances
         self._backwards = backwards
         self._operator: Operator | None = None
@@ -126,11 +121,12 @@ class KernelCall:
         device = check_call(self.signature, values, on_grid=bool(launch))
         extents = require_extents(self.signature.name, *launch) if launch else ()
         names_device = has_device(self.signature, names)
-        if not names_device:  # torch's default device
+        if names_device:  # NumPy's integers become Python's
+            pairs = zip(names, arguments, strict=True)
+            arguments = tuple([each if each is None else values.get(name, each) for name, each in pairs])
+        else:  # torch's default device
             values = allocate_outputs(self.signature, values)
             names, arguments = tuple(values), tuple(values.values())
-        pairs = zip(names, arguments, strict=True)  # NumPy's integers become Python's
-        arguments = tuple([each if each is None else values.get(name, each) for name, each in pairs])
         order = Order(names, on_grid=bool(launch), of_call=has_arrays)
         if (device, order) not in self._launchers:
             self._launchers[device, order] = self.instances.launcher(device, order, self._gradients)
@@ -166,7 +162,7 @@ class KernelCall:
 
     def run(self, device: str, values: Mapping[str, Any]) -> None:
         """Run the code for `device` on arguments that include every array."""
-        if any(isinstance(value, torch.Tensor) and value.is_nested for value in values.values()):
+        if any(getattr(value, "is_nested", False) for value in values.values()):
             check_arguments(self.signature, values)  # raises: a launcher compares tensors, which ends the process here
         self.instances.run(device, values)
 

@@ -212,13 +212,11 @@ class _Overload:
 
     def bump_versions(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         """Tell autograd that the arrays which the kernel writes change."""
-        written = self._written_arrays(self.in_order(args, kwargs))
+        in_order = self.in_order(args, kwargs)
+        written = {name: array for place, name in self.written if (array := in_order[place]) is not None}
         require_writable(self.signature.name, written)
         torch.autograd.graph.increment_version(written.values())  # rule: version-written
         return self.op().redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args, **kwargs)
-
-    def _written_arrays(self, in_order: Sequence[Any]) -> dict[str, torch.Tensor]:
-        return {name: array for place, name in self.written if (array := in_order[place]) is not None}
 
     def autograd(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         """Launch at once if nothing but autograd has to see the call; else run the op below autograd.
@@ -244,9 +242,8 @@ class _Overload:
             return run(torch._C._after_autograd_keyset)
         if self.is_launch:
             check_launch_gradients(self.signature, values)  # rule: autograd-launch
-        written = tuple(self._written_arrays(in_order))
         run_below = partial(run, torch._C._after_ADInplaceOrView_keyset)  # `mark_dirty` bumps the versions
-        return self._definition().gradients.record(run_below, values, written)
+        return self._definition().gradients.record(run_below, values)
 
 
 def _complex(real: float | None, imag: float | None, default: Default | None) -> complex:

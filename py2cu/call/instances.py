@@ -11,17 +11,16 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from py2cu.call.argument_checks import check_arguments
 from py2cu.call.launchers.engines import ASSERTION, CpuEngine, CudaEngine, Engine
 from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, write_launcher
-from py2cu.call.layout import Launch, Layout, call_op, op_arguments
-from py2cu.call.recording import Recorder, recorder
+from py2cu.call.layout import Launch, Layout, call_op, op_arguments, outputs_of
 from py2cu.call.translate import Translator
-from py2cu.ir.abi.launch import REFUSED, LaunchProgram
+from py2cu.ir.abi.launch import REFUSED, LaunchProgram, mark_launched
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.options import Values, require_extents
@@ -29,16 +28,13 @@ from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
 from py2cu.translation import Artifacts, CallText, CallTranslation, TargetName, Translation
 
+if TYPE_CHECKING:
+    from py2cu.call.gradients import Gradients
+
 Key = tuple[Any, ...]
 """The dtype of each type variable, and the value of each template argument."""
-
-
-class Instance(NamedTuple):
-    """The inputs of `write_launcher` for one instance."""
-
-    signature: Signature  # with its dtypes
-    program: LaunchProgram
-    engine: Engine
+Instance = tuple[Signature, LaunchProgram, Engine]
+"""The signature has the dtypes of the instance."""
 
 
 class Instances:
@@ -81,18 +77,49 @@ class Instances:
         check_arguments(signature, values, on_grid=on_grid)  # names the argument where the code does not
         raise refusal
 
-    def launcher(self, device: str, order: Order, gradients: Callable[[], Recorder] | None = None) -> LaunchFunction:
+    def launcher(self, device: str, order: Order, gradients: Callable[[], Gradients] | None = None) -> LaunchFunction:
         """The launcher of calls with these arguments, by position; `gradients` record calls above the dispatcher."""
         if gradients is not None:
-            below = functools.cache(partial(self.launcher, device, replace(order, of_call=False)))
-            record = None if order.on_grid else recorder(self.layout, order.names, below, gradients)
-            return self._chosen(device, order, record)
+            return self._chosen(device, order, None if order.on_grid else self._recorder(device, order, gradients))
         key = device, order
         if key not in self._launchers:
             with self._lock:
                 if key not in self._launchers:
                     self._launchers[key] = self._chosen(device, order, None)
         return self._launchers[key]
+
+    def _recorder(self, device: str, order: Order, gradients: Callable[[], Gradients]) -> LaunchFunction:
+        """A function of a launcher's arguments: it records the launch for autograd, and returns the outputs.
+
+        An error of `REFUSED` is marked if the kernel has run.
+        """
+        below = functools.cache(partial(self.launcher, device, replace(order, of_call=False)))
+        allocated = [p.name for p in self.signature.outputs if p.name not in order.names]
+        are_all_allocated = len(allocated) == len(self.signature.outputs)
+
+        def record(*values: Any) -> Any:
+            named = zip(order.names, values, strict=True)
+            passed = self.layout.complete({name: value for name, value in named if value is not None})
+            is_launched = False
+
+            def run() -> Any:
+                nonlocal is_launched
+                result = below()(*values)
+                is_launched = True
+                return result
+
+            try:
+                result = gradients().record(run, passed)
+            except REFUSED as error:
+                if is_launched:
+                    mark_launched(error)
+                raise
+            if are_all_allocated:
+                return result
+            made = result if isinstance(result, tuple) else (result,)
+            return outputs_of(self.signature, passed | dict(zip(allocated, made, strict=False)))
+
+        return record
 
     @property
     def digest(self) -> str:
@@ -166,17 +193,15 @@ class Instances:
         program = code.programs_of(self.signature.op)[place]
         instance = signature.instances[place].called() if signature.instances else signature
         engine = self._engine(target, code, program, numbers, on_grid=on_grid)
-        return Instance(replace(instance, name=signature.name), program, engine)
+        return replace(instance, name=signature.name), program, engine
 
     def _place(self, signature: Signature, dtypes: Key) -> int:
-        """The place of the instance for these dtypes."""
+        """The place of the instance for these dtypes; 0 if the kernel is not generic."""
         names = [str(dtype).removeprefix("torch.") for dtype in dtypes]
-        for place, candidate in enumerate(signature.instances):
+        for place, candidate in enumerate(signature.instances or (signature,)):
             if all(candidate.dtype(array).name == name for array, name in zip(self._dtype_sources, names, strict=True)):
                 return place
-        if signature.instances:
-            raise RuntimeError(f"{signature.name} has no instance for {', '.join(names)}")
-        return 0
+        raise RuntimeError(f"{signature.name} has no instance for {', '.join(names)}")
 
     def _values_for(self, numbers: Key) -> Values:
         """The values of template arguments whose instances have these numbers among them."""
@@ -214,9 +239,15 @@ class Instances:
 
         def run(*values: Any) -> Any:
             launch = ([*values[:3]], [*values[3:6]]) if order.on_grid else ()
-            return call_op(op, arguments, dict(zip(order.names, values[shift:], strict=True)), launch)
+            try:
+                return call_op(op, arguments, dict(zip(order.names, values[shift:], strict=True)), launch)
+            except RuntimeError as error:
+                if not self.signature.asserts or ASSERTION not in str(error):  # rule: assert-raised
+                    raise
+                failure = AssertionError(str(error))  # as in Python
+            raise failure
 
-        return raise_assertions(run) if self.signature.asserts else run  # rule: assert-raised
+        return run
 
 
 def _dtype_sources(signature: Signature) -> tuple[str, ...]:
@@ -247,18 +278,3 @@ def choose({taken}):
     exec(text, names)
     function: LaunchFunction = names["choose"]
     return function
-
-
-def raise_assertions(op: LaunchFunction) -> LaunchFunction:
-    """`op`, except that a failed `assert` of the kernel raises `AssertionError`, as in Python."""
-
-    def call(*values: Any) -> Any:
-        try:
-            return op(*values)
-        except RuntimeError as error:
-            if ASSERTION not in str(error):
-                raise
-            failure = AssertionError(str(error))
-        raise failure
-
-    return call

@@ -81,18 +81,14 @@ class Layout:
         if key not in self._forms:
             names = self._names(types, dict(named), on_grid)
             of_arguments = (*types, *(each for _, each in named))
-            present = (name if each is not NoneType else "" for name, each in zip(names, of_arguments, strict=True))
-            self._forms[key] = self._form(names, tuple(present), on_grid)
+            present = tuple([n if each is not NoneType else "" for n, each in zip(names, of_arguments, strict=True)])
+            outputs = [p.name for p in self.signature.outputs]
+            given = tuple(name for name in outputs if name in present)
+            others = tuple(name for name in outputs if name not in present)
+            allocated, missing = (others, ()) if self.signature.are_allocated(given) else ((), others)
+            overload = self.overload(given, on_grid=on_grid)
+            self._forms[key] = Form(overload, names, self.sources(present), given, allocated, missing)
         return self._forms[key]
-
-    def _form(self, names: tuple[str, ...], present: tuple[str, ...], on_grid: bool) -> Form:
-        outputs = [p.name for p in self.signature.outputs]
-        given = tuple(name for name in outputs if name in present)
-        others = tuple(name for name in outputs if name not in present)
-        allocates = self.signature.are_allocated(given)
-        allocated, missing = (others, ()) if allocates else ((), others)
-        overload = self.overload(given, on_grid=on_grid)
-        return Form(overload, names, self.sources(present), given, allocated, missing)
 
     def overload(self, passed: Container[str], *, on_grid: bool) -> str:
         """The overload of calls that pass these parameters."""
@@ -160,34 +156,25 @@ class Layout:
         Raises:
             TypeError: an integer that is no valid template argument.
         """
-        values = {
-            name: arguments[place] if item is None else arguments[place][item]
-            for name, place, item, _, _ in sources
-            if place is not None
-        }
-        for name, place, _, constant, array in sources:
-            if place is None:
-                value = constant if array is None else self._measure(name, array, values)
-                if value is None:
-                    continue
-                values[name] = value
-            if name in self._integers and not isinstance(values[name], torch.SymInt):
+        values = {name: value for name, value in passed(sources, arguments).items() if value is not None}
+        for name, _, _, _, array in sources:
+            if array is not None:
+                type_, shape = self.signature.array_type(array), values[array].shape
+                if (value := self.extents[name, array].measure(type_, shape, values)) is not None:
+                    values[name] = value
+            if name in self._integers and name in values and not isinstance(values[name], torch.SymInt):
                 values[name] = self.readings.integer(name, values[name])
         return values
 
-    def complete(self, values: Mapping[str, Any]) -> Values:
+    def complete(self, values: Values) -> Values:
         """`values`, arguments by parameter, with defaults, and the integers that a shape determines.
 
         Raises:
             TypeError: as `values`.
         """
         if self._is_of_arrays:
-            return dict(values)
+            return values
         return self.values(self.sources(tuple(values)), tuple(values.values()))
-
-    def _measure(self, name: str, array: str, values: Mapping[str, Any]) -> int | None:
-        """The value of a number that a call omits; None if its array has too few dimensions."""
-        return self.extents[name, array].measure(self.signature.array_type(array), values[array].shape, values)
 
 
 # --- the op -------------------------------------------------------------------------------------------------------
@@ -223,10 +210,10 @@ def call_op(op: Any, arguments: Sequence[OpArgument], values: Mapping[str, Any],
 
 def passed(sources: Sequence[Source], arguments: Sequence[Any]) -> Values:
     """The values that a call passes to the op, by parameter: None for what the op finds."""
-    values = {}
-    for name, place, item, constant, _ in sources:
-        values[name] = constant if place is None else arguments[place] if item is None else arguments[place][item]
-    return values
+    return {
+        name: constant if place is None else arguments[place] if item is None else arguments[place][item]
+        for name, place, item, constant, _ in sources
+    }
 
 
 def type_of(value: Any) -> ArgumentType:

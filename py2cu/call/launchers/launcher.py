@@ -31,7 +31,7 @@ from py2cu.call.launchers.extents import ExtentLines, if_given
 from py2cu.call.launchers.likeness import LikenessLines
 from py2cu.call.launchers.memory import meet, memory_lines
 from py2cu.call.launchers.settled import settle
-from py2cu.call.launchers.values import kind_of, packed, packed_type, unpacked, value_lines
+from py2cu.call.launchers.values import integer_dtype, kind_of, packed, packed_type, unpacked, value_lines
 from py2cu.dtypes import I64, Kind
 from py2cu.ir.abi.launch import (
     ALIGNMENT,
@@ -44,7 +44,7 @@ from py2cu.ir.abi.launch import (
 )
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
-from py2cu.ir.types import Constant, DimExpr, ElementType, Name
+from py2cu.ir.types import Constant, DimExpr, Name
 from py2cu.options import MAX_THREADS
 from py2cu.records import record
 
@@ -178,7 +178,7 @@ class _Writer:
                 self.names[f"default_{parameter.name}"] = default.value
                 yield f"if {name} is None: {name} = default_{parameter.name}"
             if kind_of(parameter) is Kind.INT:
-                dtype = parameter.type.dtype if isinstance(parameter.type, ElementType) else I64
+                dtype = integer_dtype(parameter)
                 low, high = max(int(dtype.low), int(I64.low)), min(int(dtype.high), int(I64.high))
                 is_optional = parameter.may_be_none or self._is_found(parameter)
                 yield f"if {f'{name} is not None and ' * is_optional}not {low} <= {name} <= {high}: raise misfit"

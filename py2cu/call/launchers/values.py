@@ -47,6 +47,11 @@ def kind_of(parameter: Parameter) -> Kind:
             raise AssertionError(parameter)
 
 
+def integer_dtype(parameter: Parameter) -> DType:
+    """The dtype of a whole number; of a Python integer, int64."""
+    return parameter.type.dtype if isinstance(parameter.type, ElementType) else I64
+
+
 def unpacked(signature: Signature, passed: Collection[str], names: dict[str, Any]) -> Iterator[str]:
     """Lines that define `v_f_0`, `v_f_1` of a tuple `f`, and refuse items of other types; `names` gets what they name.
 
