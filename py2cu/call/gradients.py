@@ -19,7 +19,7 @@ from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
 from py2cu.call.argument_checks import check_recorded, leaf_problem, require_writable
-from py2cu.call.layout import returned
+from py2cu.call.layout import returned, unpacked_outputs
 from py2cu.diagnostics import Diagnostic, Severity, TranslationError
 from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.gradients import PREFIX, BackwardRoles, Misfit, match_backwards
@@ -206,7 +206,7 @@ class _Step:
         call = self.backward.call
         by_name = dict(zip(self.names, args, strict=True))
         outputs = call.call(tuple(args), {}) if self.is_in_order else call.call((), by_name)
-        found = (*args, *outputs) if isinstance(outputs, tuple) else (*args, outputs)
+        found = (*args, *unpacked_outputs(outputs))
         return {target: found[place] for target, place in self.results}
 
     def _refuse_batches(self, incoming: Sequence[torch.Tensor]) -> None:
@@ -259,8 +259,7 @@ class Recording:
 
     def _forward(self, ctx: Any, run: Callable[[], Any], *arguments: Any) -> tuple[Any, ...]:
         """Return the allocated outputs, then the arrays that are written."""
-        result = run()
-        outputs: tuple[Any, ...] = result if isinstance(result, tuple) else () if result is None else (result,)
+        outputs = unpacked_outputs(run())
         if self._written:
             changed = arguments[: len(self._written)]
             ctx.mark_dirty(*changed)

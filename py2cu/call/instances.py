@@ -18,7 +18,7 @@ import torch
 from py2cu.call.argument_checks import check_arguments
 from py2cu.call.launchers.engines import ASSERTION, CpuEngine, CudaEngine, Engine
 from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, write_launcher
-from py2cu.call.layout import Launch, Layout, call_op, op_arguments, outputs_of
+from py2cu.call.layout import Launch, Layout, call_op, op_arguments, outputs_of, unpacked_outputs
 from py2cu.call.translate import Translator
 from py2cu.ir.abi.launch import REFUSED, LaunchProgram, mark_launched
 from py2cu.ir.abi.parameters import Role
@@ -116,8 +116,7 @@ class Instances:
                 raise
             if are_all_allocated:
                 return result
-            made = result if isinstance(result, tuple) else (result,)
-            return outputs_of(self.signature, passed | dict(zip(allocated, made, strict=False)))
+            return outputs_of(self.signature, passed | dict(zip(allocated, unpacked_outputs(result), strict=True)))
 
         return record
 

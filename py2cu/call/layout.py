@@ -263,3 +263,8 @@ def outputs_of(signature: Signature, values: Mapping[str, Any]) -> Any:
 def returned(outputs: tuple[Any, ...]) -> Any:
     """What a call or an op returns for these outputs."""
     return outputs[0] if len(outputs) == 1 else outputs or None
+
+
+def unpacked_outputs(result: Any) -> tuple[Any, ...]:
+    """The opposite of `returned`."""
+    return result if isinstance(result, tuple) else () if result is None else (result,)
