@@ -37,8 +37,7 @@ from py2cu.threads import ForkSafeLock
 from py2cu.translation import TargetName
 
 NAMESPACE: Final = "py2cu"
-_KEYS: Final = {TargetName.CPU: "CPU", TargetName.CUDA: "CUDA"}
-_DEVICES: Final = frozenset(_KEYS)
+_DEVICES: Final = frozenset(TargetName)
 _REFUSED: Final = object()
 
 
@@ -102,18 +101,16 @@ class Definition:
         self.packet = getattr(torch.ops.py2cu, name)
         self.overloads = {overload: getattr(self.packet, overload) for overload in texts}
         self.functions = {overload: _Overload(self, op) for overload, op in self.overloads.items()}
-        for overload, op in self.overloads.items():
-            op.definition = self
-            self._implement(name if overload == ALLOCATES else f"{name}.{overload}", self.functions[overload])
-
-    def _implement(self, name: str, overload: _Overload) -> None:
-        for device, key in _KEYS.items():
-            self.library.impl(name, overload.implementation(device), key)
-        torch.library.register_fake(f"{NAMESPACE}::{name}", overload.fake, lib=self.library)
-        self.library.impl(name, overload.batched, "FuncTorchBatched")
-        self.library.impl(name, overload.autograd, "Autograd", with_keyset=True)
-        if overload.written:
-            self.library.impl(name, overload.bump_versions, "ADInplaceOrView", with_keyset=True)
+        for overload, functions in self.functions.items():
+            self.overloads[overload].definition = self
+            full_name = name if overload == ALLOCATES else f"{name}.{overload}"
+            for device in TargetName:
+                library.impl(full_name, functions.implementation(device), device.upper())
+            torch.library.register_fake(f"{NAMESPACE}::{full_name}", functions.fake, lib=library)
+            library.impl(full_name, functions.batched, "FuncTorchBatched")
+            library.impl(full_name, functions.autograd, "Autograd", with_keyset=True)
+            if functions.written:
+                library.impl(full_name, functions.bump_versions, "ADInplaceOrView", with_keyset=True)
 
 
 class _Overload:

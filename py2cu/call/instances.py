@@ -26,7 +26,7 @@ from py2cu.ir.abi.signature import Signature
 from py2cu.options import Values, require_extents
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
-from py2cu.translation import Artifacts, CallText, CallTranslation, TargetName, Translation
+from py2cu.translation import Artifacts, CallTranslation, TargetName, Translation
 
 if TYPE_CHECKING:
     from py2cu.call.gradients import Gradients
@@ -173,34 +173,42 @@ class Instances:
         return f"({passed}.shape[{dim.axis}] if {passed}.dim() > {dim.axis} else None)"
 
     def _launcher_of(self, target: TargetName, order: Order, key: Key, record: LaunchFunction | None) -> LaunchFunction:
-        numbers = key[len(self._dtype_sources) :]
+        dtypes, numbers = key[: len(self._dtype_sources)], key[len(self._dtype_sources) :]
         with self._lock:
             values = self._values_for(numbers)
             if self.files is not None and values is self._values:
                 return self._operator(self.files.artifacts(target), order)
             place = target, key, order.on_grid and target is TargetName.CPU  # which has instances for a kernel's block
             if place not in self._instances:
-                self._instances[place] = self._instance(target, key, values, on_grid=order.on_grid)
+                translation = self.translation(target, values)
+                self._instances[place] = self._instance(target, translation, dtypes, numbers, on_grid=order.on_grid)
             signature, program, engine = self._instances[place]
             return write_launcher(signature, program, order, numbers, engine, record)
 
-    def _instance(self, target: TargetName, key: Key, values: Values, *, on_grid: bool) -> Instance:
-        dtypes, numbers = key[: len(self._dtype_sources)], key[len(self._dtype_sources) :]
-        translation = self.translation(target, values)
+    def _instance(
+        self, target: TargetName, translation: CallTranslation, dtypes: Key, numbers: Key, *, on_grid: bool
+    ) -> Instance:
         signature, code = translation.signatures[0], translation.text(target)
-        place = self._place(signature, dtypes)
-        program = code.programs_of(self.signature.op)[place]
-        instance = signature.instances[place].called() if signature.instances else signature
-        engine = self._engine(target, code, program, numbers, on_grid=on_grid)
-        return replace(instance, name=signature.name), program, engine
-
-    def _place(self, signature: Signature, dtypes: Key) -> int:
-        """The place of the instance for these dtypes; 0 if the kernel is not generic."""
         names = [str(dtype).removeprefix("torch.") for dtype in dtypes]
-        for place, candidate in enumerate(signature.instances or (signature,)):
-            if all(candidate.dtype(array).name == name for array, name in zip(self._dtype_sources, names, strict=True)):
-                return place
-        raise RuntimeError(f"{signature.name} has no instance for {', '.join(names)}")
+        every = zip(signature.instances or (signature,), code.programs_of(self.signature.op), strict=True)
+        found = [pair for pair in every if [pair[0].dtype(array).name for array in self._dtype_sources] == names]
+        if not found:
+            raise RuntimeError(f"{signature.name} has no instance for {', '.join(names)}")
+        instance, program = found[0]
+        own, template = replace(instance.called(), name=signature.name), partial(program.template_arguments, numbers)
+        if target is TargetName.CPU:
+            from py2cu.build.cpu_entry import CpuInstance
+
+            has_own_block = program.has_block_instance and not on_grid  # rule: block-of-launch
+            compiled = CpuInstance(code, program.symbol, template((), is_wide=False), has_own_block)
+            return own, program, CpuEngine(compiled.load(self.source))
+        from py2cu.build.cuda_kernel import CudaInstance, load_kernel
+
+        def load_for(device: int, given: tuple[bool, ...], packs: tuple[int, ...], *, is_wide: bool) -> Any:
+            compiled = CudaInstance(code, program, template(given, packs, is_wide=is_wide), self.fma)
+            return load_kernel(compiled, device, self.source)
+
+        return own, program, CudaEngine(signature.name, load_for)
 
     def _values_for(self, numbers: Key) -> Values:
         """The values of template arguments whose instances have these numbers among them."""
@@ -209,23 +217,6 @@ class Instances:
         if all(chosen[name] in constexpr.values for name, constexpr in integers.items()):
             return self._values
         return {name: (chosen[name],) for name in integers}
-
-    def _engine(
-        self, target: TargetName, code: CallText, program: LaunchProgram, numbers: Key, *, on_grid: bool
-    ) -> Engine:
-        if target is TargetName.CPU:
-            from py2cu.build.cpu_entry import CpuInstance
-
-            template = program.template_arguments(numbers, (), is_wide=False)
-            has_own_block = program.has_block_instance and not on_grid  # rule: block-of-launch
-            return CpuEngine(CpuInstance(code, program.symbol, template, has_own_block).load(self.source))
-        from py2cu.build.cuda_kernel import CudaInstance, load_kernel
-
-        def load_for(device: int, given: tuple[bool, ...], packs: tuple[int, ...], *, is_wide: bool) -> Any:
-            template = program.template_arguments(numbers, given, packs, is_wide=is_wide)
-            return load_kernel(CudaInstance(code, program, template, self.fma), device, self.source)
-
-        return CudaEngine(self.signature.name, load_for)
 
     def _operator(self, artifacts: Artifacts, order: Order) -> LaunchFunction:
         """The operator of built files, which takes what calls below the dispatcher do."""

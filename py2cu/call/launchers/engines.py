@@ -26,10 +26,9 @@ _MESSAGE_BYTES: Final = 1024
 _SLOT: Final = 8
 _OS_THREADS: Final = [0]
 """How many OS threads a launch on the CPU may use: 0 for OpenMP's number, 1 in a forked child, which has no others."""
+_INTEGERS: Final = {8: "b", 16: "h", 32: "i", 64: "q"}
 
 os.register_at_fork(after_in_child=lambda: _OS_THREADS.__setitem__(0, 1))
-
-_INTEGERS: Final = {8: "b", 16: "h", 32: "i", 64: "q"}
 
 
 class Block:
@@ -52,15 +51,11 @@ class Frame:
     """The layout of a block: the launch, as `struct` spells it, and a value of each dtype, None for an address."""
 
     def __init__(self, launch: str, types: Sequence[DType | None]) -> None:
-        formats, self.offsets, size = [launch], [], struct.calcsize(f"<{launch}")
-        for type_ in types:
-            code = _code(type_)
-            width = struct.calcsize(f"<{code}")
-            slots = -(-width // _SLOT)
-            formats.append(f"{code}{slots * _SLOT - width}x")
-            self.offsets.append(size)
-            size += slots * _SLOT
-        self._struct = struct.Struct(f"<{''.join(formats)}")
+        form, self.offsets = f"<{launch}", []
+        for code in map(_code, types):
+            self.offsets.append(struct.calcsize(form))
+            form += f"{code}{-struct.calcsize(f'<{code}') % _SLOT}x"
+        self._struct = struct.Struct(form)
         self.pack = self._struct.pack_into
         self.free: list[Block] = []
 
@@ -187,7 +182,7 @@ class CudaEngine:
     def _allow(self, key: tuple[Any, ...], kernel: ctypes.c_void_p, shared: int) -> None:
         """Let a block have more dynamic shared memory than the default."""
         try:
-            driver.allow_shared_bytes(_handle(kernel), min(shared, INT32_MAX), key[0])
+            driver.allow_shared_bytes(kernel.value or 0, min(shared, INT32_MAX), key[0])
         except RuntimeError as error:
             raise self._failure(f"the launch failed: {str(error).partition(': ')[2]}") from None
         self._allowed[key] = shared
@@ -202,7 +197,7 @@ class CudaEngine:
             return
         *shape, shared = struct.unpack_from("<7I", block.memory)
         if error == results.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
-            most = driver.resident_blocks(_handle(kernel), math.prod(shape[3:]), shared, device)
+            most = driver.resident_blocks(kernel.value or 0, math.prod(shape[3:]), shared, device)
             what = f"{math.prod(shape[:3])} blocks wait for each other, and at most {most} run at once on this device"
         elif error == results.CUDA_ERROR_INVALID_VALUE:
             what = "the launch failed: invalid configuration argument"
@@ -212,7 +207,3 @@ class CudaEngine:
 
     def _failure(self, what: str) -> RuntimeError:
         return RuntimeError(f"{self._name}: {what}")
-
-
-def _handle(kernel: ctypes.c_void_p) -> int:
-    return kernel.value or 0

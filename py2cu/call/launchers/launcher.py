@@ -28,9 +28,8 @@ from torch.autograd import forward_ad, profiler
 
 from py2cu.call.launchers.engines import Engine, Frame, half_bits, to_float32
 from py2cu.call.launchers.extents import ExtentLines, if_given
-from py2cu.call.launchers.likeness import LikenessLines
+from py2cu.call.launchers.likeness import LikenessLines, settle
 from py2cu.call.launchers.memory import meet, memory_lines
-from py2cu.call.launchers.settled import settle
 from py2cu.call.launchers.values import integer_dtype, kind_of, packed, packed_type, unpacked, value_lines
 from py2cu.dtypes import I64, Kind
 from py2cu.ir.abi.launch import (

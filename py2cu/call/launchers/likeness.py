@@ -8,21 +8,21 @@ dtype, device, number of axes, `requires_grad` and the dispatch keys in effect. 
 wrappers of transforms have keys of their own, and so has what is active in the thread: transforms, the tracer,
 autocast, modes of dispatch but for torch's own (fake tensors). An inference tensor outside of inference mode has the
 keys of any other tensor within: each call tests it. A second comparison, of extents and strides too, comes first: where
-it holds, what follows from the shapes is known as well.
+it holds, what the settled lines compute from the shapes is known, and the others run alone.
 """
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 
 from py2cu.call.launchers.extents import if_given
 from py2cu.call.launchers.memory import overlaps_itself
-from py2cu.call.launchers.settled import Settled
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
@@ -78,6 +78,47 @@ def _are_distinct(arrays: Sequence[torch.Tensor]) -> bool:
 
 def _never(*_: torch.Tensor) -> bool:
     return False
+
+
+class Settled(NamedTuple):
+    """Lines that compute the same for all arrays of one kind, extents and strides, and the names that they define."""
+
+    lines: list[str]
+    names: set[str]
+
+
+def settle(lines: Sequence[str], known: Iterable[str], taken: Iterable[str]) -> tuple[Settled, list[str]]:
+    """The statements that depend on nothing but `known` names and each other, and the others, both in order.
+
+    `taken` are the launcher's arguments. Also among the others: a statement that returns; behind it, statements that
+    raise or call something; and a statement that redefines a name of an earlier one of the others.
+    """
+    statements = [(each, [*ast.walk(each)]) for each in ast.parse("\n".join(lines)).body]
+    settled = Settled([], set())
+    others: list[str] = []
+    late: set[str] = set()  # read or defined by one of the others
+    unsettled = {*taken, *(name for _, nodes in statements for name in _names(nodes, ast.Store))} - {*known}
+    stays: tuple[type[ast.AST], ...] = (ast.Return,)
+    for statement, nodes in statements:
+        own = lines[statement.lineno - 1 : statement.end_lineno]
+        read, defined = _names(nodes, ast.Load), _names(nodes, ast.Store)
+        if any(isinstance(node, ast.Return) for node in nodes):
+            stays = ast.Return, ast.Raise, ast.Call
+        if (
+            any(isinstance(node, stays) for node in nodes) or read & unsettled or defined & late
+        ):  # rule: launcher-settled
+            others += own
+            late |= read | defined
+            unsettled |= defined
+        else:
+            settled.lines.extend(own)
+            settled.names.update(defined)
+            unsettled -= defined
+    return settled, others
+
+
+def _names(nodes: Iterable[ast.AST], context: type[ast.expr_context]) -> set[str]:
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
 
 
 @record(frozen=True, slots=True)
