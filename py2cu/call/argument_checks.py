@@ -43,7 +43,7 @@ def check_arguments(
             _check_storage(parameter, values[parameter.name])
         tensors = {p.name: values[p.name].resolve_conj().resolve_neg() for p in present}  # as the launcher gets them
         if not all(tensor.is_meta for tensor in tensors.values()):
-            _common_device(tensors)
+            devices.of_tensors(tensors)
         for parameter in signature.parameters:
             if parameter.name in values and not parameter.is_array:
                 _check_number(parameter, values[parameter.name])
@@ -54,8 +54,8 @@ def check_arguments(
         if not has_memory:
             return ""
         _check_memory(signature, ordered, tensors, on_grid)
-        return _common_device(tensors)
-    except _Misfit as misfit:
+        return devices.of_tensors(tensors).value
+    except ValueError as misfit:
         raise RuntimeError(f"{signature.name}: {misfit}") from None
 
 
@@ -72,10 +72,6 @@ def check_call(signature: Signature, values: Mapping[str, Any], *, on_grid: bool
     return device
 
 
-class _Misfit(Exception):
-    """The reason why an argument is refused."""
-
-
 # --- one tensor ---------------------------------------------------------------------------------------------------
 
 
@@ -84,15 +80,15 @@ def _check_storage(parameter: Parameter, tensor: torch.Tensor) -> None:
     name = parameter.name
     if tensor.is_nested or tensor.layout is not torch.strided:  # rule: tensor-layout
         layout = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
-        raise _Misfit(f"`{name}` must be a dense tensor, got a {layout} one; pass `{name}.to_dense()`")
+        raise ValueError(f"`{name}` must be a dense tensor, got a {layout} one; pass `{name}.to_dense()`")
     if tensor.is_quantized:
-        raise _Misfit(f"`{name}` must not be quantized; pass `{name}.dequantize()`")
+        raise ValueError(f"`{name}` must not be quantized; pass `{name}.dequantize()`")
     if parameter.role is Role.INPUT:
         return
     if tensor.is_conj() or tensor.is_neg():  # rule: tensor-conjugate
-        raise _Misfit(f"`{name}` is written, and is a conjugate or negative view; pass a tensor of its own")
+        raise ValueError(f"`{name}` is written, and is a conjugate or negative view; pass a tensor of its own")
     if problem := leaf_problem(name, tensor):
-        raise _Misfit(problem)
+        raise ValueError(problem)
 
 
 def check_launch_gradients(signature: Signature, values: Mapping[str, Any]) -> None:
@@ -159,37 +155,28 @@ def leaf_problem(name: str, tensor: torch.Tensor) -> str:
     return f"`{name}` is written, and is a leaf that requires grad, or a view of one; call it under `torch.no_grad()`"
 
 
-def _common_device(tensors: Tensors) -> str:
-    try:
-        return devices.of_tensors(tensors).value
-    except ValueError as error:
-        raise _Misfit(str(error)) from None
-
-
 def _check_dtypes(signature: Signature, ordered: Sequence[Parameter], tensors: Tensors) -> None:
     """Check every dtype against the instances that match the arrays before it."""
     candidates = signature.instances or (signature,)
-    for parameter in ordered:
-        name, dtype = parameter.name, str(tensors[parameter.name].dtype).removeprefix("torch.")
+    dtypes = {p.name: str(tensors[p.name].dtype).removeprefix("torch.") for p in ordered}
+    for name, dtype in dtypes.items():
         admitted = dict.fromkeys(instance.dtype(name).name for instance in candidates)
         candidates = tuple(instance for instance in candidates if instance.dtype(name).name == dtype)
         if not candidates:
             one_of = "one of " if len(admitted) > 1 else ""
             advice = devices.autocast_advice(name, tensors[name], next(iter(admitted)))
-            reason = signature.refusal({p.name: str(tensors[p.name].dtype).removeprefix("torch.") for p in ordered})
-            raise _Misfit(f"`{name}` must be {one_of}{', '.join(admitted)}, got {dtype}{advice}{reason}")
+            what = f"`{name}` must be {one_of}{', '.join(admitted)}, got {dtype}"
+            raise ValueError(f"{what}{advice}{signature.refusal(dtypes)}")
 
 
 def _check_layout(parameter: Parameter, tensor: torch.Tensor, is_strided: bool) -> None:
     assert isinstance(parameter.type, ArrayType)
-    name, rank = parameter.name, len(parameter.type.dims)
-    if parameter.type.leading and tensor.dim() < parameter.type.trailing:
-        raise _Misfit(f"`{name}` must have at least {parameter.type.trailing} dimensions, got {tensor.dim()}")
-    if not parameter.type.leading and tensor.dim() != rank:
-        raise _Misfit(f"`{name}` must have {rank} dimensions, got {tensor.dim()}")
+    name, rank, leading = parameter.name, parameter.type.trailing, parameter.type.leading
+    if tensor.dim() < rank or (tensor.dim() > rank and not leading):
+        raise ValueError(f"`{name}` must have {'at least ' * bool(leading)}{rank} dimensions, got {tensor.dim()}")
     if not is_strided and not tensor.is_contiguous():
         ways = f"pass `{name}.contiguous()`" if parameter.role is Role.INPUT else "give a contiguous array"
-        raise _Misfit(f'`{name}` must be contiguous; {ways}, or declare `@kernel(strided="{name}")`')
+        raise ValueError(f'`{name}` must be contiguous; {ways}, or declare `@kernel(strided="{name}")`')
 
 
 # --- numbers ------------------------------------------------------------------------------------------------------
@@ -207,7 +194,7 @@ def _check_number(parameter: Parameter, value: Any) -> None:
         case _:
             too_small = [] if _is_double(value) else ["double"]
     if too_small:  # rule: number-fits
-        raise _Misfit(f"`{parameter.name}` = {_shown(value)} does not fit {too_small[0]}")
+        raise ValueError(f"`{parameter.name}` = {_shown(value)} does not fit {too_small[0]}")
 
 
 def _is_double(value: Any) -> bool:
@@ -237,7 +224,7 @@ def _check_shapes(
     dims = _dims(signature, tensors, values)
     for divisor in signature.divisors():
         if evaluate(divisor, dims) == 0:
-            raise _Misfit(f"`{print_expr(divisor)}` is 0, and an extent is divided by it")
+            raise ValueError(f"`{print_expr(divisor)}` is 0, and an extent is divided by it")
     source_axes = {(dim.array, dim.axis) for dim in signature.dims if dim.is_extent}
     widths = dict(signature.vector_widths)
     for parameter in ordered:
@@ -251,11 +238,11 @@ def _check_shapes(
             if shape[axis] != extent:
                 place = axis + tensor.dim() - len(shape)
                 what = f"dimension {place} of `{name}` is `{print_expr(dim)}` = {extent}"
-                raise _Misfit(f"{what}, got {shape[axis]}")
+                raise ValueError(f"{what}, got {shape[axis]}")
         width = widths.get(name, 0)
         if width and shape[-1] % width:
             where = " in its last dimension" if len(shape) > 1 else ""
-            raise _Misfit(f"`{name}` is viewed in rows of {width} elements, but has {shape[-1]}{where}")
+            raise ValueError(f"`{name}` is viewed in rows of {width} elements, but has {shape[-1]}{where}")
 
 
 def _check_leading(signature: Signature, name: str, tensors: Tensors) -> None:
@@ -268,7 +255,7 @@ def _check_leading(signature: Signature, name: str, tensors: Tensors) -> None:
     expected, _ = signature.array_type(source).split(tensors[source].shape)
     if leading != expected:  # rule: leading-agrees
         what = f"the dimensions `{type_.leading}` of `{name}` are {[*leading]}, but those of `{source}` are"
-        raise _Misfit(f"{what} {[*expected]}")
+        raise ValueError(f"{what} {[*expected]}")
 
 
 def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> dict[str, int]:
@@ -283,7 +270,7 @@ def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> 
         extent = dim.solve(signature.flat_shape(dim.array, tensors)[dim.axis], dims)
         if values.get(dim.name) not in (None, extent):
             what = f"`{dim.name}` is {values[dim.name]}, but dimension {dim.axis} of `{dim.array}` has {extent}"
-            raise _Misfit(what)
+            raise ValueError(what)
         dims[dim.name] = extent
     return dims
 
@@ -298,16 +285,16 @@ def _check_memory(signature: Signature, ordered: Sequence[Parameter], tensors: T
     """
     for name in (p.name for p in ordered if p.role is not Role.INPUT):
         if overlaps_itself(tensors[name]):  # rule: strides-overlap
-            raise _Misfit(f"`{name}` is written, and its elements overlap in memory; pass a tensor of its own")
+            raise ValueError(f"`{name}` is written, and its elements overlap in memory; pass a tensor of its own")
     for name, tensor in tensors.items():
         if tensor.data_ptr() == 0 and tensor.numel() and not tensor.is_meta:  # rule: tensor-memory
-            raise _Misfit(f"`{name}` has no memory: its storage was freed")
+            raise ValueError(f"`{name}` has no memory: its storage was freed")
     widths = dict(signature.instance(tensors).vector_widths)
     for name in (p.name for p in ordered if p.name in signature.aligned):
         size = widths[name] * tensors[name].element_size()
         if tensors[name].data_ptr() % size:
-            raise _Misfit(f"`{name}` must begin at a multiple of {size} bytes; pass `{name}.clone()`")
+            raise ValueError(f"`{name}` must begin at a multiple of {size} bytes; pass `{name}.clone()`")
     in_place = () if on_grid else signature.in_place  # rule: in-place-on-grid
     for written, other in ((one.name, two.name) for one, two in signature.apart(tensors)):
         if meet(tensors[written], tensors[other], (written, other) in in_place):  # rule: memory-overlaps
-            raise _Misfit(f"`{written}` is written and overlaps `{other}` in memory")
+            raise ValueError(f"`{written}` is written and overlaps `{other}` in memory")

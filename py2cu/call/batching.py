@@ -84,7 +84,6 @@ class _Place(NamedTuple):
         return contiguous if self.is_leading else contiguous.flatten(axis, axis + 1)
 
     def split(self, merged: torch.Tensor, size: int, extent: int) -> torch.Tensor:
-        """The opposite of `merge`."""
         if self.is_leading:
             return merged
         axis = self.batch_axis(merged.ndim)

@@ -156,7 +156,6 @@ def _shown(parameter: Parameter, required: Container[Parameter]) -> str:
 
 
 def list_of(names: Sequence[str]) -> str:
-    """Names in a message."""
     return ", ".join(f"`{name}`" for name in names)
 
 
@@ -166,7 +165,6 @@ def _type_name(kind: type) -> str:
 
 
 def tuple_of(count: int) -> str:
-    """A tuple parameter in a message."""
     return f"a tuple of {count} number{'s' * (count != 1)}"
 
 

@@ -79,7 +79,6 @@ class KernelCall:
         return self.operator[ALLOCATES if self.signature.size is not None else ON_GRID]
 
     def source(self) -> SourceFile:
-        """The file of the Python."""
         return self.instances.source()
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -149,7 +148,6 @@ class KernelCall:
         return (*[None] * on_grid, *map(type, args), *kwargs, *map(type, kwargs.values()))
 
     def _through_op(self, form: Form, arguments: tuple[Any, ...], values: Values, launch: Launch) -> Any:
-        """Call the op `py2cu::…`."""
         operator = self.operator
         overload = operator.definition.functions[form.overload]
         given = passed(form.sources, arguments)

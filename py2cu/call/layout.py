@@ -110,9 +110,8 @@ class Layout:
             if name in every:
                 _, *items = every.pop(name)
                 if len(items) != len(numbers):  # rule: tuple-length
-                    raise TypeError(
-                        f"{self.readings.usage} takes {tuple_of(len(numbers))} as `{name}`, got one of {len(items)}"
-                    )
+                    what = f"takes {tuple_of(len(numbers))} as `{name}`, got one of {len(items)}"
+                    raise TypeError(f"{self.readings.usage} {what}")
                 every.update(zip(numbers, items, strict=True))
         self.readings.fit((), {name: _outer(each) for name, each in every.items()}, on_grid=on_grid)
         return names

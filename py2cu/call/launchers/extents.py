@@ -56,7 +56,6 @@ class ExtentLines:
         return [f"s_{self._same.get(name, name)}_{axis}" for axis in axes]
 
     def elements(self, name: str) -> str:
-        """The number of elements of an array."""
         return " * ".join(self.of(name)) or "1"
 
     def text(self, extent: DimExpr) -> str:

@@ -32,9 +32,6 @@ NUMBERS: Final[Mapping[Kind, tuple[str, tuple[type, ...]]]] = {
     Kind.COMPLEX: ("a complex number", (numbers.Complex, *SYMBOLS)),
 }
 """For each kind, its description and the types."""
-
-_USUAL: Final = {Kind.BOOL: "bool", Kind.INT: "int", Kind.FLOAT: "float", Kind.COMPLEX: "complex"}
-"""By kind, the usual type of a number, for which a test by identity is enough."""
 _RAISED: Final = (ZeroDivisionError, OverflowError, ValueError)
 _FUNCTIONS: Final = {name: getattr(math, name) for name in OF_MATH}
 
@@ -63,9 +60,9 @@ def unpacked(signature: Signature, passed: Collection[str], names: dict[str, Any
         yield f"{' '.join(f'v_{item},' for item in items)} = v_{name}"
         for item in items:
             kind = kind_of(signature.parameter(item))
-            names[f"accepted_{_USUAL[kind]}"] = NUMBERS[kind][1]
-            test = f"not isinstance(v_{item}, accepted_{_USUAL[kind]})"
-            yield f"if v_{item}.__class__ is not {_USUAL[kind]} and {test}: raise misfit"
+            usual = kind.name.lower()  # the name of Python's type, for which a test by identity is enough
+            names[f"accepted_{usual}"] = NUMBERS[kind][1]
+            yield f"if v_{item}.__class__ is not {usual} and not isinstance(v_{item}, accepted_{usual}): raise misfit"
 
 
 def value_lines(extents: ExtentLines, names: dict[str, Any]) -> Iterator[str]:
