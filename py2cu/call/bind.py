@@ -90,7 +90,7 @@ class Readings:
             return f"got {list_of(repeated)} twice"
         types = {**positional, **named}
         missing = [p.name for p in self.signature.required if p.name not in types]
-        if missing := [name for name in missing if not self._is_measured(name, types)]:
+        if missing := [name for name in missing if self.signature.measured_by(name, types) is None]:
             shown = dict.fromkeys(self._names_in_tuples.get(name, (name,))[0] for name in missing)
             return f"is missing {list_of([*shown])}{self._way_to_fill(missing[0])}"
         return self._type_mismatch(types, exactly=False)
@@ -121,9 +121,6 @@ class Readings:
         by_keyword = [f"{p.name}=" for p in self.signature.parameters if p.by_keyword]
         advice = f"; pass outputs by name: {', '.join(outputs)}" if outputs else ""
         return advice + (f"; keyword-only: {', '.join(by_keyword)}" if by_keyword else "")
-
-    def _is_measured(self, name: str, passed: Container[str | None]) -> bool:
-        return any(dim.name == name and dim.array in passed for dim in self.signature.measured)
 
     def integer(self, name: str, value: Any) -> int:
         """A whole number, also NumPy's, as Python's own.

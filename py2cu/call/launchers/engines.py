@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Final, Protocol
 import torch
 
 from py2cu.build import driver
-from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.launch import DEFAULT_SHARED_LIMIT, INT32_MAX, LaunchProgram
 from py2cu.threads import ForkSafeLock
 
@@ -26,7 +25,6 @@ _MESSAGE_BYTES: Final = 1024
 _SLOT: Final = 8
 _OS_THREADS: Final = [0]
 """How many OS threads a launch on the CPU may use: 0 for OpenMP's number, 1 in a forked child, which has no others."""
-_INTEGERS: Final = {8: "b", 16: "h", 32: "i", 64: "q"}
 
 os.register_at_fork(after_in_child=lambda: _OS_THREADS.__setitem__(0, 1))
 
@@ -48,11 +46,11 @@ class Block:
 
 
 class Frame:
-    """The layout of a block: the launch, as `struct` spells it, and a value of each dtype, None for an address."""
+    """The layout of a block: the launch and each value, as `struct` spells them."""
 
-    def __init__(self, launch: str, types: Sequence[DType | None]) -> None:
+    def __init__(self, launch: str, codes: Sequence[str]) -> None:
         form, self.offsets = f"<{launch}", []
-        for code in map(_code, types):
+        for code in codes:
             self.offsets.append(struct.calcsize(form))
             form += f"{code}{-struct.calcsize(f'<{code}') % _SLOT}x"
         self._struct = struct.Struct(form)
@@ -61,32 +59,6 @@ class Frame:
 
     def new(self) -> Block:
         return Block(self._struct.size, self.offsets)
-
-
-def _code(type_: DType | None) -> str:
-    """How `struct` spells a value; that of a 16-bit float is its bits."""
-    if type_ is None:
-        return "Q"
-    match type_.kind:
-        case Kind.BOOL:
-            return "?"
-        case Kind.INT:
-            return _INTEGERS[type_.bits] if type_.signed else _INTEGERS[type_.bits].upper()
-        case Kind.FLOAT:
-            return "H" if type_.is_half else "f" if type_.bits == 32 else "d"
-        case Kind.COMPLEX:
-            return "ff" if type_.bits == 64 else "dd"
-
-
-def to_float32(value: Any) -> float:
-    """A number rounded as C++ does it: one beyond the range of float32 becomes infinite."""
-    return ctypes.c_float(value).value
-
-
-def half_bits(value: Any, dtype: torch.dtype) -> int:
-    """The bits of a number that is rounded to float32 and then to a 16-bit float."""
-    rounded = torch.tensor(to_float32(value), dtype=torch.float32).to(dtype)
-    return int(rounded.view(torch.int16).item()) & 0xFFFF
 
 
 class Engine(Protocol):

@@ -127,8 +127,7 @@ class ExtentLines:
     def _dim(self, dim: Dim, arrays: set[str]) -> Iterator[str]:
         name, signature = dim.name, self.signature
         if dim.array is None:
-            measured = next((d for d in signature.measured if d.name == name and d.array in arrays), None)
-            if measured is not None:  # rule: extent-measured
+            if (measured := signature.measured_by(name, arrays)) is not None:  # rule: extent-measured
                 yield f"if v_{name} is None: v_{name} = {self._solved(measured)}"
             yield f"d_{name} = v_{name}.__index__()"
             return

@@ -26,11 +26,11 @@ from typing import Any, Final
 import torch
 from torch.autograd import forward_ad, profiler
 
-from py2cu.call.launchers.engines import Engine, Frame, half_bits, to_float32
+from py2cu.call.launchers.engines import Engine, Frame
 from py2cu.call.launchers.extents import ExtentLines, if_given
 from py2cu.call.launchers.likeness import LikenessLines, settle
 from py2cu.call.launchers.memory import meet, memory_lines
-from py2cu.call.launchers.values import integer_dtype, kind_of, packed, packed_type, unpacked, value_lines
+from py2cu.call.launchers.values import half_bits, integer_dtype, kind_of, packed, to_float32, unpacked, value_lines
 from py2cu.dtypes import I64, Kind
 from py2cu.ir.abi.launch import (
     ALIGNMENT,
@@ -168,26 +168,20 @@ class _Writer:
 
     def _numbers(self) -> Iterator[str]:
         """Defaults of numbers that are None or left out, and numbers that are too large."""
-        for parameter in self.signature.parameters:
+        signature = self.signature
+        for parameter in signature.parameters:
             name = f"v_{parameter.name}"
             if parameter.is_array or parameter.name in self.constexprs:
                 continue
-            default = None if parameter.may_be_none or self._is_measured(parameter) else parameter.default
-            if default is not None:
-                self.names[f"default_{parameter.name}"] = default.value
+            is_measured = signature.measured_by(parameter.name, self.order.names) is not None
+            if parameter.default is not None and not (parameter.may_be_none or is_measured):
+                self.names[f"default_{parameter.name}"] = parameter.default.value
                 yield f"if {name} is None: {name} = default_{parameter.name}"
             if kind_of(parameter) is Kind.INT:
                 dtype = integer_dtype(parameter)
                 low, high = max(int(dtype.low), int(I64.low)), min(int(dtype.high), int(I64.high))
-                is_optional = parameter.may_be_none or self._is_found(parameter)
+                is_optional = parameter.may_be_none or is_measured or signature.is_derived(parameter)
                 yield f"if {f'{name} is not None and ' * is_optional}not {low} <= {name} <= {high}: raise misfit"
-
-    def _is_found(self, parameter: Parameter) -> bool:
-        """Whether an array's extent gives a number that the call leaves out."""
-        return self.signature.is_derived(parameter) or self._is_measured(parameter)
-
-    def _is_measured(self, parameter: Parameter) -> bool:
-        return any(d.name == parameter.name and d.array in self.order.names for d in self.signature.measured)
 
     # --- arrays ---
 
@@ -333,10 +327,10 @@ class _Writer:
             yield f"if gx * gy * gz > {MOST_BLOCKS_OF_CPU}: {refused}"
 
     def _engine_lines(self) -> Iterator[str]:
-        passed = self.program.passed
-        frame = Frame(self.engine.launch, [*map(packed_type, passed)])
+        arguments = [packed(self.extents, each) for each in self.program.passed]
+        frame = Frame(self.engine.launch, [code for code, _ in arguments])
         self.names |= {"free": frame.free, "new": frame.new, "pack": frame.pack}
-        values = [*chain.from_iterable(packed(self.extents, each) for each in passed)]
+        values = [*chain.from_iterable(values for _, values in arguments)]
         return self.engine.lines(self.names, self.program, values)
 
 

@@ -32,6 +32,7 @@ NUMBERS: Final[Mapping[Kind, tuple[str, tuple[type, ...]]]] = {
     Kind.COMPLEX: ("a complex number", (numbers.Complex, *SYMBOLS)),
 }
 """For each kind, its description and the types."""
+_INTEGERS: Final = {8: "b", 16: "h", 32: "i", 64: "q"}
 _RAISED: Final = (ZeroDivisionError, OverflowError, ValueError)
 _FUNCTIONS: Final = {name: getattr(math, name) for name in OF_MATH}
 
@@ -96,32 +97,44 @@ def value_lines(extents: ExtentLines, names: dict[str, Any]) -> Iterator[str]:
         yield f"except raised: c_{value.name} = {text}"
 
 
-def packed(extents: ExtentLines, passed: Passed) -> list[str]:
-    """The values that a block packs for one argument; of an index of either width the low half is an int32."""
-    name, dtype, is_optional = passed.name, BY_NAME.get(passed.type), passed.name in extents.optional
+def packed(extents: ExtentLines, passed: Passed) -> tuple[str, list[str]]:
+    """How `struct` spells an argument in a block, and the values that it packs there: of a half its bits.
+
+    An index of either width has 64 bits there; the low half is the int32.
+    """
+    name, is_optional = passed.name, passed.name in extents.optional
     match passed.source:
         case Source.ARRAY:
-            return [f"p_{name} or v_{name} is not None" if is_optional else f"p_{name}"]  # null: left out
+            return "Q", [f"p_{name} or v_{name} is not None" if is_optional else f"p_{name}"]  # null: left out
         case Source.PRESENCE:
-            return [f"v_{name} is not None"]
-        case Source.STRIDE:
-            return [f"t_{name}"]
+            return "?", [f"v_{name} is not None"]
     value = f"c_{name}" if passed.source is Source.VALUE else extents.symbol(name)
     if is_optional:
         value = f"(0 if {value} is None else {value})"  # `or` would lose the sign of -0.0
-    if dtype is None:
-        return [value]
-    if dtype.kind is Kind.COMPLEX:
-        parts = [f"complex({value}).real", f"complex({value}).imag"]
-        return parts if dtype.bits == 128 else [f"to_float32({part})" for part in parts]
-    if dtype.is_half:
-        return [f"half_bits({value}, torch.{dtype.name})"]
-    return [f"to_float32({value})" if dtype.name == "float32" else value]
+    dtype = BY_NAME.get(passed.type, I64)
+    match dtype.kind:
+        case Kind.BOOL:
+            return "?", [value]
+        case Kind.INT:
+            return _INTEGERS[dtype.bits] if dtype.signed else _INTEGERS[dtype.bits].upper(), [value]
+        case Kind.FLOAT if dtype.is_half:
+            return "H", [f"half_bits({value}, torch.{dtype.name})"]
+        case Kind.FLOAT:
+            return ("f", [f"to_float32({value})"]) if dtype.bits == 32 else ("d", [value])
+        case Kind.COMPLEX:
+            parts = [f"complex({value}).real", f"complex({value}).imag"]
+            return ("dd", parts) if dtype.bits == 128 else ("ff", [f"to_float32({part})" for part in parts])
 
 
-def packed_type(passed: Passed) -> DType | None:
-    """The dtype of an argument in a block, which has room for the wider index; None for an address."""
-    return None if passed.source is Source.ARRAY else BY_NAME.get(passed.type, I64)
+def to_float32(value: Any) -> float:
+    """A number rounded as C++ does it: one beyond the range of float32 becomes infinite."""
+    return ctypes.c_float(value).value
+
+
+def half_bits(value: Any, dtype: torch.dtype) -> int:
+    """The bits of a number that is rounded to float32 and then to a 16-bit float."""
+    rounded = torch.tensor(to_float32(value), dtype=torch.float32).to(dtype)
+    return int(rounded.view(torch.int16).item()) & 0xFFFF
 
 
 def to_double(integer: int) -> float:
