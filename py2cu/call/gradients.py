@@ -204,9 +204,8 @@ class _Step:
             shape, dtype = shapes[name]
             args[place] = args[place].new_zeros(shape, dtype=dtype)
         call = self.backward.call
-        by_name = dict(zip(self.names, args, strict=True))
-        outputs = call.call(tuple(args), {}) if self.is_in_order else call.call((), by_name)
-        found = (*args, *unpacked_outputs(outputs))
+        in_order, named = (args, {}) if self.is_in_order else ((), dict(zip(self.names, args, strict=True)))
+        found = (*args, *unpacked_outputs(call.call(tuple(in_order), named)))
         return {target: found[place] for target, place in self.results}
 
     def _refuse_batches(self, incoming: Sequence[torch.Tensor]) -> None:

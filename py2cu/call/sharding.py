@@ -69,15 +69,15 @@ def _strategies(op: Any, signature: Signature, parameters: Mapping[str, Paramete
 
     def strategies(*args: Any, **kwargs: Any) -> list[tuple[list[Any], list[Any]]]:
         """For each way, the placements of what the op returns and of its arguments."""
-        given = {name: value for name, value in (*zip(names, args, strict=False), *kwargs.items()) if value is not None}
-        arrays = {parameters[name].name: value for name, value in given.items() if name in parameters}
+        passed = {**dict(zip(names, args, strict=False)), **kwargs}
+        given = {name: p.name for name, p in parameters.items() if passed.get(name) is not None}
+        arrays = {array: passed[name] for name, array in given.items()}
         written = [p.name for p in signature.written if p.name in arrays]
         returned = [p.name for p in signature.outputs if p.name not in arrays]
         chosen = []
         for way in _ways(signature, {name: value.ndim for name, value in arrays.items()}):
             if all({*arrays[name].placements} == {way[name]} for name in written):
-                inputs = [way[parameters[name].name] if name in parameters and name in given else None
-                          for name in names[: len(args)]]  # fmt: skip
+                inputs = [way[given[name]] if name in given else None for name in names[: len(args)]]
                 chosen.append(([way[name] for name in returned], inputs))
         return chosen
 

@@ -18,7 +18,7 @@ that has none, the launch is impossible, and the error says why.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, Final
@@ -81,7 +81,7 @@ def write_launcher(
     A call that autograd records goes to `record`, with the arguments, or is refused where that is None.
     """
     constexprs = dict(zip(program.constexprs, values, strict=True))
-    writer = _Writer(signature, program, order, constexprs, engine)
+    writer = _Writer(ExtentLines(signature, program, constexprs), order, engine)
     text = "\n".join(writer.lines(record))
     exec(compile(text, f"<launcher of {signature.name}>", "exec"), writer.names)
     function: LaunchFunction = writer.names["launcher"]
@@ -99,12 +99,10 @@ class _Writer:
     Names of the user's begin with `v_` (argument), `d_` (dimension), `s_` (extent), `p_` (address) or `t_` (stride).
     """
 
-    def __init__(
-        self, signature: Signature, program: LaunchProgram, order: Order, constexprs: Mapping[str, int], engine: Engine
-    ) -> None:
-        self.signature, self.program, self.order, self.engine = signature, program, order, engine
-        self.constexprs = constexprs
-        self.extents = ExtentLines(signature, program, constexprs)
+    def __init__(self, extents: ExtentLines, order: Order, engine: Engine) -> None:
+        self.extents, self.order, self.engine = extents, order, engine
+        self.program, self.constexprs = extents.program, extents.constexprs
+        signature = self.signature = extents.signature
         tuples = dict(signature.tuples)
         passed = {*chain.from_iterable(tuples.get(name, (name,)) for name in order.names)}
         self.given = [p for p in signature.parameters if p.name in passed]
