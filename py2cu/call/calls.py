@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from py2cu.call.argument_checks import check_arguments, check_call
+from py2cu.call.argument_checks import check_call
 from py2cu.call.instances import Instances
 from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, has_device
 from py2cu.call.layout import Form, Launch, Values, allocate_outputs, call_op, outputs_of, passed
@@ -157,12 +157,6 @@ class KernelCall:
         overload.prepare_sharding(values)  # its autograd is off in inference mode
         result = call_op(operator[form.overload], overload.arguments, given, launch)
         return result if form.allocated or launch else outputs_of(self.signature, values)
-
-    def run(self, device: str, values: Mapping[str, Any]) -> None:
-        """Run the code for `device` on arguments that include every array."""
-        if any(getattr(value, "is_nested", False) for value in values.values()):
-            check_arguments(self.signature, values)  # raises: a launcher compares tensors, which ends the process here
-        self.instances.run(device, values)
 
 
 def _gradients_of(call: KernelCall) -> Callable[[], Gradients]:

@@ -22,7 +22,7 @@ from py2cu.call.argument_checks import check_recorded, leaf_problem, require_wri
 from py2cu.call.layout import returned, unpacked_outputs
 from py2cu.diagnostics import Diagnostic, Severity, TranslationError
 from py2cu.ir.abi.dims import bind_dims
-from py2cu.ir.abi.gradients import PREFIX, BackwardRoles, Misfit, match_backwards
+from py2cu.ir.abi.gradients import PREFIX, BackwardRoles, match_backwards
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.source import SourceFile
@@ -64,7 +64,8 @@ class Gradients:
         self.signature = signature
         all_roles, misfits = match_backwards(signature, [call.signature for call in backwards])
         if misfits:
-            raise TranslationError([_diagnostic(backwards[misfit.place], misfit) for misfit in misfits])
+            found = ((each.message, each.parameter.span, backwards[each.place].source(), each.hint) for each in misfits)
+            raise TranslationError([Diagnostic(Severity.ERROR, "P412", *each) for each in found])
         targets = ({target for _, target in roles.results} for roles in all_roles)
         self.backwards = [*map(Backward, backwards, all_roles, targets)]
         computed = {target for each in self.backwards for target in each.targets}
@@ -150,11 +151,6 @@ def _with_gradients(run: Callable[[], Any]) -> Callable[[], Any]:
             return run()
 
     return run_outer
-
-
-def _diagnostic(call: BackwardCall, misfit: Misfit) -> Diagnostic:
-    source = call.source()
-    return Diagnostic(Severity.ERROR, "P412", misfit.message, misfit.parameter.span, source, misfit.hint)
 
 
 class _Step:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -67,6 +67,8 @@ class Instances:
             RuntimeError: an argument that the kernel does not accept.
         """
         signature, on_grid = self.signature, bool(launch)
+        if any(getattr(value, "is_nested", False) for value in values.values()):
+            check_arguments(signature, values)  # raises: a launcher compares tensors, which ends the process here
         parameters = signature.inputs if signature.are_allocated(values) else signature.parameters
         launcher = self.launcher(device, Order(tuple(p.name for p in parameters), on_grid=on_grid, of_call=False))
         try:
@@ -163,7 +165,17 @@ class Instances:
                 launchers[key] = self._launcher_of(target, order, key, record)
             return launchers[key]
 
-        return _choice(launchers, find, parts, shift + len(order.names))
+        taken = ", ".join(f"v{place}" for place in range(shift + len(order.names)))
+        text = f"""
+def choose({taken}):
+    key = ({", ".join(parts)},)
+    launcher = get(key) or find(key, {taken})
+    return launcher({taken})
+"""
+        names: dict[str, Any] = {"get": launchers.get, "find": find}
+        exec(text, names)
+        function: LaunchFunction = names["choose"]
+        return function
 
     def _extent(self, name: str, array: str, passed: str) -> str | None:
         """Python for the template argument that an array determines; None if that is more than an extent."""
@@ -248,23 +260,3 @@ def _dtype_sources(signature: Signature) -> tuple[str, ...]:
         if variable is not None and not parameter.may_be_none:
             sources.setdefault(variable, parameter.name)
     return tuple(sources.values())
-
-
-def _choice(
-    launchers: Mapping[Key, LaunchFunction], find: Callable[..., LaunchFunction], key: Sequence[str], count: int
-) -> LaunchFunction:
-    """A function of `count` arguments `v0`, `v1` that calls the launcher for a key, expressions of them.
-
-    `find` makes the launcher that is missing, from the key and the arguments.
-    """
-    names: dict[str, Any] = {"get": launchers.get, "find": find}
-    taken = ", ".join(f"v{place}" for place in range(count))
-    text = f"""
-def choose({taken}):
-    key = ({", ".join(key)},)
-    launcher = get(key) or find(key, {taken})
-    return launcher({taken})
-"""
-    exec(text, names)
-    function: LaunchFunction = names["choose"]
-    return function

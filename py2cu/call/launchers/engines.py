@@ -11,6 +11,7 @@ import math
 import os
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final, Protocol
 
 import torch
@@ -45,20 +46,17 @@ class Block:
         self.message = ctypes.create_string_buffer(_MESSAGE_BYTES)
 
 
-class Frame:
-    """The layout of a block: the launch and each value, as `struct` spells them."""
+def pool_of_blocks(launch: str, codes: Sequence[str]) -> dict[str, Any]:
+    """Where a launcher takes blocks: `free`, those that serve no call; `new` makes one; `pack` fills it.
 
-    def __init__(self, launch: str, codes: Sequence[str]) -> None:
-        form, self.offsets = f"<{launch}", []
-        for code in codes:
-            self.offsets.append(struct.calcsize(form))
-            form += f"{code}{-struct.calcsize(f'<{code}') % _SLOT}x"
-        self._struct = struct.Struct(form)
-        self.pack = self._struct.pack_into
-        self.free: list[Block] = []
-
-    def new(self) -> Block:
-        return Block(self._struct.size, self.offsets)
+    A block holds the launch and each value, as `struct` spells them.
+    """
+    form, offsets = f"<{launch}", []
+    for code in codes:
+        offsets.append(struct.calcsize(form))
+        form += f"{code}{-struct.calcsize(f'<{code}') % _SLOT}x"
+    layout = struct.Struct(form)
+    return {"free": [], "new": partial(Block, layout.size, offsets), "pack": layout.pack_into}
 
 
 class Engine(Protocol):

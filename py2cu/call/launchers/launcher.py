@@ -26,7 +26,7 @@ from typing import Any, Final
 import torch
 from torch.autograd import forward_ad, profiler
 
-from py2cu.call.launchers.engines import Engine, Frame
+from py2cu.call.launchers.engines import Engine, pool_of_blocks
 from py2cu.call.launchers.extents import ExtentLines, if_given
 from py2cu.call.launchers.likeness import LikenessLines, settle
 from py2cu.call.launchers.memory import meet, memory_lines
@@ -326,8 +326,7 @@ class _Writer:
 
     def _engine_lines(self) -> Iterator[str]:
         arguments = [packed(self.extents, each) for each in self.program.passed]
-        frame = Frame(self.engine.launch, [code for code, _ in arguments])
-        self.names |= {"free": frame.free, "new": frame.new, "pack": frame.pack}
+        self.names |= pool_of_blocks(self.engine.launch, [code for code, _ in arguments])
         values = [*chain.from_iterable(values for _, values in arguments)]
         return self.engine.lines(self.names, self.program, values)
 
