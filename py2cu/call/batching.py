@@ -20,7 +20,6 @@ from torch._C import _functorch
 from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 
 from py2cu.call.layout import returned, unpacked_outputs
-from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.schemas import ON_GRID
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ArrayType, Constant, Name
@@ -91,9 +90,9 @@ class _Place(NamedTuple):
 
 
 def run_batched(
-    signature: Signature, arrays: Mapping[str, Parameter], op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    signature: Signature, arrays: Mapping[str, str], op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """Call `op` for each element of the batch of the innermost `vmap`; `arrays` are its array arguments, by name."""
+    """Call `op` for each element of the batch of the innermost `vmap`; `arrays` are named by argument."""
     level = retrieve_current_functorch_interpreter().level()
     written = {argument.name for argument in op._schema.arguments if argument.alias_info is not None}
     passed = {**dict(zip((each.name for each in op._schema.arguments), args, strict=False)), **kwargs}
@@ -101,7 +100,7 @@ def run_batched(
     for key, value in passed.items():
         if isinstance(value, torch.Tensor):
             plain, axis = _functorch._unwrap_batched(value, level)
-            arguments[key] = _Argument(plain, arrays[key].name, axis, key in written)
+            arguments[key] = _Argument(plain, arrays[key], axis, key in written)
     sizes = [each.value.shape[each.axis] for each in arguments.values() if each.axis is not None]
     with torch._C._ExcludeDispatchKeyGuard(_BATCHED):  # the calls below are those of the next transform
         if not sizes:

@@ -97,7 +97,7 @@ class Definition:
         self.library = library
         texts = schemas(name, instances.signature, style_of(instances.signature))
         for text in texts.values():
-            self.library.define(text, tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides))
+            library.define(text, tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides))
         self.packet = getattr(torch.ops.py2cu, name)
         self.overloads = {overload: getattr(self.packet, overload) for overload in texts}
         self.functions = {overload: _Overload(self, op) for overload, op in self.overloads.items()}
@@ -127,9 +127,8 @@ class _Overload:
         self._name, self._returns = op._overloadname, bool(op._schema.returns)
         self._parameters = signature.inputs if self._returns else signature.parameters
         self.arguments = op_arguments(op, self._parameters)
-        parameters = (signature.parameter(parameter) for _, parameter, _ in self.arguments)
-        pairs = zip(op._schema.arguments, parameters, strict=False)
-        self.arrays = {each.name: parameter for each, parameter in pairs if parameter.is_array}
+        arrays, pairs = {p.name for p in signature.arrays}, zip(op._schema.arguments, self.arguments, strict=False)
+        self.arrays = {each.name: name for each, (_, name, _) in pairs if name in arrays}  # by argument
         self.written = [(place, p.name) for place, p in enumerate(self._parameters) if p in signature.written]
         self._places = {each.name: place for place, each in enumerate(op._schema.arguments)}
         self._defaults = [each.default_value if each.has_default_value() else None for each in op._schema.arguments]
