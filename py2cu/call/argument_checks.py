@@ -1,8 +1,8 @@
 """Check the arguments of a call: devices, dtypes, shapes and layouts of tensors, and ranges of numbers.
 
-In: the arguments of a call by name. Out: the device to run on, or an error that names the argument. Calls run these
-checks when they are planned and whenever an op refuses its arguments; `simulate` and `check` run them each time. The
-op's C++ checks the same in the same words, so that a call through `torch.ops` is as safe.
+In: the arguments of a call by name. Out: the device to run on. Errors: `RuntimeError`, which names the kernel and the
+argument. A form's first call runs these checks, and so does each call that a launcher refuses; `simulate` and `check`
+run them each time. The op's C++ checks the same in the same words, so that a call through `torch.ops` is as safe.
 """
 
 from __future__ import annotations
@@ -32,9 +32,6 @@ def check_arguments(
     Outputs and numbers that a shape determines may be absent. `on_grid`: the call is an explicit launch. Of a traced
     call, the tensors have no memory, extents and numbers may be symbolic, and strides are not checked: the tracer may
     see others than the op does at run time.
-
-    Raises:
-        RuntimeError: an argument that the kernel does not accept.
     """
     present = [p for p in signature.arrays if p.name in values]
     ordered = sorted(present, key=lambda p: p.role is Role.OUTPUT)
@@ -60,11 +57,7 @@ def check_arguments(
 
 
 def check_call(signature: Signature, values: Mapping[str, Any], *, on_grid: bool = False) -> str:
-    """Check `values` and, beside them, whether this thread may write to its arrays and launch.
-
-    Raises:
-        RuntimeError: as `check_arguments`, `require_writable` and `check_launch_gradients`.
-    """
+    """Check `values` and, beside them, whether this thread may write to its arrays and launch; return the device."""
     device = check_arguments(signature, values, on_grid=on_grid)
     require_writable(signature.name, {p.name: values[p.name] for p in signature.written if p.name in values})
     if on_grid:
@@ -92,11 +85,7 @@ def _check_storage(parameter: Parameter, tensor: torch.Tensor) -> None:
 
 
 def check_launch_gradients(signature: Signature, values: Mapping[str, Any]) -> None:
-    """Refuse tensors that require grad as arguments of an explicit launch, which is never differentiable.
-
-    Raises:
-        RuntimeError: there is one, and gradients are recorded.
-    """
+    """Refuse tensors that require grad as arguments of an explicit launch, which autograd cannot record."""
     by_grad = [p.name for p in signature.arrays if p.name in values and values[p.name].requires_grad]
     if by_grad and torch.is_grad_enabled():
         what = f"{signature.name}[grid, block](...) is not differentiable, and `{by_grad[0]}` requires grad"
@@ -106,9 +95,6 @@ def check_launch_gradients(signature: Signature, values: Mapping[str, Any]) -> N
 def require_writable(kernel: str, written: Mapping[str, torch.Tensor]) -> None:
     """Refuse to write to inference tensors outside of inference mode, as torch's own operators do: these have no
     version counter.
-
-    Raises:
-        RuntimeError: `written` has one; the message names the kernel and the argument.
     """
     for name, tensor in written.items():
         if tensor.is_inference() and not torch.is_inference_mode_enabled():  # rule: inference-tensor
@@ -117,11 +103,7 @@ def require_writable(kernel: str, written: Mapping[str, torch.Tensor]) -> None:
 
 
 def refuse_tangents(op: str, values: Mapping[str, Any]) -> None:
-    """Refuse arrays with a tangent, which `op` would drop.
-
-    Raises:
-        RuntimeError: there is one; the message names it.
-    """
+    """Refuse arrays with a tangent, which `op` would drop."""
     if forward_ad._current_level < 0:  # rule: gradient-forward
         return
     unpack_dual: Any = forward_ad.unpack_dual
@@ -132,11 +114,7 @@ def refuse_tangents(op: str, values: Mapping[str, Any]) -> None:
 
 
 def check_recorded(signature: Signature, values: Mapping[str, Any]) -> None:
-    """Refuse one array as an input and an output in a call that autograd records: it may save the former values.
-
-    Raises:
-        RuntimeError: there is one; the message names both arguments.
-    """
+    """Refuse one array as an input and an output in a call that autograd records: it may save the former values."""
     for written, read in signature.in_place:
         a, b = values.get(written), values.get(read)
         if a is None or b is None or not torch._C._is_alias_of(a, b):  # type: ignore[attr-defined]

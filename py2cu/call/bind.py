@@ -54,11 +54,7 @@ class Readings:
         }
 
     def fit(self, types: Sequence[type], named: Mapping[str, type], *, on_grid: bool) -> tuple[str, ...]:
-        """The parameters that positional arguments of these types are, beside those of `named` types.
-
-        Raises:
-            TypeError: no reading fits.
-        """
+        """The parameters that positional arguments of these types are, beside those of `named` types."""
         readings = (self._all,) if on_grid else self._readings  # rule: default-binder
         problems, wrong_type = [], ""
         for reading in readings:

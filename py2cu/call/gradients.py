@@ -2,7 +2,8 @@
 
 In: a call whose arguments require grad. Out: outputs with a history. Backward calls each kernel attached by
 `@k.backward` that computes a gradient which is asked for. These are ordinary calls of ordinary kernels: with
-`create_graph=True` they are recorded, too, and under a tracer the graph holds their ops.
+`create_graph=True` they are recorded, too, and under a tracer the graph holds their ops. Errors: `RuntimeError` for
+arrays that may not be written, for what autograd cannot record, and for gradients that no kernel computes.
 
 Recording should cost little more than a hand-written `autograd.Function`. So the saved tensors, the outputs and the
 calls of the backward kernels are planned once for each set of parameters that require grad, by places of values.
@@ -76,11 +77,7 @@ class Gradients:
         self._recordings: dict[tuple[str, ...], Recording] = {}
 
     def record(self, run: Callable[[], Any], values: Mapping[str, Any]) -> Any:
-        """Call `run`, the kernel with arguments `values`, and return what it returns, with a history.
-
-        Raises:
-            RuntimeError: these arrays may not be written, or autograd cannot record that they are.
-        """
+        """Call `run`, the kernel with arguments `values`, and return what it returns, with a history."""
         written = tuple([name for name in self._written if name in values])
         if written:
             self._check_written({name: values[name] for name in written}, values)
@@ -98,11 +95,7 @@ class Gradients:
         return returned(outputs[: len(outputs) - len(written)] if written else outputs)
 
     def _check_written(self, written: Mapping[str, torch.Tensor], values: Mapping[str, Any]) -> None:
-        """Refuse arrays that may not be written, and those whose history autograd would drop or could not record.
-
-        Raises:
-            RuntimeError: there is one; the message names it.
-        """
+        """Refuse arrays that may not be written, and those whose history autograd would drop or could not record."""
         name = self.signature.name
         for array, tensor in written.items():
             if problem := leaf_problem(array, tensor):
@@ -125,11 +118,7 @@ class Gradients:
                 raise RuntimeError(f"{what}; {how}")
 
     def require(self, needed: Set[str]) -> None:
-        """Refuse gradients that no kernel computes.
-
-        Raises:
-            RuntimeError: there is one; the message names this kernel.
-        """
+        """Refuse gradients that no kernel computes."""
         name = self.signature.name
         missing = sorted(needed & self.missing)
         if not missing:

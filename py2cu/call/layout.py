@@ -58,11 +58,7 @@ class Layout:
         self.extents = {(dim.name, dim.array): dim for dim in (*derived, *signature.measured)}
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], *, on_grid: bool = False) -> tuple[Form, Values]:
-        """The form of a call, or of an explicit launch, and the values by parameter.
-
-        Raises:
-            TypeError: as `form` and `values`.
-        """
+        """The form of a call, or of an explicit launch, and the values by parameter."""
         named = tuple([(name, type_of(value)) for name, value in kwargs.items()])
         form = self.form(tuple(map(type_of, args)), named, on_grid=on_grid)
         return form, self.values(form.sources, (*args, *kwargs.values()))
@@ -136,11 +132,7 @@ class Layout:
         return name, None, None, constant, array
 
     def require_launch(self, form: Form) -> None:
-        """Refuse a call whose number of threads is unknown, and a launch with outputs that it does not pass.
-
-        Raises:
-            TypeError: as said.
-        """
+        """Refuse a call whose number of threads is unknown, and a launch with outputs that it does not pass."""
         name, missing = self.signature.name, (*form.allocated, *form.missing)
         on_grid = form.overload == ON_GRID
         if on_grid and missing:
@@ -166,11 +158,7 @@ class Layout:
         return values
 
     def complete(self, values: Values) -> Values:
-        """`values`, arguments by parameter, with defaults, and the integers that a shape determines.
-
-        Raises:
-            TypeError: as `values`.
-        """
+        """`values`, arguments by parameter, with defaults, and the integers that a shape determines."""
         if self._is_of_arrays:
             return values
         return self.values(self.sources(tuple(values)), tuple(values.values()))
