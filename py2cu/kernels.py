@@ -167,7 +167,7 @@ class Kernel(Traced):
 
     def run(self, target_device: str, arguments: Mapping[str, Any]) -> None:
         """Run the code compiled for "cuda" or "cpu" in place; `arguments` includes every array."""
-        self._prepare().run(target_device, arguments)
+        self._prepare().instances.run(target_device, arguments)
 
     @property
     @traced_as(traced_op)

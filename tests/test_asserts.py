@@ -73,6 +73,12 @@ def test_the_failure_of_the_first_block_is_raised(name, n):
     assert torch.equal(right, torch.full((n,), 2.0 if name == "of_a_grid" else 1.0))
 
 
+def test_built_files_raise_it_too():
+    built = kernels.of_blocks.with_translation(kernels.of_blocks.translation)
+    with pytest.raises(AssertionError, match=r"of_blocks: assertion failed at line"):
+        call(built, numbers(300, 45))
+
+
 def test_many_blocks_wait_for_one_that_failed():
     with pytest.raises(AssertionError, match=r"block \(1, 0, 0\), thread \(13, 0, 0\): positive"):
         kernels.of_blocks_in_order(numbers(70_000, 45, 69_000))

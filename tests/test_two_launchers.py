@@ -22,7 +22,7 @@ pytest.importorskip("torch")
 import torch
 
 from py2cu.call.launchers import likeness
-from py2cu.call.launchers.engines import Block, LaunchLines
+from py2cu.call.launchers.engines import Block
 from py2cu.call.launchers.launcher import LaunchFunction, Order, has_device, write_launcher
 from py2cu.call.launchers.likeness import Likeness
 from py2cu.check import small_values
@@ -77,13 +77,12 @@ class Recorder:
     def lookup(self, names: dict[str, Any]) -> Sequence[str]:
         return ()
 
-    def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
+    def lines(self, names: dict[str, Any], program: LaunchProgram, values: Sequence[str]) -> Iterator[str]:
         names["record"] = self.record
-        given = "".join(f"v_{name} is not None, " for name in launch.program.optional)
+        given = "".join(f"v_{name} is not None, " for name in program.optional)
         yield "block = new()"
-        yield "if True:"
-        yield launch.pack()
-        packs = "packs" if launch.program.packs else "()"
+        yield f"pack({', '.join(['block.memory', '0', *values])})"
+        packs = "packs" if program.packs else "()"
         yield f"record(({given}), {packs}, narrow, (gx, gy, gz, bx, by, bz), shared, block)"
 
     def record(

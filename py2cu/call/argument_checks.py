@@ -1,8 +1,8 @@
 """Check the arguments of a call: devices, dtypes, shapes and layouts of tensors, and ranges of numbers.
 
-In: the arguments of a call by name. Out: the device to run on, or an error that names the argument. Calls run these
-checks when they are planned and whenever an op refuses its arguments; `simulate` and `check` run them each time. The
-op's C++ checks the same in the same words, so that a call through `torch.ops` is as safe.
+In: the arguments of a call by name. Out: the device to run on. Errors: `RuntimeError`, which names the kernel and the
+argument. A form's first call runs these checks, and so does each call that a launcher refuses; `simulate` and `check`
+run them each time. The op's C++ checks the same in the same words, so that a call through `torch.ops` is as safe.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from torch.autograd import forward_ad
 
 from py2cu import devices
 from py2cu.call.launchers.memory import meet, overlaps_itself
-from py2cu.dtypes import I64, DType, Kind
+from py2cu.call.launchers.values import integer_dtype, kind_of
+from py2cu.dtypes import I64, Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature, evaluate
-from py2cu.ir.types import ArrayType, ElementType, PythonType
+from py2cu.ir.types import ArrayType
 
 Tensors = Mapping[str, torch.Tensor]
 
@@ -29,63 +30,39 @@ def check_arguments(
     """Check `values`, and return the device type of the tensors, "cuda" or "cpu".
 
     Outputs and numbers that a shape determines may be absent. `on_grid`: the call is an explicit launch. Of a traced
-    call, the tensors have no memory, and extents and numbers may be symbolic.
-
-    Raises:
-        RuntimeError: an argument that the kernel does not accept.
+    call, the tensors have no memory, extents and numbers may be symbolic, and strides are not checked: the tracer may
+    see others than the op does at run time.
     """
+    present = [p for p in signature.arrays if p.name in values]
+    ordered = sorted(present, key=lambda p: p.role is Role.OUTPUT)
     try:
-        tensors = _check(signature, values, has_memory=has_memory)
+        for parameter in present:
+            _check_storage(parameter, values[parameter.name])
+        tensors = {p.name: values[p.name].resolve_conj().resolve_neg() for p in present}  # as the launcher gets them
+        if not all(tensor.is_meta for tensor in tensors.values()):
+            devices.of_tensors(tensors)
+        for parameter in signature.parameters:
+            if parameter.name in values and not parameter.is_array:
+                _check_number(parameter, values[parameter.name])
+        _check_dtypes(signature, ordered, tensors)
+        for parameter in ordered:
+            _check_layout(parameter, tensors[parameter.name], parameter.name in signature.strided or not has_memory)
+        _check_shapes(signature.instance(tensors), ordered, tensors, values)
         if not has_memory:
             return ""
-        _check_memory(signature, tensors, on_grid)
-        return _common_device(tensors)
-    except _Misfit as misfit:
+        _check_memory(signature, ordered, tensors, on_grid)
+        return devices.of_tensors(tensors).value
+    except ValueError as misfit:
         raise RuntimeError(f"{signature.name}: {misfit}") from None
 
 
 def check_call(signature: Signature, values: Mapping[str, Any], *, on_grid: bool = False) -> str:
-    """Check `values` and, beside them, whether this thread may write to its arrays and launch.
-
-    Raises:
-        RuntimeError: as `check_arguments`, `require_writable` and `check_launch_gradients`.
-    """
+    """Check `values` and, beside them, whether this thread may write to its arrays and launch; return the device."""
     device = check_arguments(signature, values, on_grid=on_grid)
     require_writable(signature.name, {p.name: values[p.name] for p in signature.written if p.name in values})
     if on_grid:
         check_launch_gradients(signature, values)
     return device
-
-
-class _Misfit(Exception):
-    """The reason why an argument is refused."""
-
-
-def _check(signature: Signature, values: Mapping[str, Any], *, has_memory: bool) -> Tensors:
-    """Check everything but addresses, and return the tensors as the launcher gets them.
-
-    Of tensors without memory, a tracer may see other strides than the op does at run time: these are not checked.
-    """
-    present = [p for p in signature.arrays if p.name in values]
-    for parameter in present:
-        _check_storage(parameter, values[parameter.name])
-    tensors = {p.name: values[p.name].resolve_conj().resolve_neg() for p in present}
-    if not all(tensor.is_meta for tensor in tensors.values()):
-        _common_device(tensors)
-    for parameter in signature.parameters:
-        if parameter.name in values and not parameter.is_array:
-            _check_number(parameter, values[parameter.name])
-    ordered = _ordered(signature, tensors)
-    _check_dtypes(signature, ordered, tensors)
-    for parameter in ordered:
-        _check_layout(parameter, tensors[parameter.name], parameter.name in signature.strided or not has_memory)
-    _check_shapes(signature.instance(tensors), ordered, tensors, values)
-    return tensors
-
-
-def _ordered(signature: Signature, tensors: Tensors) -> list[Parameter]:
-    """The arrays in the order in which they are checked: outputs come last."""
-    return sorted((p for p in signature.arrays if p.name in tensors), key=lambda p: p.role is Role.OUTPUT)
 
 
 # --- one tensor ---------------------------------------------------------------------------------------------------
@@ -96,23 +73,19 @@ def _check_storage(parameter: Parameter, tensor: torch.Tensor) -> None:
     name = parameter.name
     if tensor.is_nested or tensor.layout is not torch.strided:  # rule: tensor-layout
         layout = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
-        raise _Misfit(f"`{name}` must be a dense tensor, got a {layout} one; pass `{name}.to_dense()`")
+        raise ValueError(f"`{name}` must be a dense tensor, got a {layout} one; pass `{name}.to_dense()`")
     if tensor.is_quantized:
-        raise _Misfit(f"`{name}` must not be quantized; pass `{name}.dequantize()`")
+        raise ValueError(f"`{name}` must not be quantized; pass `{name}.dequantize()`")
     if parameter.role is Role.INPUT:
         return
     if tensor.is_conj() or tensor.is_neg():  # rule: tensor-conjugate
-        raise _Misfit(f"`{name}` is written, and is a conjugate or negative view; pass a tensor of its own")
-    if needs_grad(tensor):
-        raise _Misfit(leaf_message(name))
+        raise ValueError(f"`{name}` is written, and is a conjugate or negative view; pass a tensor of its own")
+    if problem := leaf_problem(name, tensor):
+        raise ValueError(problem)
 
 
 def check_launch_gradients(signature: Signature, values: Mapping[str, Any]) -> None:
-    """Refuse tensors that require grad as arguments of an explicit launch, which is never differentiable.
-
-    Raises:
-        RuntimeError: there is one, and gradients are recorded.
-    """
+    """Refuse tensors that require grad as arguments of an explicit launch, which autograd cannot record."""
     by_grad = [p.name for p in signature.arrays if p.name in values and values[p.name].requires_grad]
     if by_grad and torch.is_grad_enabled():
         what = f"{signature.name}[grid, block](...) is not differentiable, and `{by_grad[0]}` requires grad"
@@ -122,9 +95,6 @@ def check_launch_gradients(signature: Signature, values: Mapping[str, Any]) -> N
 def require_writable(kernel: str, written: Mapping[str, torch.Tensor]) -> None:
     """Refuse to write to inference tensors outside of inference mode, as torch's own operators do: these have no
     version counter.
-
-    Raises:
-        RuntimeError: `written` has one; the message names the kernel and the argument.
     """
     for name, tensor in written.items():
         if tensor.is_inference() and not torch.is_inference_mode_enabled():  # rule: inference-tensor
@@ -133,11 +103,7 @@ def require_writable(kernel: str, written: Mapping[str, torch.Tensor]) -> None:
 
 
 def refuse_tangents(op: str, values: Mapping[str, Any]) -> None:
-    """Refuse arrays with a tangent, which `op` would drop.
-
-    Raises:
-        RuntimeError: there is one; the message names it.
-    """
+    """Refuse arrays with a tangent, which `op` would drop."""
     if forward_ad._current_level < 0:  # rule: gradient-forward
         return
     unpack_dual: Any = forward_ad.unpack_dual
@@ -148,11 +114,7 @@ def refuse_tangents(op: str, values: Mapping[str, Any]) -> None:
 
 
 def check_recorded(signature: Signature, values: Mapping[str, Any]) -> None:
-    """Refuse one array as an input and an output in a call that autograd records: it may save the former values.
-
-    Raises:
-        RuntimeError: there is one; the message names both arguments.
-    """
+    """Refuse one array as an input and an output in a call that autograd records: it may save the former values."""
     for written, read in signature.in_place:
         a, b = values.get(written), values.get(read)
         if a is None or b is None or not torch._C._is_alias_of(a, b):  # type: ignore[attr-defined]
@@ -162,48 +124,37 @@ def check_recorded(signature: Signature, values: Mapping[str, Any]) -> None:
             raise RuntimeError(f"{signature.name}: {what}; pass `{written}` as a tensor of its own")
 
 
-def leaf_message(name: str) -> str:
-    return f"`{name}` is written, and is a leaf that requires grad, or a view of one; call it under `torch.no_grad()`"
-
-
-def needs_grad(tensor: torch.Tensor) -> bool:
-    """True for a tensor that torch's own in-place operations refuse: a leaf that requires grad, or a view of one."""
+def leaf_problem(name: str, tensor: torch.Tensor) -> str:
+    """Why torch's own in-place operations refuse a tensor: a leaf that requires grad, or a view of one; else empty."""
     base = tensor._base
     is_of_leaf = tensor.is_leaf or (base is not None and base.is_leaf and base.requires_grad)
-    return tensor.requires_grad and is_of_leaf and torch.is_grad_enabled()
-
-
-def _common_device(tensors: Tensors) -> str:
-    try:
-        return devices.of_tensors(tensors).value
-    except ValueError as error:
-        raise _Misfit(str(error)) from None
+    if not (tensor.requires_grad and is_of_leaf and torch.is_grad_enabled()):
+        return ""
+    return f"`{name}` is written, and is a leaf that requires grad, or a view of one; call it under `torch.no_grad()`"
 
 
 def _check_dtypes(signature: Signature, ordered: Sequence[Parameter], tensors: Tensors) -> None:
     """Check every dtype against the instances that match the arrays before it."""
     candidates = signature.instances or (signature,)
-    for parameter in ordered:
-        name, dtype = parameter.name, str(tensors[parameter.name].dtype).removeprefix("torch.")
+    dtypes = {p.name: str(tensors[p.name].dtype).removeprefix("torch.") for p in ordered}
+    for name, dtype in dtypes.items():
         admitted = dict.fromkeys(instance.dtype(name).name for instance in candidates)
         candidates = tuple(instance for instance in candidates if instance.dtype(name).name == dtype)
         if not candidates:
             one_of = "one of " if len(admitted) > 1 else ""
             advice = devices.autocast_advice(name, tensors[name], next(iter(admitted)))
-            reason = signature.refusal({p.name: str(tensors[p.name].dtype).removeprefix("torch.") for p in ordered})
-            raise _Misfit(f"`{name}` must be {one_of}{', '.join(admitted)}, got {dtype}{advice}{reason}")
+            what = f"`{name}` must be {one_of}{', '.join(admitted)}, got {dtype}"
+            raise ValueError(f"{what}{advice}{signature.refusal(dtypes)}")
 
 
 def _check_layout(parameter: Parameter, tensor: torch.Tensor, is_strided: bool) -> None:
     assert isinstance(parameter.type, ArrayType)
-    name, rank = parameter.name, len(parameter.type.dims)
-    if parameter.type.leading and tensor.dim() < parameter.type.trailing:
-        raise _Misfit(f"`{name}` must have at least {parameter.type.trailing} dimensions, got {tensor.dim()}")
-    if not parameter.type.leading and tensor.dim() != rank:
-        raise _Misfit(f"`{name}` must have {rank} dimensions, got {tensor.dim()}")
+    name, rank, leading = parameter.name, parameter.type.trailing, parameter.type.leading
+    if tensor.dim() < rank or (tensor.dim() > rank and not leading):
+        raise ValueError(f"`{name}` must have {'at least ' * bool(leading)}{rank} dimensions, got {tensor.dim()}")
     if not is_strided and not tensor.is_contiguous():
         ways = f"pass `{name}.contiguous()`" if parameter.role is Role.INPUT else "give a contiguous array"
-        raise _Misfit(f'`{name}` must be contiguous; {ways}, or declare `@kernel(strided="{name}")`')
+        raise ValueError(f'`{name}` must be contiguous; {ways}, or declare `@kernel(strided="{name}")`')
 
 
 # --- numbers ------------------------------------------------------------------------------------------------------
@@ -213,18 +164,15 @@ def _check_number(parameter: Parameter, value: Any) -> None:
     """Refuse a number that does not fit the op's argument, of 64 bits, or the parameter's type."""
     if isinstance(value, torch.SymInt | torch.SymFloat):
         return
-    match parameter.type:
-        case ElementType(dtype=DType(kind=Kind.INT) as dtype):
-            is_fit = I64.holds(int(value)) and dtype.holds(int(value))
-            limit = dtype.c if I64.holds(int(value)) else I64.c
-        case PythonType(kind=Kind.INT):
-            is_fit, limit = I64.holds(int(value)), I64.c  # rule: number-fits
-        case ElementType(dtype=DType(kind=Kind.FLOAT | Kind.COMPLEX)) | PythonType(kind=Kind.FLOAT | Kind.COMPLEX):
-            is_fit, limit = _is_double(value), "double"
-        case _:
+    match kind_of(parameter):
+        case Kind.BOOL:
             return
-    if not is_fit:
-        raise _Misfit(f"`{parameter.name}` = {_shown(value)} does not fit {limit}")
+        case Kind.INT:
+            too_small = [each.c for each in (I64, integer_dtype(parameter)) if not each.holds(int(value))]
+        case _:
+            too_small = [] if _is_double(value) else ["double"]
+    if too_small:  # rule: number-fits
+        raise ValueError(f"`{parameter.name}` = {_shown(value)} does not fit {too_small[0]}")
 
 
 def _is_double(value: Any) -> bool:
@@ -254,26 +202,25 @@ def _check_shapes(
     dims = _dims(signature, tensors, values)
     for divisor in signature.divisors():
         if evaluate(divisor, dims) == 0:
-            raise _Misfit(f"`{print_expr(divisor)}` is 0, and an extent is divided by it")
+            raise ValueError(f"`{print_expr(divisor)}` is 0, and an extent is divided by it")
     source_axes = {(dim.array, dim.axis) for dim in signature.dims if dim.is_extent}
     widths = dict(signature.vector_widths)
     for parameter in ordered:
-        assert isinstance(parameter.type, ArrayType)
         name, tensor = parameter.name, tensors[parameter.name]
         _check_leading(signature, name, tensors)
         shape = signature.flat_shape(name, tensors)
-        for axis, dim in enumerate(parameter.type.dims):
+        for axis, dim in enumerate(signature.array_type(name).dims):
             if (name, axis) in source_axes:
                 continue
             extent = evaluate(dim, dims)
             if shape[axis] != extent:
                 place = axis + tensor.dim() - len(shape)
                 what = f"dimension {place} of `{name}` is `{print_expr(dim)}` = {extent}"
-                raise _Misfit(f"{what}, got {shape[axis]}")
+                raise ValueError(f"{what}, got {shape[axis]}")
         width = widths.get(name, 0)
         if width and shape[-1] % width:
             where = " in its last dimension" if len(shape) > 1 else ""
-            raise _Misfit(f"`{name}` is viewed in rows of {width} elements, but has {shape[-1]}{where}")
+            raise ValueError(f"`{name}` is viewed in rows of {width} elements, but has {shape[-1]}{where}")
 
 
 def _check_leading(signature: Signature, name: str, tensors: Tensors) -> None:
@@ -286,7 +233,7 @@ def _check_leading(signature: Signature, name: str, tensors: Tensors) -> None:
     expected, _ = signature.array_type(source).split(tensors[source].shape)
     if leading != expected:  # rule: leading-agrees
         what = f"the dimensions `{type_.leading}` of `{name}` are {[*leading]}, but those of `{source}` are"
-        raise _Misfit(f"{what} {[*expected]}")
+        raise ValueError(f"{what} {[*expected]}")
 
 
 def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> dict[str, int]:
@@ -301,7 +248,7 @@ def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> 
         extent = dim.solve(signature.flat_shape(dim.array, tensors)[dim.axis], dims)
         if values.get(dim.name) not in (None, extent):
             what = f"`{dim.name}` is {values[dim.name]}, but dimension {dim.axis} of `{dim.array}` has {extent}"
-            raise _Misfit(what)
+            raise ValueError(what)
         dims[dim.name] = extent
     return dims
 
@@ -309,24 +256,23 @@ def _dims(signature: Signature, tensors: Tensors, values: Mapping[str, Any]) -> 
 # --- memory -------------------------------------------------------------------------------------------------------
 
 
-def _check_memory(signature: Signature, tensors: Tensors, on_grid: bool) -> None:
+def _check_memory(signature: Signature, ordered: Sequence[Parameter], tensors: Tensors, on_grid: bool) -> None:
     """Check where the arrays begin, and that written ones overlap neither themselves nor others: kernels take
     `__restrict__` pointers. An output may be an input whose elements threads only overwrite one by one; not in an
     explicit launch, in which two threads may have one index.
     """
-    ordered = _ordered(signature, tensors)
     for name in (p.name for p in ordered if p.role is not Role.INPUT):
         if overlaps_itself(tensors[name]):  # rule: strides-overlap
-            raise _Misfit(f"`{name}` is written, and its elements overlap in memory; pass a tensor of its own")
+            raise ValueError(f"`{name}` is written, and its elements overlap in memory; pass a tensor of its own")
     for name, tensor in tensors.items():
         if tensor.data_ptr() == 0 and tensor.numel() and not tensor.is_meta:  # rule: tensor-memory
-            raise _Misfit(f"`{name}` has no memory: its storage was freed")
+            raise ValueError(f"`{name}` has no memory: its storage was freed")
     widths = dict(signature.instance(tensors).vector_widths)
     for name in (p.name for p in ordered if p.name in signature.aligned):
         size = widths[name] * tensors[name].element_size()
         if tensors[name].data_ptr() % size:
-            raise _Misfit(f"`{name}` must begin at a multiple of {size} bytes; pass `{name}.clone()`")
+            raise ValueError(f"`{name}` must begin at a multiple of {size} bytes; pass `{name}.clone()`")
     in_place = () if on_grid else signature.in_place  # rule: in-place-on-grid
     for written, other in ((one.name, two.name) for one, two in signature.apart(tensors)):
         if meet(tensors[written], tensors[other], (written, other) in in_place):  # rule: memory-overlaps
-            raise _Misfit(f"`{written}` is written and overlaps `{other}` in memory")
+            raise ValueError(f"`{written}` is written and overlaps `{other}` in memory")

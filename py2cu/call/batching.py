@@ -19,8 +19,7 @@ import torch
 from torch._C import _functorch
 from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 
-from py2cu.call.layout import returned
-from py2cu.ir.abi.parameters import Parameter
+from py2cu.call.layout import returned, unpacked_outputs
 from py2cu.ir.abi.schemas import ON_GRID
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ArrayType, Constant, Name
@@ -34,8 +33,9 @@ class _Argument(NamedTuple):
     """An argument of the op; `axis` is its batch dimension, None for a number and for an array that all calls share."""
 
     value: Any
-    axis: int | None
-    is_written: bool
+    array: str = ""  # the parameter, if it is an array
+    axis: int | None = None
+    is_written: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -83,7 +83,6 @@ class _Place(NamedTuple):
         return contiguous if self.is_leading else contiguous.flatten(axis, axis + 1)
 
     def split(self, merged: torch.Tensor, size: int, extent: int) -> torch.Tensor:
-        """The opposite of `merge`."""
         if self.is_leading:
             return merged
         axis = self.batch_axis(merged.ndim)
@@ -91,33 +90,29 @@ class _Place(NamedTuple):
 
 
 def run_batched(
-    signature: Signature, arrays: Mapping[str, Parameter], op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
+    signature: Signature, arrays: Mapping[str, str], op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    """Call `op` for each element of the batch of the innermost `vmap`; `arrays` are its array arguments, by name."""
+    """Call `op` for each element of the batch of the innermost `vmap`; `arrays` are named by argument."""
     level = retrieve_current_functorch_interpreter().level()
     written = {argument.name for argument in op._schema.arguments if argument.alias_info is not None}
-    given = {**dict(zip((each.name for each in op._schema.arguments), args, strict=False)), **kwargs}
-    arguments = {key: _argument(value, level, key in written) for key, value in given.items()}
+    passed = {**dict(zip((each.name for each in op._schema.arguments), args, strict=False)), **kwargs}
+    arguments = {key: _Argument(value) for key, value in passed.items()}
+    for key, value in passed.items():
+        if isinstance(value, torch.Tensor):
+            plain, axis = _functorch._unwrap_batched(value, level)
+            arguments[key] = _Argument(plain, arrays[key], axis, key in written)
     sizes = [each.value.shape[each.axis] for each in arguments.values() if each.axis is not None]
     with torch._C._ExcludeDispatchKeyGuard(_BATCHED):  # the calls below are those of the next transform
         if not sizes:
             return op(*args, **kwargs)
         for key, argument in arguments.items():
-            if argument.is_written and argument.axis is None and argument.value is not None:
+            if argument.is_written and argument.axis is None:
                 what = f"under `vmap`, {signature.name} writes `{key}`, which has no batch dimension"
                 raise RuntimeError(f"{what}; pass an array with one")
-        batch = _Batch(signature, {key: arrays[key] for key in arguments if key in arrays}, op, arguments, sizes[0])
+        batch = _Batch(signature, op, arguments, sizes[0])
         merged = None if op._overloadname == ON_GRID else batch.find_merged_dimension()
         outputs = batch.call_each() if merged is None else batch.call_once(merged)
-    batched = tuple(_functorch._add_batch_dim(array, axis, level) for array, axis in outputs)
-    return returned(batched)
-
-
-def _argument(value: Any, level: int, is_written: bool) -> _Argument:
-    if not isinstance(value, torch.Tensor):
-        return _Argument(value, None, False)
-    plain, axis = _functorch._unwrap_batched(value, level)
-    return _Argument(plain, axis, is_written)
+    return returned(tuple(_functorch._add_batch_dim(array, axis, level) for array, axis in outputs))
 
 
 class _Merged(NamedTuple):
@@ -128,10 +123,9 @@ class _Merged(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """A call of `op` for a batch of `size` elements; `arrays` has the parameters of the array arguments."""
+    """A call of `op` for a batch of `size` elements."""
 
     signature: Signature
-    arrays: Mapping[str, Parameter]
     op: Any
     arguments: Mapping[str, _Argument]
     size: int
@@ -142,16 +136,15 @@ class _Batch(NamedTuple):
         Arrays whose extents contradict each other are left to `call_each`, which refuses them with their shapes.
         """
         signature = self.signature
-        names = {key: p.name for key, p in self.arrays.items() if self.arguments[key].value is not None}
-        batched = {name for key, name in names.items() if self.arguments[key].axis is not None}
+        arrays = [each for each in self.arguments.values() if each.array]
+        batched = {each.array for each in arrays if each.axis is not None}
         for dim in signature.independent_dims:
             axes = signature.places_of(dim).items()
             places = {name: _Place(signature.array_type(name), axis) for name, axis in axes}
             if not places.keys() >= batched.union(p.name for p in signature.outputs):
                 continue
-            extents = [places[n].extents(self.arguments[key].shape) for key, n in names.items() if n in places]
-            first = extents[0]
-            if first is not None and all(each == first for each in extents):
+            first, *others = [places[each.array].extents(each.shape) for each in arrays if each.array in places]
+            if first is not None and all(each == first for each in others):
                 extent = math.prod(first)
                 if self._fits_grid(dim, extent * self.size):  # rule: vmap-grid
                     return _Merged(extent, places)
@@ -167,18 +160,13 @@ class _Batch(NamedTuple):
 
     def call_once(self, merged: _Merged) -> list[tuple[torch.Tensor, int]]:
         """The outputs with their batch dimensions, computed by one call with longer arrays."""
-        values = {key: argument.value for key, argument in self.arguments.items()}
-        places = {
-            key: merged.places[p.name]
-            for key, p in self.arrays.items()
-            if p.name in merged.places and values[key] is not None
+        places = {key: merged.places[a.array] for key, a in self.arguments.items() if a.array in merged.places}
+        values = {
+            key: places[key].separate(argument, self.size) if key in places else argument.value
+            for key, argument in self.arguments.items()
         }
-        values |= {key: place.separate(self.arguments[key], self.size) for key, place in places.items()}
-        results = self._call(
-            values,
-            lambda key, value: places[key].merge(value) if key in places else value,
-            lambda key, value: places[key].split(value, self.size, merged.extent),
-        )
+        given = {key: places[key].merge(value) if key in places else value for key, value in values.items()}
+        results = self._call(values, given, lambda key, value: places[key].split(value, self.size, merged.extent))
         of_outputs = [merged.places[p.name] for p in self.signature.outputs][: len(results)]
         return [
             (place.split(result, self.size, merged.extent), place.batch_axis(result.ndim - place.is_leading))
@@ -193,28 +181,24 @@ class _Batch(NamedTuple):
         calls = []
         for number in range(self.size):
             slices = {key: argument.slice(number) for key, argument in self.arguments.items()}
-            calls.append(self._call(slices, lambda _, value: _contiguous(value), lambda _, value: value))
+            dense = {key: value.contiguous() if self.arguments[key].array else value for key, value in slices.items()}
+            calls.append(self._call(slices, dense, lambda _, value: value))
         return [(torch.stack(each), 0) for each in zip(*calls, strict=True)]
 
     def _call(
-        self, values: Mapping[str, Any], passed: Callable[[str, Any], Any], back: Callable[[str, Any], Any]
+        self, values: Mapping[str, Any], given: dict[str, Any], back: Callable[[str, Any], Any]
     ) -> tuple[torch.Tensor, ...]:
-        """Call the op with what `passed` makes of the values; what it writes to copies comes `back` into the values."""
-        given = {key: passed(key, value) for key, value in values.items()}
+        """Call the op with `given`, what it takes of the values; what it writes to copies comes `back` into these."""
         written = [key for key, each in self.arguments.items() if each.is_written and each.axis is not None]
         copied = [key for key in written if self._is_recorded or not values[key].is_contiguous()]
         given |= {key: given[key].clone() for key in copied if self._is_recorded}
         result = self.op(**given)
         for key in copied:
             values[key].copy_(back(key, given[key]))  # rule: vmap-written
-        return () if result is None else result if isinstance(result, tuple) else (result,)
+        return unpacked_outputs(result)
 
     @property
     def _is_recorded(self) -> bool:
         """Whether autograd records the calls: then they update copies, since views may not be among several results."""
-        tensors = (each.value for each in self.arguments.values() if isinstance(each.value, torch.Tensor))
-        return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)  # rule: vmap-recorded
-
-
-def _contiguous(value: Any) -> Any:
-    return value.contiguous() if isinstance(value, torch.Tensor) else value
+        arrays = (each.value for each in self.arguments.values() if each.array)
+        return torch.is_grad_enabled() and any(array.requires_grad for array in arrays)  # rule: vmap-recorded

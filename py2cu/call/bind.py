@@ -23,13 +23,13 @@ from __future__ import annotations
 import functools
 import numbers
 import operator
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from types import NoneType
 from typing import Any
 
 import torch
 
-from py2cu.call.launchers.numbers import NUMBERS, SYMBOLS, kind_of
+from py2cu.call.launchers.values import NUMBERS, SYMBOLS, kind_of
 from py2cu.ir.abi.parameters import CONSTEXPR_MAX, Parameter, Role, TupleParameter, is_constexpr_value
 from py2cu.ir.abi.signature import Signature
 
@@ -43,9 +43,9 @@ class Readings:
         self.signature = signature
         positional = [p for p in signature.parameters if not p.by_keyword]  # rule: default-by-keyword
         not_derived = tuple(p for p in positional if not signature.is_derived(p))
-        self._inputs = _among(positional, signature.inputs)
         self._all: Reading = tuple(positional)
-        self._required = _among(positional, signature.required)
+        self._inputs = tuple(p for p in positional if p in signature.inputs)
+        self._required = tuple(p for p in positional if p in signature.required)
         self._readings = (self._inputs, self._required, self._all, not_derived)  # rule: output-readings
         self._names_in_tuples = {
             number: (name, f"{name}[{place}]")
@@ -54,22 +54,19 @@ class Readings:
         }
 
     def fit(self, types: Sequence[type], named: Mapping[str, type], *, on_grid: bool) -> tuple[str, ...]:
-        """The parameters that positional arguments of these types are, beside those of `named` types.
-
-        Raises:
-            TypeError: no reading fits.
-        """
+        """The parameters that positional arguments of these types are, beside those of `named` types."""
         readings = (self._all,) if on_grid else self._readings  # rule: default-binder
-        problems, wrong_type = [], None
+        problems, wrong_type = [], ""
         for reading in readings:
             positional = {p.name: each for p, each in zip(reading, types, strict=False)}
             problem = self._misfit(reading, positional, len(types), named)
-            if problem is None and (mismatch := self._type_mismatch({**positional, **named}, _types_of)) is None:
+            mismatch = problem or self._type_mismatch({**positional, **named}, exactly=True)
+            if not mismatch:
                 return tuple(positional)
-            if problem is None and wrong_type is None:
-                wrong_type = mismatch
-            problems.append(problem or "")
-        if wrong_type is not None:
+            if not problem:
+                wrong_type = wrong_type or mismatch
+            problems.append(problem)
+        if wrong_type:
             raise TypeError(f"{self.usage} {wrong_type}")
         if len(readings) == 1:
             order = ", ".join(p.name for p in self._all)
@@ -78,10 +75,8 @@ class Readings:
         problem = problems[0 if len(types) <= len(self._inputs) else 2]
         raise TypeError(f"{self.usage} {problem}{self._advice(len(types))}")
 
-    def _misfit(
-        self, reading: Reading, positional: Mapping[str, type], count: int, named: Mapping[str, type]
-    ) -> str | None:
-        """The reason why the arguments do not fit a reading (number, names or kinds), or None if they do."""
+    def _misfit(self, reading: Reading, positional: Mapping[str, type], count: int, named: Mapping[str, type]) -> str:
+        """The reason why the arguments do not fit a reading (number, names or kinds); empty if they do."""
         if count > len(reading):
             return f"takes {len(reading)} positional argument{'s' * (len(reading) != 1)}, got {count}"
         names = {p.name for p in self.signature.parameters}
@@ -91,10 +86,10 @@ class Readings:
             return f"got {list_of(repeated)} twice"
         types = {**positional, **named}
         missing = [p.name for p in self.signature.required if p.name not in types]
-        if missing := [name for name in missing if not self._is_measured(name, types)]:
+        if missing := [name for name in missing if self.signature.measured_by(name, types) is None]:
             shown = dict.fromkeys(self._names_in_tuples.get(name, (name,))[0] for name in missing)
             return f"is missing {list_of([*shown])}{self._way_to_fill(missing[0])}"
-        return self._type_mismatch(types, _kinds_of)
+        return self._type_mismatch(types, exactly=False)
 
     def _way_to_fill(self, name: str) -> str:
         """How a call allocates the array `name`, which the kernel reads and writes; nothing for other parameters."""
@@ -102,16 +97,17 @@ class Readings:
             return ""
         return f'; the kernel reads it, too: give it, or let calls allocate and fill it, `init={{"{name}": 0}}`'
 
-    def _type_mismatch(
-        self, types: Mapping[str, type], accepted: Callable[[Parameter], tuple[type, ...]]
-    ) -> str | None:
-        """A message about the first argument that is not of the types that `accepted` gives for its parameter."""
+    def _type_mismatch(self, types: Mapping[str, type], *, exactly: bool) -> str:
+        """A message about the first argument that is not of its parameter's kind or, `exactly`, its types."""
         for name, each in types.items():
             parameter = self.signature.parameter(name)
-            if not issubclass(each, accepted(parameter)) and not (each is NoneType and parameter.may_be_none):
+            description, kinds, accepted = _accepted(parameter)
+            if not issubclass(each, accepted if exactly else kinds) and not (
+                each is NoneType and parameter.may_be_none
+            ):
                 _, name = self._names_in_tuples.get(name, (name, name))
-                return f"takes {_described(parameter)} as `{name}`, got {_type_name(each)}"
-        return None
+                return f"takes {description} as `{name}`, got {_type_name(each)}"
+        return ""
 
     def _advice(self, count: int) -> str:
         """The parameters to pass by name, for a call with more positional arguments than required inputs."""
@@ -121,9 +117,6 @@ class Readings:
         by_keyword = [f"{p.name}=" for p in self.signature.parameters if p.by_keyword]
         advice = f"; pass outputs by name: {', '.join(outputs)}" if outputs else ""
         return advice + (f"; keyword-only: {', '.join(by_keyword)}" if by_keyword else "")
-
-    def _is_measured(self, name: str, passed: Container[str | None]) -> bool:
-        return any(dim.name == name and dim.array in passed for dim in self.signature.measured)
 
     def integer(self, name: str, value: Any) -> int:
         """A whole number, also NumPy's, as Python's own.
@@ -155,12 +148,7 @@ def _shown(parameter: Parameter, required: Container[Parameter]) -> str:
     return parameter.name if parameter in required else f"{parameter.name}=None"
 
 
-def _among(parameters: Iterable[Parameter], selected: Sequence[Parameter]) -> Reading:
-    return tuple(p for p in parameters if p in selected)
-
-
 def list_of(names: Sequence[str]) -> str:
-    """Names in a message."""
     return ", ".join(f"`{name}`" for name in names)
 
 
@@ -169,24 +157,16 @@ def _type_name(kind: type) -> str:
     return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
-def _kinds_of(parameter: Parameter) -> tuple[type, ...]:
-    if isinstance(parameter, TupleParameter):
-        return (tuple, list)  # rule: tuple-or-list
-    return (torch.Tensor,) if parameter.is_array else (numbers.Number, *SYMBOLS, torch.SymBool)
-
-
-def _types_of(parameter: Parameter) -> tuple[type, ...]:
-    if isinstance(parameter, TupleParameter) or parameter.is_array:
-        return _kinds_of(parameter)
-    return NUMBERS[kind_of(parameter)][1]
-
-
 def tuple_of(count: int) -> str:
-    """A tuple parameter in a message."""
     return f"a tuple of {count} number{'s' * (count != 1)}"
 
 
-def _described(parameter: Parameter) -> str:
+def _accepted(parameter: Parameter) -> tuple[str, tuple[type, ...], tuple[type, ...]]:
+    """What a parameter takes: in words, the types of its kind (tensor, tuple, number), and the right ones of these."""
     if isinstance(parameter, TupleParameter):
-        return tuple_of(len(parameter.numbers))
-    return "a tensor" if parameter.is_array else NUMBERS[kind_of(parameter)][0]
+        types = (tuple, list)  # rule: tuple-or-list
+        return tuple_of(len(parameter.numbers)), types, types
+    if parameter.is_array:
+        return "a tensor", (torch.Tensor,), (torch.Tensor,)
+    description, accepted = NUMBERS[kind_of(parameter)]
+    return description, (numbers.Number, *SYMBOLS, torch.SymBool), accepted

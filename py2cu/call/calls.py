@@ -12,11 +12,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from py2cu.call.argument_checks import check_arguments, check_call
+from py2cu.call.argument_checks import check_call
 from py2cu.call.instances import Instances
 from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, has_device
 from py2cu.call.layout import Form, Launch, Values, allocate_outputs, call_op, outputs_of, passed
@@ -30,15 +30,10 @@ from py2cu.translation import TargetName
 
 if TYPE_CHECKING:
     from py2cu.call.definition import Operator
-    from py2cu.call.gradients import BackwardCall, Gradients
+    from py2cu.call.gradients import Gradients
+    from py2cu.call.traced import Traced
 
 Key = tuple[object, ...] | int
-
-
-class Differentiated(Protocol):
-    """What is known here of a backward `Kernel`."""
-
-    def _as_backward(self) -> BackwardCall: ...
 
 
 class KernelCall:
@@ -49,7 +44,7 @@ class KernelCall:
     all parameters are arrays, the number of arguments and the keywords say how a call is read.
     """
 
-    def __init__(self, instances: Instances, backwards: Sequence[Differentiated] = ()) -> None:
+    def __init__(self, instances: Instances, backwards: Sequence[Traced] = ()) -> None:
         self.instances = instances
         self._backwards = backwards
         self._operator: Operator | None = None
@@ -84,7 +79,6 @@ class KernelCall:
         return self.operator[ALLOCATES if self.signature.size is not None else ON_GRID]
 
     def source(self) -> SourceFile:
-        """The file of the Python."""
         return self.instances.source()
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -126,11 +120,12 @@ class KernelCall:
         device = check_call(self.signature, values, on_grid=bool(launch))
         extents = require_extents(self.signature.name, *launch) if launch else ()
         names_device = has_device(self.signature, names)
-        if not names_device:  # torch's default device
+        if names_device:  # NumPy's integers become Python's
+            pairs = zip(names, arguments, strict=True)
+            arguments = tuple([each if each is None else values.get(name, each) for name, each in pairs])
+        else:  # torch's default device
             values = allocate_outputs(self.signature, values)
             names, arguments = tuple(values), tuple(values.values())
-        pairs = zip(names, arguments, strict=True)  # NumPy's integers become Python's
-        arguments = tuple([each if each is None else values.get(name, each) for name, each in pairs])
         order = Order(names, on_grid=bool(launch), of_call=has_arrays)
         if (device, order) not in self._launchers:
             self._launchers[device, order] = self.instances.launcher(device, order, self._gradients)
@@ -153,7 +148,6 @@ class KernelCall:
         return (*[None] * on_grid, *map(type, args), *kwargs, *map(type, kwargs.values()))
 
     def _through_op(self, form: Form, arguments: tuple[Any, ...], values: Values, launch: Launch) -> Any:
-        """Call the op `py2cu::…`."""
         operator = self.operator
         overload = operator.definition.functions[form.overload]
         given = passed(form.sources, arguments)
@@ -163,12 +157,6 @@ class KernelCall:
         overload.prepare_sharding(values)  # its autograd is off in inference mode
         result = call_op(operator[form.overload], overload.arguments, given, launch)
         return result if form.allocated or launch else outputs_of(self.signature, values)
-
-    def run(self, device: str, values: Mapping[str, Any]) -> None:
-        """Run the code for `device` on arguments that include every array."""
-        if any(isinstance(value, torch.Tensor) and value.is_nested for value in values.values()):
-            check_arguments(self.signature, values)  # raises: a launcher compares tensors, which ends the process here
-        self.instances.run(device, values)
 
 
 def _gradients_of(call: KernelCall) -> Callable[[], Gradients]:

@@ -37,8 +37,7 @@ from py2cu.threads import ForkSafeLock
 from py2cu.translation import TargetName
 
 NAMESPACE: Final = "py2cu"
-_KEYS: Final = {TargetName.CPU: "CPU", TargetName.CUDA: "CUDA"}
-_DEVICES: Final = frozenset(_KEYS)
+_DEVICES: Final = frozenset(TargetName)
 _REFUSED: Final = object()
 
 
@@ -98,22 +97,20 @@ class Definition:
         self.library = library
         texts = schemas(name, instances.signature, style_of(instances.signature))
         for text in texts.values():
-            self.library.define(text, tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides))
+            library.define(text, tags=(torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides))
         self.packet = getattr(torch.ops.py2cu, name)
         self.overloads = {overload: getattr(self.packet, overload) for overload in texts}
         self.functions = {overload: _Overload(self, op) for overload, op in self.overloads.items()}
-        for overload, op in self.overloads.items():
-            op.definition = self
-            self._implement(name if overload == ALLOCATES else f"{name}.{overload}", self.functions[overload])
-
-    def _implement(self, name: str, overload: _Overload) -> None:
-        for device, key in _KEYS.items():
-            self.library.impl(name, overload.implementation(device), key)
-        torch.library.register_fake(f"{NAMESPACE}::{name}", overload.fake, lib=self.library)
-        self.library.impl(name, overload.batched, "FuncTorchBatched")
-        self.library.impl(name, overload.autograd, "Autograd", with_keyset=True)
-        if overload.written:
-            self.library.impl(name, overload.bump_versions, "ADInplaceOrView", with_keyset=True)
+        for overload, functions in self.functions.items():
+            self.overloads[overload].definition = self
+            full_name = name if overload == ALLOCATES else f"{name}.{overload}"
+            for device in TargetName:
+                library.impl(full_name, functions.implementation(device), device.upper())
+            torch.library.register_fake(f"{NAMESPACE}::{full_name}", functions.fake, lib=library)
+            library.impl(full_name, functions.batched, "FuncTorchBatched")
+            library.impl(full_name, functions.autograd, "Autograd", with_keyset=True)
+            if functions.written:
+                library.impl(full_name, functions.bump_versions, "ADInplaceOrView", with_keyset=True)
 
 
 class _Overload:
@@ -130,9 +127,8 @@ class _Overload:
         self._name, self._returns = op._overloadname, bool(op._schema.returns)
         self._parameters = signature.inputs if self._returns else signature.parameters
         self.arguments = op_arguments(op, self._parameters)
-        parameters = (signature.parameter(parameter) for _, parameter, _ in self.arguments)
-        pairs = zip(op._schema.arguments, parameters, strict=False)
-        self.arrays = {each.name: parameter for each, parameter in pairs if parameter.is_array}
+        arrays, pairs = {p.name for p in signature.arrays}, zip(op._schema.arguments, self.arguments, strict=False)
+        self.arrays = {each.name: name for each, (_, name, _) in pairs if name in arrays}  # by argument
         self.written = [(place, p.name) for place, p in enumerate(self._parameters) if p in signature.written]
         self._places = {each.name: place for place, each in enumerate(op._schema.arguments)}
         self._defaults = [each.default_value if each.has_default_value() else None for each in op._schema.arguments]
@@ -212,13 +208,11 @@ class _Overload:
 
     def bump_versions(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         """Tell autograd that the arrays which the kernel writes change."""
-        written = self._written_arrays(self.in_order(args, kwargs))
+        in_order = self.in_order(args, kwargs)
+        written = {name: array for place, name in self.written if (array := in_order[place]) is not None}
         require_writable(self.signature.name, written)
         torch.autograd.graph.increment_version(written.values())  # rule: version-written
         return self.op().redispatch(keyset & torch._C._after_ADInplaceOrView_keyset, *args, **kwargs)
-
-    def _written_arrays(self, in_order: Sequence[Any]) -> dict[str, torch.Tensor]:
-        return {name: array for place, name in self.written if (array := in_order[place]) is not None}
 
     def autograd(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
         """Launch at once if nothing but autograd has to see the call; else run the op below autograd.
@@ -244,9 +238,8 @@ class _Overload:
             return run(torch._C._after_autograd_keyset)
         if self.is_launch:
             check_launch_gradients(self.signature, values)  # rule: autograd-launch
-        written = tuple(self._written_arrays(in_order))
         run_below = partial(run, torch._C._after_ADInplaceOrView_keyset)  # `mark_dirty` bumps the versions
-        return self._definition().gradients.record(run_below, values, written)
+        return self._definition().gradients.record(run_below, values)
 
 
 def _complex(real: float | None, imag: float | None, default: Default | None) -> complex:

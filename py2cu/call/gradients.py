@@ -2,11 +2,11 @@
 
 In: a call whose arguments require grad. Out: outputs with a history. Backward calls each kernel attached by
 `@k.backward` that computes a gradient which is asked for. These are ordinary calls of ordinary kernels: with
-`create_graph=True` they are recorded, too, and under a tracer the graph holds their ops.
+`create_graph=True` they are recorded, too, and under a tracer the graph holds their ops. Errors: `RuntimeError` for
+arrays that may not be written, for what autograd cannot record, and for gradients that no kernel computes.
 
 Recording should cost little more than a hand-written `autograd.Function`. So the saved tensors, the outputs and the
-calls of the backward kernels are planned once for each set of parameters that require grad. A plan finds values by
-their positions.
+calls of the backward kernels are planned once for each set of parameters that require grad, by places of values.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from torch._functorch.utils import enable_single_level_autograd_function
 from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
-from py2cu.call.argument_checks import check_recorded, leaf_message, needs_grad, require_writable
-from py2cu.call.layout import returned
+from py2cu.call.argument_checks import check_recorded, leaf_problem, require_writable
+from py2cu.call.layout import returned, unpacked_outputs
 from py2cu.diagnostics import Diagnostic, Severity, TranslationError
 from py2cu.ir.abi.dims import bind_dims
-from py2cu.ir.abi.gradients import PREFIX, BackwardRoles, Misfit, match_backwards
+from py2cu.ir.abi.gradients import PREFIX, BackwardRoles, match_backwards
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.source import SourceFile
@@ -46,13 +46,12 @@ class BackwardCall(Protocol):
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
 
-class Backward:
-    """A backward kernel and the roles of its parameters."""
+class Backward(NamedTuple):
+    """A backward kernel, the roles of its parameters, and the inputs whose gradients it computes."""
 
-    def __init__(self, call: BackwardCall, roles: BackwardRoles) -> None:
-        self.call = call
-        self.roles = roles
-        self.targets = {target for _, target in roles.results}
+    call: BackwardCall
+    roles: BackwardRoles
+    targets: Set[str]
 
 
 class Gradients:
@@ -64,24 +63,28 @@ class Gradients:
 
     def __init__(self, signature: Signature, backwards: Sequence[BackwardCall]) -> None:
         self.signature = signature
-        self.backwards = [*_matched(signature, backwards)]
+        all_roles, misfits = match_backwards(signature, [call.signature for call in backwards])
+        if misfits:
+            found = ((each.message, each.parameter.span, backwards[each.place].source(), each.hint) for each in misfits)
+            raise TranslationError([Diagnostic(Severity.ERROR, "P412", *each) for each in found])
+        targets = ({target for _, target in roles.results} for roles in all_roles)
+        self.backwards = [*map(Backward, backwards, all_roles, targets)]
         computed = {target for each in self.backwards for target in each.targets}
         self.differentiable = {output for each in self.backwards for _, output in each.roles.incoming}
-        self.missing = {p.name for p in signature.arrays} - computed
-        self._recordings: dict[tuple[tuple[str, ...], tuple[str, ...]], Recording] = {}
+        self.arrays = {p.name for p in signature.arrays}
+        self.missing = self.arrays - computed
+        self._written = [p.name for p in signature.written]
+        self._recordings: dict[tuple[str, ...], Recording] = {}
 
-    def record(self, run: Callable[[], Any], values: Mapping[str, Any], written: tuple[str, ...]) -> Any:
-        """Call `run`, which writes the arrays `written`, and return what it returns, with a history.
-
-        Raises:
-            RuntimeError: these arrays may not be written, or autograd cannot record that they are.
-        """
+    def record(self, run: Callable[[], Any], values: Mapping[str, Any]) -> Any:
+        """Call `run`, the kernel with arguments `values`, and return what it returns, with a history."""
+        written = tuple([name for name in self._written if name in values])
         if written:
             self._check_written({name: values[name] for name in written}, values)
-        key = tuple(values), written
-        recorded = self._recordings.get(key)
+        passed = tuple(values)
+        recorded = self._recordings.get(passed)
         if recorded is None:
-            recorded = self._recordings[key] = Recording(self, *key)
+            recorded = self._recordings[passed] = Recording(self, passed, written)
         arguments = [values[name] for name in recorded.names] if written else values.values()
         if torch._C._are_functorch_transforms_active():
             # The dispatcher calls the op once for each transform, and each of these calls has a graph of its own.
@@ -92,15 +95,11 @@ class Gradients:
         return returned(outputs[: len(outputs) - len(written)] if written else outputs)
 
     def _check_written(self, written: Mapping[str, torch.Tensor], values: Mapping[str, Any]) -> None:
-        """Refuse arrays that may not be written, and those whose history autograd would drop or could not record.
-
-        Raises:
-            RuntimeError: there is one; the message names it.
-        """
+        """Refuse arrays that may not be written, and those whose history autograd would drop or could not record."""
         name = self.signature.name
         for array, tensor in written.items():
-            if needs_grad(tensor):
-                raise RuntimeError(f"{name}: {leaf_message(array)}")
+            if problem := leaf_problem(array, tensor):
+                raise RuntimeError(f"{name}: {problem}")
         require_writable(name, written)
         check_recorded(self.signature, values)  # rule: in-place-recorded
         allocated = sum(p.name not in values for p in self.signature.outputs)
@@ -112,20 +111,14 @@ class Gradients:
                 continue
             how = f"pass `{array}.clone()`, and copy it back"
             if len(written) + allocated > 1:
-                what = (
-                    f"{name}: `{array}` is a view, and the kernel writes other arrays, too: autograd cannot record that"
-                )
-                raise RuntimeError(f"{what}; {how}")
+                what = f"`{array}` is a view, and the kernel writes other arrays, too: autograd cannot record that"
+                raise RuntimeError(f"{name}: {what}; {how}")
             if _AUTOGRAD._get_creation_meta(tensor) != _AUTOGRAD.CreationMeta.DEFAULT:
                 what = f"{name}: `{array}` is a view that may not be changed in place, such as a result of `unbind`"
                 raise RuntimeError(f"{what}; {how}")
 
     def require(self, needed: Set[str]) -> None:
-        """Refuse gradients that no kernel computes.
-
-        Raises:
-            RuntimeError: there is one; the message names this kernel.
-        """
+        """Refuse gradients that no kernel computes."""
         name = self.signature.name
         missing = sorted(needed & self.missing)
         if not missing:
@@ -149,35 +142,38 @@ def _with_gradients(run: Callable[[], Any]) -> Callable[[], Any]:
     return run_outer
 
 
-def _matched(signature: Signature, calls: Sequence[BackwardCall]) -> list[Backward]:
-    """The backward kernels with the roles of their parameters.
+class _Step:
+    """How `backward` is called where the parameters `passed` were.
 
-    Raises:
-        TranslationError: a kernel is no backward of the one with this signature.
+    Values have places: that of each saved one is in `saved`, and the gradients of `outputs` follow.
     """
-    all_roles, misfits = match_backwards(signature, [call.signature for call in calls])
-    if misfits:
-        raise TranslationError([_diagnostic(calls[misfit.place], misfit) for misfit in misfits])
-    return [Backward(call, roles) for call, roles in zip(calls, all_roles, strict=True)]
 
-
-def _diagnostic(call: BackwardCall, misfit: Misfit) -> Diagnostic:
-    source = call.source()
-    return Diagnostic(Severity.ERROR, "P412", misfit.message, misfit.parameter.span, source, misfit.hint)
-
-
-class _Step(NamedTuple):
-    """How a backward kernel is called; `places` count through the saved values, then the incoming gradients."""
-
-    backward: Backward
-    names: tuple[str, ...]
-    places: tuple[int, ...]
-    copied: tuple[int, ...]  # arguments that the kernel overwrites: autograd may use an incoming gradient elsewhere
-    dense: tuple[int, ...]  # arguments that the kernel does not take with any strides
-    zeros: tuple[tuple[int, str], ...]  # arguments that start as zeros, shaped like an argument of the forward
-    incoming: int  # the place of the first incoming gradient
-    in_order: bool  # the arguments are passed by position, which needs no binding
-    results: tuple[tuple[str, int], ...]  # positions of the gradients in the arguments, followed by the outputs
+    def __init__(
+        self, backward: Backward, saved: Mapping[str, int], outputs: Sequence[str], passed: Collection[str]
+    ) -> None:
+        signature, roles = backward.call.signature, backward.roles
+        places = {name: saved[name] for name in (*roles.values, *roles.dims) if name in saved}
+        places |= {name: len(saved) + outputs.index(output) for name, output in roles.incoming}
+        results = dict(roles.results)
+        zeros = [name for name in roles.accumulated if results[name] in passed]
+        places |= dict.fromkeys(zeros, len(saved))
+        in_order = [p.name for p in signature.inputs if not p.by_keyword]
+        incoming = [name for name, _ in roles.incoming]
+        self.backward = backward
+        self.is_in_order = places.keys() == {*in_order} and not signature.tuples  # passed by position: binds faster
+        self.names = names = tuple(in_order if self.is_in_order else places)
+        self.places = [places[name] for name in names]
+        self.incoming = len(saved)  # the place of the first incoming gradient
+        # Arguments that the kernel overwrites: autograd may use an incoming gradient elsewhere.
+        self.copied = [names.index(name) for name in incoming if name in results]
+        # Those that it does not take with any strides.
+        # rule: gradient-dense
+        self.dense = [names.index(name) for name in incoming if name not in results and name not in signature.strided]
+        # Those that start as zeros, each shaped like an argument of the forward.
+        self.zeros = [(names.index(name), results[name]) for name in zeros]
+        # Where the gradients are among the arguments, which the outputs follow.
+        found = {name: place for place, name in enumerate((*names, *(p.name for p in signature.outputs)))}
+        self.results = [(target, found[name]) for name, target in roles.results if name in found]
 
     def run(self, known: Sequence[Any], shapes: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """The gradients that the kernel computes, by the name of the input."""
@@ -193,9 +189,8 @@ class _Step(NamedTuple):
             shape, dtype = shapes[name]
             args[place] = args[place].new_zeros(shape, dtype=dtype)
         call = self.backward.call
-        named = {} if self.in_order else dict(zip(self.names, args, strict=True))
-        returned = call.call((), named) if named else call.call(tuple(args), {})
-        found = (*args, *returned) if isinstance(returned, tuple) else (*args, returned)
+        in_order, named = (args, {}) if self.is_in_order else ((), dict(zip(self.names, args, strict=True)))
+        found = (*args, *unpacked_outputs(call.call(tuple(in_order), named)))
         return {target: found[place] for target, place in self.results}
 
     def _refuse_batches(self, incoming: Sequence[torch.Tensor]) -> None:
@@ -207,17 +202,27 @@ class _Step(NamedTuple):
             raise RuntimeError(f"{what} `is_grads_batched=True` or `vectorize=True`; {how}")
 
 
-class _Plan(NamedTuple):
-    """What is saved and computed where certain arguments require grad."""
+class _Plan:
+    """What is saved and computed where the arguments `needed` require grad; `written` are those that change."""
 
-    needed: Set[str]  # the arguments that require grad
-    known: tuple[str, ...]  # arguments and outputs
-    constant: tuple[int, ...]  # places of the outputs that have no gradient
-    tensors: tuple[int, ...]  # places in `known` of tensors that are saved
-    numbers: tuple[str, ...]  # that are saved: arguments and dimensions
-    shapes: tuple[str, ...]  # arguments whose shapes and dtypes are saved
-    steps: tuple[_Step, ...]
-    asks: bool  # autograd may ask for a part of what the steps compute
+    def __init__(self, kernel: Gradients, names: Sequence[str], written: Sequence[str], needed: Set[str]) -> None:
+        signature = kernel.signature
+        backwards = [each for each in kernel.backwards if not needed.isdisjoint(each.targets)]
+        outputs = (*(p.name for p in signature.outputs if p.name not in names), *written)
+        known = self.known = (*names, *outputs)
+        present = {*known, *(dim.name for dim in signature.dims)}
+        saved = [n for each in backwards for n in (*each.roles.values, *each.roles.dims) if n in present]
+        arrays = [*dict.fromkeys(name for name in saved if name in kernel.arrays)]
+        self.needed = needed
+        self.numbers = [*dict.fromkeys(name for name in saved if name not in kernel.arrays)]  # and dimensions
+        self.tensors = [len(known) - 1 - known[::-1].index(name) for name in arrays]  # places: the last value of each
+        places = {name: place for place, name in enumerate((*arrays, *self.numbers))}
+        self.steps = [_Step(each, places, outputs, names) for each in backwards]
+        self.shapes = [name for step in self.steps for _, name in step.zeros]  # arguments whose shape is saved
+        constant = [place for place, name in enumerate(outputs) if name not in kernel.differentiable]
+        self.constant = constant if kernel.backwards else []  # places of the outputs that have no gradient
+        # Whether autograd may ask for a part of what the steps compute.
+        self.asks = len(kernel.backwards) != 1 or not needed <= kernel.backwards[0].targets
 
 
 class Recording:
@@ -231,7 +236,6 @@ class Recording:
         self.names = (*written, *(name for name in passed if name not in written))
         self._kernel = kernel
         self._written = written
-        self._arrays = {parameter.name for parameter in kernel.signature.arrays}
         self._plans: dict[tuple[bool, ...], _Plan] = {}
         functions = {"forward": staticmethod(self._forward), "backward": staticmethod(self._backward)}
         function: Any = type(kernel.signature.op, (_SingleLevelFunction,), functions)
@@ -239,14 +243,18 @@ class Recording:
 
     def _forward(self, ctx: Any, run: Callable[[], Any], *arguments: Any) -> tuple[Any, ...]:
         """Return the allocated outputs, then the arrays that are written."""
-        result = run()
-        outputs: tuple[Any, ...] = result if isinstance(result, tuple) else () if result is None else (result,)
+        outputs = unpacked_outputs(run())
         if self._written:
             changed = arguments[: len(self._written)]
             ctx.mark_dirty(*changed)
             ctx.views = {name for name, array in zip(self._written, changed, strict=True) if array._is_view()}
             outputs = (*outputs, *changed)
-        plan = ctx.plan = self._plans.get(ctx.needs_input_grad) or self._plan(ctx.needs_input_grad)
+        plan = self._plans.get(ctx.needs_input_grad)
+        if plan is None:
+            _, *needs_grad = ctx.needs_input_grad
+            needed = {name for name, is_needed in zip(self.names, needs_grad, strict=True) if is_needed}
+            plan = self._plans[ctx.needs_input_grad] = _Plan(self._kernel, self.names, self._written, needed)
+        ctx.plan = plan
         if plan.constant:
             ctx.mark_non_differentiable(*[outputs[place] for place in plan.constant])
         known = (*arguments, *outputs)
@@ -260,38 +268,11 @@ class Recording:
             ctx.numbers = tuple([named[name] for name in plan.numbers])
         return outputs
 
-    def _plan(self, needs_grad: tuple[bool, ...]) -> _Plan:
-        kernel = self._kernel
-        needed = {name for name, is_needed in zip(self.names, needs_grad[1:], strict=True) if is_needed}
-        backwards = [each for each in kernel.backwards if not needed.isdisjoint(each.targets)]
-        allocated = (p.name for p in kernel.signature.outputs if p.name not in self.names)
-        outputs = (*allocated, *self._written)
-        known = (*self.names, *outputs)
-        present = {*known, *(dim.name for dim in kernel.signature.dims)}
-        saved = dict.fromkeys(name for each in backwards for name in (*each.roles.values, *each.roles.dims))
-        arrays = [name for name in saved if name in self._arrays and name in present]
-        numbers = tuple(name for name in saved if name not in self._arrays and name in present)
-        places = {name: place for place, name in enumerate((*arrays, *numbers))}
-        steps = tuple(_step(each, places, outputs, self.names) for each in backwards)
-        constant = [place for place, name in enumerate(outputs) if name not in kernel.differentiable]
-        plan = _Plan(
-            needed,
-            known,
-            tuple(constant) if kernel.backwards else (),
-            tuple(len(known) - 1 - known[::-1].index(name) for name in arrays),
-            numbers,
-            tuple(name for step in steps for _, name in step.zeros),
-            steps,
-            len(kernel.backwards) != 1 or not needed <= kernel.backwards[0].targets,
-        )
-        self._plans[needs_grad] = plan
-        return plan
-
     def _backward(self, ctx: Any, *grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         plan: _Plan = ctx.plan
         needed = plan.needed
         if plan.asks:
-            arrays = (name for name in self.names if name in self._arrays)
+            arrays = (name for name in self.names if name in self._kernel.arrays)
             asked = {name for name, (node, _) in zip(arrays, ctx.next_functions, strict=True) if _is_asked_for(node)}
             # Autograd asks for the gradient of a view that was written by the node of its base.
             needed = needed & (asked | ctx.views if self._written else asked)
@@ -302,33 +283,6 @@ class Recording:
             if not plan.asks or not needed.isdisjoint(step.backward.targets):
                 gradients |= step.run(known, ctx.shapes if step.zeros else {})
         return (None, *[gradients[name] if name in needed else None for name in self.names])
-
-
-def _step(backward: Backward, saved: Mapping[str, int], outputs: Sequence[str], passed: Collection[str]) -> _Step:
-    """Plan the call of `backward`: `saved` are positions of saved values, and the gradients of `outputs` follow."""
-    signature, roles = backward.call.signature, backward.roles
-    places = {name: saved[name] for name in (*roles.values, *roles.dims) if name in saved}
-    places |= {name: len(saved) + outputs.index(output) for name, output in roles.incoming}
-    results = dict(roles.results)
-    zeros = [name for name in roles.accumulated if results[name] in passed]
-    places |= dict.fromkeys(zeros, len(saved))
-    in_order = [p.name for p in signature.inputs if not p.by_keyword]
-    is_in_order = places.keys() == {*in_order} and not signature.tuples
-    names = tuple(in_order if is_in_order else places)
-    incoming = [name for name, _ in roles.incoming]
-    found = {name: place for place, name in enumerate((*names, *(p.name for p in signature.outputs)))}
-    return _Step(
-        backward,
-        names,
-        tuple(places[name] for name in names),
-        tuple(names.index(name) for name in incoming if name in results),
-        # rule: gradient-dense
-        tuple(names.index(name) for name in incoming if name not in results and name not in signature.strided),
-        tuple((names.index(name), results[name]) for name in zeros),
-        len(saved),
-        is_in_order,
-        tuple((target, found[name]) for name, target in roles.results if name in found),
-    )
 
 
 def _is_asked_for(node: Any) -> bool:

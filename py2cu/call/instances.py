@@ -8,37 +8,33 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from py2cu.call.argument_checks import check_arguments
 from py2cu.call.launchers.engines import ASSERTION, CpuEngine, CudaEngine, Engine
 from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, write_launcher
-from py2cu.call.layout import Launch, Layout, call_op, op_arguments
-from py2cu.call.recording import Recorder, recorder
+from py2cu.call.layout import Launch, Layout, call_op, op_arguments, outputs_of, unpacked_outputs
 from py2cu.call.translate import Translator
-from py2cu.ir.abi.launch import REFUSED, LaunchProgram
+from py2cu.ir.abi.launch import REFUSED, LaunchProgram, mark_launched
 from py2cu.ir.abi.parameters import Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.options import Values, require_extents
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
-from py2cu.translation import Artifacts, CallText, CallTranslation, TargetName, Translation
+from py2cu.translation import Artifacts, CallTranslation, TargetName, Translation
+
+if TYPE_CHECKING:
+    from py2cu.call.gradients import Gradients
 
 Key = tuple[Any, ...]
 """The dtype of each type variable, and the value of each template argument."""
-
-
-class Instance(NamedTuple):
-    """The inputs of `write_launcher` for one instance."""
-
-    signature: Signature  # with its dtypes
-    program: LaunchProgram
-    engine: Engine
+Instance = tuple[Signature, LaunchProgram, Engine]
+"""The signature has the dtypes of the instance."""
 
 
 class Instances:
@@ -71,6 +67,8 @@ class Instances:
             RuntimeError: an argument that the kernel does not accept.
         """
         signature, on_grid = self.signature, bool(launch)
+        if any(getattr(value, "is_nested", False) for value in values.values()):
+            check_arguments(signature, values)  # raises: a launcher compares tensors, which ends the process here
         parameters = signature.inputs if signature.are_allocated(values) else signature.parameters
         launcher = self.launcher(device, Order(tuple(p.name for p in parameters), on_grid=on_grid, of_call=False))
         try:
@@ -81,18 +79,48 @@ class Instances:
         check_arguments(signature, values, on_grid=on_grid)  # names the argument where the code does not
         raise refusal
 
-    def launcher(self, device: str, order: Order, gradients: Callable[[], Recorder] | None = None) -> LaunchFunction:
+    def launcher(self, device: str, order: Order, gradients: Callable[[], Gradients] | None = None) -> LaunchFunction:
         """The launcher of calls with these arguments, by position; `gradients` record calls above the dispatcher."""
         if gradients is not None:
-            below = functools.cache(partial(self.launcher, device, replace(order, of_call=False)))
-            record = None if order.on_grid else recorder(self.layout, order.names, below, gradients)
-            return self._chosen(device, order, record)
+            return self._chosen(device, order, None if order.on_grid else self._recorder(device, order, gradients))
         key = device, order
         if key not in self._launchers:
             with self._lock:
                 if key not in self._launchers:
                     self._launchers[key] = self._chosen(device, order, None)
         return self._launchers[key]
+
+    def _recorder(self, device: str, order: Order, gradients: Callable[[], Gradients]) -> LaunchFunction:
+        """A function of a launcher's arguments: it records the launch for autograd, and returns the outputs.
+
+        An error of `REFUSED` is marked if the kernel has run.
+        """
+        below = functools.cache(partial(self.launcher, device, replace(order, of_call=False)))
+        allocated = [p.name for p in self.signature.outputs if p.name not in order.names]
+        are_all_allocated = len(allocated) == len(self.signature.outputs)
+
+        def record(*values: Any) -> Any:
+            named = zip(order.names, values, strict=True)
+            passed = self.layout.complete({name: value for name, value in named if value is not None})
+            is_launched = False
+
+            def run() -> Any:
+                nonlocal is_launched
+                result = below()(*values)
+                is_launched = True
+                return result
+
+            try:
+                result = gradients().record(run, passed)
+            except REFUSED as error:
+                if is_launched:
+                    mark_launched(error)
+                raise
+            if are_all_allocated:
+                return result
+            return outputs_of(self.signature, passed | dict(zip(allocated, unpacked_outputs(result), strict=True)))
+
+        return record
 
     @property
     def digest(self) -> str:
@@ -137,7 +165,17 @@ class Instances:
                 launchers[key] = self._launcher_of(target, order, key, record)
             return launchers[key]
 
-        return _choice(launchers, find, parts, shift + len(order.names))
+        taken = ", ".join(f"v{place}" for place in range(shift + len(order.names)))
+        text = f"""
+def choose({taken}):
+    key = ({", ".join(parts)},)
+    launcher = get(key) or find(key, {taken})
+    return launcher({taken})
+"""
+        names: dict[str, Any] = {"get": launchers.get, "find": find}
+        exec(text, names)
+        function: LaunchFunction = names["choose"]
+        return function
 
     def _extent(self, name: str, array: str, passed: str) -> str | None:
         """Python for the template argument that an array determines; None if that is more than an extent."""
@@ -147,36 +185,42 @@ class Instances:
         return f"({passed}.shape[{dim.axis}] if {passed}.dim() > {dim.axis} else None)"
 
     def _launcher_of(self, target: TargetName, order: Order, key: Key, record: LaunchFunction | None) -> LaunchFunction:
-        numbers = key[len(self._dtype_sources) :]
+        dtypes, numbers = key[: len(self._dtype_sources)], key[len(self._dtype_sources) :]
         with self._lock:
             values = self._values_for(numbers)
             if self.files is not None and values is self._values:
                 return self._operator(self.files.artifacts(target), order)
             place = target, key, order.on_grid and target is TargetName.CPU  # which has instances for a kernel's block
             if place not in self._instances:
-                self._instances[place] = self._instance(target, key, values, on_grid=order.on_grid)
+                translation = self.translation(target, values)
+                self._instances[place] = self._instance(target, translation, dtypes, numbers, on_grid=order.on_grid)
             signature, program, engine = self._instances[place]
             return write_launcher(signature, program, order, numbers, engine, record)
 
-    def _instance(self, target: TargetName, key: Key, values: Values, *, on_grid: bool) -> Instance:
-        dtypes, numbers = key[: len(self._dtype_sources)], key[len(self._dtype_sources) :]
-        translation = self.translation(target, values)
+    def _instance(
+        self, target: TargetName, translation: CallTranslation, dtypes: Key, numbers: Key, *, on_grid: bool
+    ) -> Instance:
         signature, code = translation.signatures[0], translation.text(target)
-        place = self._place(signature, dtypes)
-        program = code.programs_of(self.signature.op)[place]
-        instance = signature.instances[place].called() if signature.instances else signature
-        engine = self._engine(target, code, program, numbers, on_grid=on_grid)
-        return Instance(replace(instance, name=signature.name), program, engine)
-
-    def _place(self, signature: Signature, dtypes: Key) -> int:
-        """The place of the instance for these dtypes."""
         names = [str(dtype).removeprefix("torch.") for dtype in dtypes]
-        for place, candidate in enumerate(signature.instances):
-            if all(candidate.dtype(array).name == name for array, name in zip(self._dtype_sources, names, strict=True)):
-                return place
-        if signature.instances:
+        every = zip(signature.instances or (signature,), code.programs_of(self.signature.op), strict=True)
+        found = [pair for pair in every if [pair[0].dtype(array).name for array in self._dtype_sources] == names]
+        if not found:
             raise RuntimeError(f"{signature.name} has no instance for {', '.join(names)}")
-        return 0
+        instance, program = found[0]
+        own, template = replace(instance.called(), name=signature.name), partial(program.template_arguments, numbers)
+        if target is TargetName.CPU:
+            from py2cu.build.cpu_entry import CpuInstance
+
+            has_own_block = program.has_block_instance and not on_grid  # rule: block-of-launch
+            compiled = CpuInstance(code, program.symbol, template((), is_wide=False), has_own_block)
+            return own, program, CpuEngine(compiled.load(self.source))
+        from py2cu.build.cuda_kernel import CudaInstance, load_kernel
+
+        def load_for(device: int, given: tuple[bool, ...], packs: tuple[int, ...], *, is_wide: bool) -> Any:
+            compiled = CudaInstance(code, program, template(given, packs, is_wide=is_wide), self.fma)
+            return load_kernel(compiled, device, self.source)
+
+        return own, program, CudaEngine(signature.name, load_for)
 
     def _values_for(self, numbers: Key) -> Values:
         """The values of template arguments whose instances have these numbers among them."""
@@ -185,23 +229,6 @@ class Instances:
         if all(chosen[name] in constexpr.values for name, constexpr in integers.items()):
             return self._values
         return {name: (chosen[name],) for name in integers}
-
-    def _engine(
-        self, target: TargetName, code: CallText, program: LaunchProgram, numbers: Key, *, on_grid: bool
-    ) -> Engine:
-        if target is TargetName.CPU:
-            from py2cu.build.cpu_entry import CpuInstance
-
-            template = program.template_arguments(numbers, (), is_wide=False)
-            has_own_block = program.has_block_instance and not on_grid  # rule: block-of-launch
-            return CpuEngine(CpuInstance(code, program.symbol, template, has_own_block).load(self.source))
-        from py2cu.build.cuda_kernel import CudaInstance, load_kernel
-
-        def load_for(device: int, given: tuple[bool, ...], packs: tuple[int, ...], *, is_wide: bool) -> Any:
-            template = program.template_arguments(numbers, given, packs, is_wide=is_wide)
-            return load_kernel(CudaInstance(code, program, template, self.fma), device, self.source)
-
-        return CudaEngine(self.signature.name, load_for)
 
     def _operator(self, artifacts: Artifacts, order: Order) -> LaunchFunction:
         """The operator of built files, which takes what calls below the dispatcher do."""
@@ -214,9 +241,15 @@ class Instances:
 
         def run(*values: Any) -> Any:
             launch = ([*values[:3]], [*values[3:6]]) if order.on_grid else ()
-            return call_op(op, arguments, dict(zip(order.names, values[shift:], strict=True)), launch)
+            try:
+                return call_op(op, arguments, dict(zip(order.names, values[shift:], strict=True)), launch)
+            except RuntimeError as error:
+                if not self.signature.asserts or ASSERTION not in str(error):  # rule: assert-raised
+                    raise
+                failure = AssertionError(str(error))  # as in Python
+            raise failure
 
-        return raise_assertions(run) if self.signature.asserts else run  # rule: assert-raised
+        return run
 
 
 def _dtype_sources(signature: Signature) -> tuple[str, ...]:
@@ -227,38 +260,3 @@ def _dtype_sources(signature: Signature) -> tuple[str, ...]:
         if variable is not None and not parameter.may_be_none:
             sources.setdefault(variable, parameter.name)
     return tuple(sources.values())
-
-
-def _choice(
-    launchers: Mapping[Key, LaunchFunction], find: Callable[..., LaunchFunction], key: Sequence[str], count: int
-) -> LaunchFunction:
-    """A function of `count` arguments `v0`, `v1` that calls the launcher for a key, expressions of them.
-
-    `find` makes the launcher that is missing, from the key and the arguments.
-    """
-    names: dict[str, Any] = {"get": launchers.get, "find": find}
-    taken = ", ".join(f"v{place}" for place in range(count))
-    text = f"""
-def choose({taken}):
-    key = ({", ".join(key)},)
-    launcher = get(key) or find(key, {taken})
-    return launcher({taken})
-"""
-    exec(text, names)
-    function: LaunchFunction = names["choose"]
-    return function
-
-
-def raise_assertions(op: LaunchFunction) -> LaunchFunction:
-    """`op`, except that a failed `assert` of the kernel raises `AssertionError`, as in Python."""
-
-    def call(*values: Any) -> Any:
-        try:
-            return op(*values)
-        except RuntimeError as error:
-            if ASSERTION not in str(error):
-                raise
-            failure = AssertionError(str(error))
-        raise failure
-
-    return call

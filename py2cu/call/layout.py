@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 
 from py2cu.call.bind import Readings, list_of, tuple_of
-from py2cu.call.launchers.numbers import kind_of
+from py2cu.call.launchers.values import kind_of
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.parameters import Parameter
@@ -58,11 +58,7 @@ class Layout:
         self.extents = {(dim.name, dim.array): dim for dim in (*derived, *signature.measured)}
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], *, on_grid: bool = False) -> tuple[Form, Values]:
-        """The form of a call, or of an explicit launch, and the values by parameter.
-
-        Raises:
-            TypeError: as `form` and `values`.
-        """
+        """The form of a call, or of an explicit launch, and the values by parameter."""
         named = tuple([(name, type_of(value)) for name, value in kwargs.items()])
         form = self.form(tuple(map(type_of, args)), named, on_grid=on_grid)
         return form, self.values(form.sources, (*args, *kwargs.values()))
@@ -81,18 +77,14 @@ class Layout:
         if key not in self._forms:
             names = self._names(types, dict(named), on_grid)
             of_arguments = (*types, *(each for _, each in named))
-            present = (name if each is not NoneType else "" for name, each in zip(names, of_arguments, strict=True))
-            self._forms[key] = self._form(names, tuple(present), on_grid)
+            present = tuple([n if each is not NoneType else "" for n, each in zip(names, of_arguments, strict=True)])
+            outputs = [p.name for p in self.signature.outputs]
+            given = tuple(name for name in outputs if name in present)
+            others = tuple(name for name in outputs if name not in present)
+            allocated, missing = (others, ()) if self.signature.are_allocated(given) else ((), others)
+            overload = self.overload(given, on_grid=on_grid)
+            self._forms[key] = Form(overload, names, self.sources(present), given, allocated, missing)
         return self._forms[key]
-
-    def _form(self, names: tuple[str, ...], present: tuple[str, ...], on_grid: bool) -> Form:
-        outputs = [p.name for p in self.signature.outputs]
-        given = tuple(name for name in outputs if name in present)
-        others = tuple(name for name in outputs if name not in present)
-        allocates = self.signature.are_allocated(given)
-        allocated, missing = (others, ()) if allocates else ((), others)
-        overload = self.overload(given, on_grid=on_grid)
-        return Form(overload, names, self.sources(present), given, allocated, missing)
 
     def overload(self, passed: Container[str], *, on_grid: bool) -> str:
         """The overload of calls that pass these parameters."""
@@ -114,9 +106,8 @@ class Layout:
             if name in every:
                 _, *items = every.pop(name)
                 if len(items) != len(numbers):  # rule: tuple-length
-                    raise TypeError(
-                        f"{self.readings.usage} takes {tuple_of(len(numbers))} as `{name}`, got one of {len(items)}"
-                    )
+                    what = f"takes {tuple_of(len(numbers))} as `{name}`, got one of {len(items)}"
+                    raise TypeError(f"{self.readings.usage} {what}")
                 every.update(zip(numbers, items, strict=True))
         self.readings.fit((), {name: _outer(each) for name, each in every.items()}, on_grid=on_grid)
         return names
@@ -141,11 +132,7 @@ class Layout:
         return name, None, None, constant, array
 
     def require_launch(self, form: Form) -> None:
-        """Refuse a call whose number of threads is unknown, and a launch with outputs that it does not pass.
-
-        Raises:
-            TypeError: as said.
-        """
+        """Refuse a call whose number of threads is unknown, and a launch with outputs that it does not pass."""
         name, missing = self.signature.name, (*form.allocated, *form.missing)
         on_grid = form.overload == ON_GRID
         if on_grid and missing:
@@ -160,34 +147,21 @@ class Layout:
         Raises:
             TypeError: an integer that is no valid template argument.
         """
-        values = {
-            name: arguments[place] if item is None else arguments[place][item]
-            for name, place, item, _, _ in sources
-            if place is not None
-        }
-        for name, place, _, constant, array in sources:
-            if place is None:
-                value = constant if array is None else self._measure(name, array, values)
-                if value is None:
-                    continue
-                values[name] = value
-            if name in self._integers and not isinstance(values[name], torch.SymInt):
+        values = {name: value for name, value in passed(sources, arguments).items() if value is not None}
+        for name, _, _, _, array in sources:
+            if array is not None:
+                type_, shape = self.signature.array_type(array), values[array].shape
+                if (value := self.extents[name, array].measure(type_, shape, values)) is not None:
+                    values[name] = value
+            if name in self._integers and name in values and not isinstance(values[name], torch.SymInt):
                 values[name] = self.readings.integer(name, values[name])
         return values
 
-    def complete(self, values: Mapping[str, Any]) -> Values:
-        """`values`, arguments by parameter, with defaults, and the integers that a shape determines.
-
-        Raises:
-            TypeError: as `values`.
-        """
+    def complete(self, values: Values) -> Values:
+        """`values`, arguments by parameter, with defaults, and the integers that a shape determines."""
         if self._is_of_arrays:
-            return dict(values)
+            return values
         return self.values(self.sources(tuple(values)), tuple(values.values()))
-
-    def _measure(self, name: str, array: str, values: Mapping[str, Any]) -> int | None:
-        """The value of a number that a call omits; None if its array has too few dimensions."""
-        return self.extents[name, array].measure(self.signature.array_type(array), values[array].shape, values)
 
 
 # --- the op -------------------------------------------------------------------------------------------------------
@@ -223,10 +197,10 @@ def call_op(op: Any, arguments: Sequence[OpArgument], values: Mapping[str, Any],
 
 def passed(sources: Sequence[Source], arguments: Sequence[Any]) -> Values:
     """The values that a call passes to the op, by parameter: None for what the op finds."""
-    values = {}
-    for name, place, item, constant, _ in sources:
-        values[name] = constant if place is None else arguments[place] if item is None else arguments[place][item]
-    return values
+    return {
+        name: constant if place is None else arguments[place] if item is None else arguments[place][item]
+        for name, place, item, constant, _ in sources
+    }
 
 
 def type_of(value: Any) -> ArgumentType:
@@ -276,3 +250,8 @@ def outputs_of(signature: Signature, values: Mapping[str, Any]) -> Any:
 def returned(outputs: tuple[Any, ...]) -> Any:
     """What a call or an op returns for these outputs."""
     return outputs[0] if len(outputs) == 1 else outputs or None
+
+
+def unpacked_outputs(result: Any) -> tuple[Any, ...]:
+    """The opposite of `returned`."""
+    return result if isinstance(result, tuple) else () if result is None else (result,)

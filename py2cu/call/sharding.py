@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import torch
 
-from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ArrayType
@@ -29,10 +28,10 @@ def have_dtensor(values: Iterable[object]) -> bool:
     return module is not None and any(isinstance(value, module.DTensor) for value in values)
 
 
-def prepare(op: Any, signature: Signature, values: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> None:
+def prepare(op: Any, signature: Signature, values: Mapping[str, Any], names: Mapping[str, str]) -> None:
     """Register the strategies of `op` before its first call with DTensors.
 
-    `values` are the arguments by parameter, `parameters` the array parameters by argument of the op.
+    `values` are the arguments by parameter, `names` the arrays by argument of the op.
 
     Raises:
         RuntimeError: a call that cannot be sharded; the message names the argument.
@@ -59,25 +58,25 @@ def prepare(op: Any, signature: Signature, values: Mapping[str, Any], parameters
     if op not in _REGISTERED:
         from torch.distributed.tensor.experimental import register_sharding
 
-        register_sharding(op)(_strategies(op, signature, parameters))
+        register_sharding(op)(_strategies(op, signature, names))
         _REGISTERED.add(op)
 
 
-def _strategies(op: Any, signature: Signature, parameters: Mapping[str, Parameter]) -> Callable[..., Any]:
+def _strategies(op: Any, signature: Signature, names: Mapping[str, str]) -> Callable[..., Any]:
     """A function that `register_sharding` takes: of the arguments of the op, the ways to shard a call."""
-    names = [argument.name for argument in op._schema.arguments]
+    in_order = [argument.name for argument in op._schema.arguments]
 
     def strategies(*args: Any, **kwargs: Any) -> list[tuple[list[Any], list[Any]]]:
         """For each way, the placements of what the op returns and of its arguments."""
-        given = {name: value for name, value in (*zip(names, args, strict=False), *kwargs.items()) if value is not None}
-        arrays = {parameters[name].name: value for name, value in given.items() if name in parameters}
+        passed = {**dict(zip(in_order, args, strict=False)), **kwargs}
+        given = {argument: name for argument, name in names.items() if passed.get(argument) is not None}
+        arrays = {name: passed[argument] for argument, name in given.items()}
         written = [p.name for p in signature.written if p.name in arrays]
         returned = [p.name for p in signature.outputs if p.name not in arrays]
         chosen = []
         for way in _ways(signature, {name: value.ndim for name, value in arrays.items()}):
             if all({*arrays[name].placements} == {way[name]} for name in written):
-                inputs = [way[parameters[name].name] if name in parameters and name in given else None
-                          for name in names[: len(args)]]  # fmt: skip
+                inputs = [way[given[each]] if each in given else None for each in in_order[: len(args)]]
                 chosen.append(([way[name] for name in returned], inputs))
         return chosen
 

@@ -53,9 +53,8 @@ class Simulator:
         from py2cu.simulator import SimulationWarning, simulate
 
         call = self._prepare()
-        keywords = call.signature.keywords
-        names = [name for name in ("sanitize", "seed", "break_at") if name in kwargs.keys() - keywords]
-        options = {name: kwargs.pop(name) for name in names}
+        own = {"sanitize", "seed", "break_at"} - call.signature.keywords
+        options = {name: kwargs.pop(name) for name in kwargs.keys() & own}
         _, bound = call.layout.bind(args, kwargs, on_grid=grid is not None)
         check_call(call.signature, bound, on_grid=grid is not None)  # rule: simulated-arguments
         values = allocate_outputs(call.signature, bound)  # rule: output-made

@@ -125,7 +125,7 @@ def traced_op(kernel: Traced) -> Any:
 def _call(kernel: Traced, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
     import torch
 
-    from py2cu.call.layout import call_op, passed, type_of
+    from py2cu.call.layout import call_op, passed, returned, type_of
 
     types = tuple([type_of(each) for each in args])
     named = tuple([(name, type_of(value)) for name, value in kwargs.items()])
@@ -136,10 +136,7 @@ def _call(kernel: Traced, args: tuple[Any, ...], kwargs: dict[str, Any], launch:
     overload, _, sources, outputs, _, _ = form
     values = passed(sources, (*args, *kwargs.values()))
     result = call_op(getattr(getattr(torch.ops.py2cu, name), overload), arguments, values, launch)
-    if launch or not outputs:
-        return result
-    given = tuple([values[name] for name in outputs])
-    return given[0] if len(given) == 1 else given
+    return result if launch or not outputs else returned(tuple([values[name] for name in outputs]))
 
 
 def _identities(kernel: Traced) -> list[str]:

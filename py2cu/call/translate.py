@@ -2,7 +2,8 @@
 
 In: a function under `@kernel`. Out: `Translator`, which makes every translation of the function, for any values of its
 template arguments, from the same text and the same objects. If one of these changes, the kernel makes a new translator.
-Texts are rendered when they are asked for: those of calls, for one target, or all files. Errors: `TranslationError`.
+Texts are rendered when they are asked for: those of calls, for one target, or all files. Errors: `TranslationError`
+for a function that is outside the language.
 """
 
 from __future__ import annotations
@@ -59,9 +60,6 @@ class Translator:
         """What calls need, with the text for `target` and instances for these values of `Constexpr[int]` parameters.
 
         Cached on disk. The first translation shows its warnings, each at its line of the Python.
-
-        Raises:
-            TranslationError: the function is outside the language.
         """
         from py2cu.translation import CallTranslation
 
@@ -72,11 +70,7 @@ class Translator:
         return known
 
     def files(self, values: Values) -> Translation:
-        """All files, with the same instances; cached on disk.
-
-        Raises:
-            TranslationError: the function is outside the language.
-        """
+        """All files, with the same instances; cached on disk."""
         from py2cu.translation import Translation
 
         return self._cached(Translation, values) or self._stored(self._lower(values).files(), values)

@@ -11,29 +11,23 @@ import math
 import os
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, Final, NamedTuple, Protocol
+from functools import partial
+from typing import Any, ClassVar, Final, Protocol
 
 import torch
 
 from py2cu.build import driver
-from py2cu.dtypes import DType, Kind
 from py2cu.ir.abi.launch import DEFAULT_SHARED_LIMIT, INT32_MAX, LaunchProgram
 from py2cu.threads import ForkSafeLock
 
-_MESSAGE_BYTES: Final = 1024
 ASSERTION: Final = ": assertion failed at "
 """Part of the message with which code for the CPU reports a failed `assert`: the kernel, this text, and the place."""
+_MESSAGE_BYTES: Final = 1024
 _SLOT: Final = 8
 _OS_THREADS: Final = [0]
 """How many OS threads a launch on the CPU may use: 0 for OpenMP's number, 1 in a forked child, which has no others."""
 
 os.register_at_fork(after_in_child=lambda: _OS_THREADS.__setitem__(0, 1))
-
-_INTEGERS: Final = {8: "b", 16: "h", 32: "i", 64: "q"}
-
-
-class LaunchFailure(RuntimeError):
-    """The device refused the launch; the message names the kernel."""
 
 
 class Block:
@@ -43,87 +37,53 @@ class Block:
     `CUlaunchConfig`.
     """
 
-    __slots__ = ("address", "addresses", "memory", "message")
+    __slots__ = ("addresses", "memory", "message")
 
     def __init__(self, size: int, offsets: Sequence[int]) -> None:
         self.memory = ctypes.create_string_buffer(max(size, 1))
         start = ctypes.addressof(self.memory)
         self.addresses = (ctypes.c_void_p * max(len(offsets), 1))(*(start + offset for offset in offsets))
-        self.address = ctypes.addressof(self.addresses)
         self.message = ctypes.create_string_buffer(_MESSAGE_BYTES)
 
 
-class Frame:
-    """The layout of a block: the launch, as `struct` spells it, and a value of each dtype, None for an address."""
+def pool_of_blocks(launch: str, codes: Sequence[str]) -> dict[str, Any]:
+    """Where a launcher takes blocks: `free`, those that serve no call; `new` makes one; `pack` fills it.
 
-    def __init__(self, launch: str, types: Sequence[DType | None]) -> None:
-        formats, self.offsets, size = [launch], [], struct.calcsize(f"<{launch}")
-        for type_ in types:
-            code, width = _format(type_)
-            slots = -(-width // _SLOT)
-            formats.append(f"{code}{slots * _SLOT - width}x")
-            self.offsets.append(size)
-            size += slots * _SLOT
-        self._struct = struct.Struct(f"<{''.join(formats)}")
-        self.pack = self._struct.pack_into
-        self.free: list[Block] = []
-
-    def new(self) -> Block:
-        return Block(self._struct.size, self.offsets)
-
-
-def _format(type_: DType | None) -> tuple[str, int]:
-    """The code of `struct` for a value, and its bytes."""
-    if type_ is None:
-        return "Q", 8
-    width = max(type_.bits, 8) // 8
-    match type_.kind:
-        case Kind.BOOL:
-            return "?", 1
-        case Kind.INT:
-            code = _INTEGERS[type_.bits]
-            return code if type_.signed else code.upper(), width
-        case Kind.FLOAT:
-            return "H" if type_.is_half else "f" if width == 4 else "d", width
-        case Kind.COMPLEX:
-            return "ff" if width == 8 else "dd", width
-
-
-def to_float32(value: Any) -> float:
-    """A number rounded as C++ does it: one beyond the range of float32 becomes infinite."""
-    return ctypes.c_float(value).value
-
-
-def half_bits(value: Any, dtype: torch.dtype) -> int:
-    """The bits of a number that is rounded to float32 and then to a 16-bit float."""
-    rounded = torch.tensor(to_float32(value), dtype=torch.float32).to(dtype)
-    return int(rounded.view(torch.int16).item()) & 0xFFFF
-
-
-_TAKE: Final = ("try: block = free.pop()", "except IndexError: block = new()")
+    A block holds the launch and each value, as `struct` spells them.
+    """
+    form, offsets = f"<{launch}", []
+    for code in codes:
+        offsets.append(struct.calcsize(form))
+        form += f"{code}{-struct.calcsize(f'<{code}') % _SLOT}x"
+    layout = struct.Struct(form)
+    return {"free": [], "new": partial(Block, layout.size, offsets), "pack": layout.pack_into}
 
 
 class Engine(Protocol):
-    """Runs the instances of one kernel, for one set of dtypes and template arguments."""
+    """Runs the instances of one kernel, for one set of dtypes and template arguments.
+
+    It writes lines of a launcher, and adds to `names` what they refer to.
+    """
 
     is_cuda: ClassVar[bool]
     launch: ClassVar[str]  # the format, as `struct` spells it, of the launch numbers before the values in a block
 
     def lookup(self, names: dict[str, Any]) -> Sequence[str]:
-        """The lines that look up the instance of a `key`, and, in `names`, what they refer to."""
+        """The lines that look up the instance of a `key`."""
 
-    def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
-        """The lines that launch, and, in `names`, what they refer to."""
+    def lines(self, names: dict[str, Any], program: LaunchProgram, values: Sequence[str]) -> Iterator[str]:
+        """The lines that launch with `values`, expressions of what a block packs."""
 
 
-class LaunchLines(NamedTuple):
-    """The input of an engine: the launch program, and expressions for the packed values."""
-
-    program: LaunchProgram
-    values: Sequence[str]
-
-    def pack(self, *launch: str) -> str:
-        return f"    pack({', '.join(['block.memory', '0', *launch, *self.values])})"
+def _with_block(packed: Sequence[str], *launch: str) -> Iterator[str]:
+    """Lines that take a block, pack these expressions, launch, and give the block back."""
+    yield "try: block = free.pop()"
+    yield "except IndexError: block = new()"
+    yield "try:"
+    yield f"    pack(block.memory, 0, {', '.join(packed)})"
+    yield from (f"    {line}" for line in launch)
+    yield "finally:"
+    yield "    free.append(block)"
 
 
 class CpuEngine:
@@ -138,14 +98,10 @@ class CpuEngine:
     def lookup(self, names: dict[str, Any]) -> Sequence[str]:  # noqa: ARG002 (there is one instance)
         return ()
 
-    def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
+    def lines(self, names: dict[str, Any], program: LaunchProgram, values: Sequence[str]) -> Iterator[str]:  # noqa: ARG002
         names |= {"entry": self._entry, "os_threads": _OS_THREADS, "failed": _failed_on_cpu}
-        yield from _TAKE
-        yield "try:"
-        yield launch.pack("gx", "gy", "gz", "bx", "by", "bz", "os_threads[0]")
-        yield "    if entry(block.addresses, block.memory, block.message): raise failed(block)"
-        yield "finally:"
-        yield "    free.append(block)"
+        run = "if entry(block.addresses, block.memory, block.message): raise failed(block)"
+        return _with_block(["gx", "gy", "gz", "bx", "by", "bz", "os_threads[0]", *values], run)
 
 
 def _failed_on_cpu(block: Block) -> Exception:
@@ -170,9 +126,7 @@ class CudaEngine:
         names |= {"kernels": self._kernels, "load": self._loaded}
         return "kernel = kernels.get(key)", "if kernel is None: kernel = load(key)"
 
-    def lines(self, names: dict[str, Any], launch: LaunchLines) -> Iterator[str]:
-        program = launch.program
-        attributes = driver.COOPERATIVE if program.cooperative else None
+    def lines(self, names: dict[str, Any], program: LaunchProgram, values: Sequence[str]) -> Iterator[str]:
         names |= {
             "failed": self._failed, "allow": self._allow, "allowed": self._allowed,
             "stream_of": torch._C._cuda_getCurrentRawStream, "launch": driver.launch_function(),
@@ -180,14 +134,12 @@ class CudaEngine:
         if program.shared:
             limit = -1 if program.has_static_shared else DEFAULT_SHARED_LIMIT
             yield f"if shared > allowed.get(key, {limit}): allow(key, kernel, shared)"
-        yield from _TAKE
-        yield "try:"
-        attribute = "0, 0" if attributes is None else f"{ctypes.addressof(attributes)}, 1"
-        yield launch.pack("gx", "gy", "gz", "bx", "by", "bz", "shared", "stream_of(device)", attribute)
-        yield "    error = launch(block.memory, kernel, block.addresses, None)"
-        yield "    if error: failed(device, block, kernel, error)"
-        yield "finally:"
-        yield "    free.append(block)"
+        attribute = f"{ctypes.addressof(driver.COOPERATIVE)}, 1" if program.cooperative else "0, 0"
+        yield from _with_block(
+            ["gx", "gy", "gz", "bx", "by", "bz", "shared", "stream_of(device)", attribute, *values],
+            "error = launch(block.memory, kernel, block.addresses, None)",
+            "if error: failed(device, block, kernel, error)",
+        )
 
     def _loaded(self, key: tuple[Any, ...]) -> Any:
         device, form, *given = key  # the form: whether indices are narrow, or width and count of packs
@@ -200,13 +152,10 @@ class CudaEngine:
     def _allow(self, key: tuple[Any, ...], kernel: ctypes.c_void_p, shared: int) -> None:
         """Let a block have more dynamic shared memory than the default."""
         try:
-            driver.allow_shared_bytes(_handle(kernel), min(shared, INT32_MAX), key[0])
+            driver.allow_shared_bytes(kernel.value or 0, min(shared, INT32_MAX), key[0])
         except RuntimeError as error:
-            message = f"{self._name}: the launch failed: {str(error).partition(': ')[2]}"
-        else:
-            self._allowed[key] = shared
-            return
-        raise LaunchFailure(message)
+            raise self._failure(f"the launch failed: {str(error).partition(': ')[2]}") from None
+        self._allowed[key] = shared
 
     def _failed(self, device: int, block: Block, kernel: ctypes.c_void_p, error: int) -> None:
         """Launch once more where the thread had no context; raise an error for everything else."""
@@ -218,14 +167,13 @@ class CudaEngine:
             return
         *shape, shared = struct.unpack_from("<7I", block.memory)
         if error == results.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
-            most = driver.resident_blocks(_handle(kernel), math.prod(shape[3:]), shared, device)
+            most = driver.resident_blocks(kernel.value or 0, math.prod(shape[3:]), shared, device)
             what = f"{math.prod(shape[:3])} blocks wait for each other, and at most {most} run at once on this device"
         elif error == results.CUDA_ERROR_INVALID_VALUE:
             what = "the launch failed: invalid configuration argument"
         else:
             what = f"the launch failed: {driver.error_text(error).partition(': ')[2]}"
-        raise LaunchFailure(f"{self._name}: {what}")
+        raise self._failure(what)
 
-
-def _handle(kernel: ctypes.c_void_p) -> int:
-    return kernel.value or 0
+    def _failure(self, what: str) -> RuntimeError:
+        return RuntimeError(f"{self._name}: {what}")

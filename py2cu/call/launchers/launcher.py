@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import Any, Final
@@ -27,14 +26,12 @@ from typing import Any, Final
 import torch
 from torch.autograd import forward_ad, profiler
 
-from py2cu.call.launchers.engines import Engine, Frame, LaunchLines, half_bits, to_float32
-from py2cu.call.launchers.extents import ExtentLines, if_given, refused_extent
-from py2cu.call.launchers.likeness import LikenessLines
-from py2cu.call.launchers.memory import MemoryLines, meet
-from py2cu.call.launchers.numbers import unpacked
-from py2cu.call.launchers.settled import settle
-from py2cu.call.launchers.values import packed, value_lines
-from py2cu.dtypes import BY_NAME, I64, DType, Kind
+from py2cu.call.launchers.engines import Engine, pool_of_blocks
+from py2cu.call.launchers.extents import ExtentLines, if_given
+from py2cu.call.launchers.likeness import LikenessLines, settle
+from py2cu.call.launchers.memory import meet, memory_lines
+from py2cu.call.launchers.values import half_bits, integer_dtype, kind_of, packed, to_float32, unpacked, value_lines
+from py2cu.dtypes import I64, Kind
 from py2cu.ir.abi.launch import (
     ALIGNMENT,
     INT32_MAX,
@@ -43,12 +40,10 @@ from py2cu.ir.abi.launch import (
     SCATTERED,
     LaunchProgram,
     PackedLaunch,
-    Source,
-    bound_in_python,
 )
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
-from py2cu.ir.types import Constant, DimExpr, ElementType, Name, PythonType
+from py2cu.ir.types import Constant, DimExpr, Name
 from py2cu.options import MAX_THREADS
 from py2cu.records import record
 
@@ -86,9 +81,8 @@ def write_launcher(
     A call that autograd records goes to `record`, with the arguments, or is refused where that is None.
     """
     constexprs = dict(zip(program.constexprs, values, strict=True))
-    extents = ExtentLines(signature, program, constexprs)
-    writer = _Writer(signature, program, order, constexprs, engine, extents, record)
-    text = "\n".join(writer.lines())
+    writer = _Writer(ExtentLines(signature, program, constexprs), order, engine)
+    text = "\n".join(writer.lines(record))
     exec(compile(text, f"<launcher of {signature.name}>", "exec"), writer.names)
     function: LaunchFunction = writer.names["launcher"]
     return function
@@ -99,65 +93,55 @@ def has_device(signature: Signature, names: Sequence[str]) -> bool:
     return any(p.name in names and not p.may_be_none for p in signature.arrays)
 
 
-@dataclass(slots=True)
 class _Writer:
     """Writes one launcher.
 
     Names of the user's begin with `v_` (argument), `d_` (dimension), `s_` (extent), `p_` (address) or `t_` (stride).
     """
 
-    signature: Signature
-    program: LaunchProgram
-    order: Order
-    constexprs: dict[str, int]
-    engine: Engine
-    extents: ExtentLines
-    record: LaunchFunction | None
-    names: dict[str, Any] = field(default_factory=dict)
-
-    def lines(self) -> Iterator[str]:
-        self.names |= {
+    def __init__(self, extents: ExtentLines, order: Order, engine: Engine) -> None:
+        self.extents, self.order, self.engine = extents, order, engine
+        self.program, self.constexprs = extents.program, extents.constexprs
+        signature = self.signature = extents.signature
+        tuples = dict(signature.tuples)
+        passed = {*chain.from_iterable(tuples.get(name, (name,)) for name in order.names)}
+        self.given = [p for p in signature.parameters if p.name in passed]
+        self.arrays = [p for p in self.given if p.is_array]
+        self.allocated = [p for p in signature.outputs if p.name not in passed]
+        self.names: dict[str, Any] = {
             "misfit": Misfit, "prod": math.prod, "meet": meet,
             "require_memory": _require_memory, "empty": torch.empty, "empty_like": torch.empty_like,
             "dense": torch.contiguous_format, "to_float32": to_float32, "half_bits": half_bits,
         }  # fmt: skip
-        shape = ["gx", "gy", "gz", "bx", "by", "bz"] if self.order.on_grid else []
+
+    def lines(self, record: LaunchFunction | None) -> Iterator[str]:
+        """The launcher, which hands a call that autograd records over to `record`."""
+        on_grid, of_call = self.order.on_grid, self.order.of_call
+        shape = ["gx", "gy", "gz", "bx", "by", "bz"] if on_grid else []
         taken = [*shape, *(f"v_{name}" for name in self.order.names)]
         yield f"def launcher({', '.join(taken)}):"
-        given = self._given()
-        arrays = [p for p in given if p.is_array]
         body = [
             *unpacked(self.signature, self.order.names, self.names),
-            *self._left_out(given),
+            *self._left_out(),
             *self._numbers(),
-            *self.extents.lines(arrays),
+            *self.extents.lines(self.arrays),
             *self._block(),
-            *self._allocation(arrays),
-            *self._memory.lines([*arrays, *self._allocated], arrays),
-            *(self._versions(arrays) if self.order.of_call else ()),
-            *self._launch(),
+            *self._allocation(),
+            *memory_lines(self.extents, [*self.arrays, *self.allocated], self.arrays, on_grid=on_grid),
+            *(self._versions() if of_call else ()),
+            *self._grid(),
+            *self._instance(),
+            *value_lines(self.extents, self.names),
         ]
-        likeness = self._likeness(taken)
-        settled, others = settle(body, [*likeness.known(arrays)], taken)
+        self.names["record"] = record
+        leave = "raise misfit" if record is None else f"return record({', '.join(taken)})"
+        likeness = LikenessLines(self.signature, self.arrays, self.engine.is_cuda, leave if of_call else None)
+        settled, others = settle(body, likeness.known, taken)
         guard = [*self._device_guard(taken)]
         others = [*guard, *others, *self._engine_lines(), f"return {self._result}"]
-        watched = self._watched() if self.order.of_call else ()
-        guarded = settled._replace(lines=[*guard, *settled.lines])
-        yield from (f"    {line}" for line in [*watched, *likeness.lines(arrays, guarded, others), *others])
-
-    def _given(self) -> list[Parameter]:
-        """The parameters that the call passes, by themselves or in tuples."""
-        tuples = dict(self.signature.tuples)
-        names = {*chain.from_iterable(tuples.get(name, (name,)) for name in self.order.names)}
-        return [p for p in self.signature.parameters if p.name in names]
-
-    @property
-    def _allocated(self) -> list[Parameter]:
-        return [p for p in self.signature.outputs if p.name not in self.order.names]
-
-    @property
-    def _memory(self) -> MemoryLines:
-        return MemoryLines(self.signature, self.program, self.extents, self.order.on_grid)
+        settled = settled._replace(lines=[*guard, *settled.lines])
+        lines = [*(self._watched() if of_call else ()), *likeness.lines(settled, others, self.names), *others]
+        yield from (f"    {line}" for line in lines)
 
     # --- what the call passes and leaves out ---
 
@@ -170,16 +154,10 @@ class _Writer:
         yield "if dispatch_modes() or function_modes(): raise misfit"
         yield "if dual._current_level >= 0 or profiler._is_profiler_enabled: raise misfit"
 
-    def _likeness(self, taken: Sequence[str]) -> LikenessLines:
-        self.names["record"] = self.record
-        leave = "raise misfit" if self.record is None else f"return record({', '.join(taken)})"
-        return LikenessLines(self.signature, self.engine.is_cuda, leave if self.order.of_call else None, self.names)
-
-    def _left_out(self, given: Sequence[Parameter]) -> Iterator[str]:
-        allocated = self._allocated
+    def _left_out(self) -> Iterator[str]:
         for parameter in self.signature.parameters:
             name = parameter.name
-            if parameter in given or parameter in allocated or name in self.constexprs:
+            if parameter in self.given or parameter in self.allocated or name in self.constexprs:
                 continue
             strides = [f"t_{stride.name}" for stride in self.program.strides if stride.array == name]
             yield f"v_{name} = None"
@@ -188,30 +166,20 @@ class _Writer:
 
     def _numbers(self) -> Iterator[str]:
         """Defaults of numbers that are None or left out, and numbers that are too large."""
-        for parameter in self.signature.parameters:
+        signature = self.signature
+        for parameter in signature.parameters:
             name = f"v_{parameter.name}"
             if parameter.is_array or parameter.name in self.constexprs:
                 continue
-            default = None if parameter.may_be_none or self._is_measured(parameter) else parameter.default
-            if default is not None:
-                self.names[f"default_{parameter.name}"] = default.value
+            is_measured = signature.measured_by(parameter.name, self.order.names) is not None
+            if parameter.default is not None and not (parameter.may_be_none or is_measured):
+                self.names[f"default_{parameter.name}"] = parameter.default.value
                 yield f"if {name} is None: {name} = default_{parameter.name}"
-            match parameter.type:
-                case ElementType(dtype=DType(kind=Kind.INT) as dtype):
-                    low, high = max(int(dtype.low), -(2**63)), min(int(dtype.high), 2**63 - 1)
-                case PythonType(kind=Kind.INT):
-                    low, high = -(2**63), 2**63 - 1
-                case _:
-                    continue
-            is_optional = parameter.may_be_none or self._is_found(parameter)
-            yield f"if {f'{name} is not None and ' * is_optional}not {low} <= {name} <= {high}: raise misfit"
-
-    def _is_found(self, parameter: Parameter) -> bool:
-        """Whether an array's extent gives a number that the call leaves out."""
-        return self.signature.is_derived(parameter) or self._is_measured(parameter)
-
-    def _is_measured(self, parameter: Parameter) -> bool:
-        return any(d.name == parameter.name and d.array in self.order.names for d in self.signature.measured)
+            if kind_of(parameter) is Kind.INT:
+                dtype = integer_dtype(parameter)
+                low, high = max(int(dtype.low), int(I64.low)), min(int(dtype.high), int(I64.high))
+                is_optional = parameter.may_be_none or is_measured or signature.is_derived(parameter)
+                yield f"if {f'{name} is not None and ' * is_optional}not {low} <= {name} <= {high}: raise misfit"
 
     # --- arrays ---
 
@@ -219,11 +187,6 @@ class _Writer:
         if self.engine.is_cuda:
             self.names |= {"current_device": torch._C._cuda_getDevice, "on_device": _on_device}
             yield f"if current_device() != device: return on_device(device, launcher, {', '.join(taken)})"
-
-    def _first(self, arrays: Sequence[Parameter]) -> Parameter:
-        """The array whose device is the call's: the first that is always given."""
-        ordered = sorted(arrays, key=lambda p: p.may_be_none or p.role is Role.OUTPUT)
-        return next(p for p in ordered if not p.may_be_none)
 
     # --- launch ---
 
@@ -251,27 +214,29 @@ class _Writer:
     def _require(self, what: str, extent: DimExpr, most: int, value: str) -> str:
         """The line that refuses an extent, of which `value` is the expression, below 0 or above `most`."""
         refused = f"refused_{len(self.names)}"
-        self.names[refused] = partial(refused_extent, f"{self.signature.name}: {what}", extent)
+        self.names[refused] = partial(_refused_extent, f"{self.signature.name}: {what}", extent)
         return f"if not 0 <= {value} <= {most}: raise {refused}({value})"
 
-    def _allocation(self, arrays: Sequence[Parameter]) -> Iterator[str]:
+    def _allocation(self) -> Iterator[str]:
         signature = self.signature
         inits, widths = dict(signature.inits), dict(signature.vector_widths)
         natural = {*self.constexprs, *(dim.name for dim in signature.dims if dim.array is not None)}
-        for parameter in self._allocated:
+        for parameter in self.allocated:
             type_, name = signature.array_type(parameter.name), parameter.name
             for axis, dim in enumerate(type_.dims):
                 yield f"s_{name}_{axis} = {self.extents.text(dim)}"
                 if not (isinstance(dim, Constant) or (isinstance(dim, Name) and dim.id in natural)):
                     yield self._require(f"dimension {axis} of `{name}`", dim, 2**63 - 1, f"s_{name}_{axis}")
-            if (like := self._alike(parameter, arrays)) is not None:
+            if (like := self._alike(parameter)) is not None:
                 yield f"v_{name} = empty_like(v_{like}, memory_format=dense)"
             else:
                 sizes = [f"s_{name}_{axis}" for axis in range(len(type_.dims))]
                 if (source := signature.leading_source(type_)) is not None:
                     sizes[:1] = [f"*leading_{source}"]
-                shape, device = "".join(f"{size}, " for size in sizes), f"v_{self._first(arrays).name}.device"
-                yield f"v_{name} = empty(({shape}), dtype=torch.{type_.dtype.name}, device={device})"
+                always = [p for p in self.arrays if not p.may_be_none]  # the first of them says the device of the call
+                first = min(always, key=lambda p: p.role is Role.OUTPUT).name
+                shape = "".join(f"{size}, " for size in sizes)
+                yield f"v_{name} = empty(({shape}), dtype=torch.{type_.dtype.name}, device=v_{first}.device)"
             if name in signature.strided:
                 yield f"stride_{name} = v_{name}.stride()"
             if name in inits:
@@ -280,23 +245,20 @@ class _Writer:
             if widths.get(name):
                 yield f"if ({self.extents.elements(name)}) % {widths[name]}: raise misfit"
 
-    def _alike(self, output: Parameter, arrays: Sequence[Parameter]) -> str | None:
+    def _alike(self, output: Parameter) -> str | None:
         """An input, contiguous and always given, that has the shape and the dtype of `output`."""
-        type_ = self.signature.array_type(output.name)
-        for parameter in arrays:
-            own = self.signature.array_type(parameter.name)
+        for parameter in self.arrays:
             is_fit = parameter.role is not Role.OUTPUT and not parameter.may_be_none
-            is_same = own.dims == type_.dims and own.leading == type_.leading and own.dtype == type_.dtype
-            if is_fit and is_same and parameter.name not in self.signature.strided:
+            if is_fit and parameter.type == output.type and parameter.name not in self.signature.strided:
                 return parameter.name
         return None
 
-    def _versions(self, arrays: Sequence[Parameter]) -> Iterator[str]:
+    def _versions(self) -> Iterator[str]:
         """Tells autograd that arrays change."""
         self.names["increment_version"] = torch._C._increment_version
-        written = [p for p in arrays if p.role is not Role.INPUT]
+        written = [p for p in self.arrays if p.role is not Role.INPUT]
         if any(p.role is Role.OUTPUT for p in written):  # outputs beside given ones count as written, too
-            written += self._allocated
+            written += self.allocated
         if always := [f"v_{p.name}" for p in written if not p.may_be_none]:
             yield f"increment_version(({', '.join(always)},))"  # rule: version-counts
         for parameter in (p for p in written if p.may_be_none):
@@ -336,42 +298,44 @@ class _Writer:
     def _overflows(self) -> Iterator[str]:
         what = _FAILED if self.engine.is_cuda else "a launch of more threads than 64 bits can count"
         for bound in self.program.overflows:
-            yield f"if {bound_in_python(bound, self.extents.symbol)} > {MOST_THREADS!r}: {self._refuse(what)}"
+            yield f"if {self.extents.bound(bound)} > {MOST_THREADS!r}: {self._refuse(what)}"
 
     @property
     def _result(self) -> str:
         """What the launcher returns: a call all outputs, an operator those that it allocates."""
         if self.order.on_grid:
             return "None"
-        outputs = self.signature.outputs if self.order.of_call else self._allocated
+        outputs = self.signature.outputs if self.order.of_call else self.allocated
         return ", ".join(f"v_{p.name}" for p in outputs) or "None"
 
-    def _launch(self) -> Iterator[str]:
-        program = self.program
-        yield from self._grid()
-        if program.cooperative and not self.engine.is_cuda:
+    def _instance(self) -> Iterator[str]:
+        """Looks up the instance; on the CPU there is one, which cannot run any number of blocks that wait."""
+        program, text = self.program, self.extents.text
+        if self.engine.is_cuda:
+            shared = [f"{text(each.count)} * {each.itemsize}" for each in program.shared]
+            yield f"shared = {' + '.join(shared) or '0'}"
+            fits = [f"{self.extents.bound(bound)} <= {INT32_MAX}" for bound in program.fits]
+            yield f"narrow = {' and '.join(fits) if program.has_index_type and fits else True}"
+            presence = [f"v_{name} is not None" for name in program.optional]
+            yield f"key = {', '.join(['device', 'packs' if program.packs else 'narrow', *presence])}"
+            yield from self.engine.lookup(self.names)
+        elif program.cooperative:
             what = f"wait for each other, and at most {MOST_BLOCKS_OF_CPU} run at once on the CPU"
             refused = self._refuse(f"{{gx * gy * gz}} blocks {what}")
             yield f"if gx * gy * gz > {MOST_BLOCKS_OF_CPU}: {refused}"
-        if self.engine.is_cuda:
-            arrays = [f"{self.extents.text(each.count)} * {each.itemsize}" for each in program.shared]
-            yield f"shared = {' + '.join(arrays) or '0'}"
-            fits = [f"{bound_in_python(bound, self.extents.symbol)} <= {INT32_MAX}" for bound in program.fits]
-            yield f"narrow = {' and '.join(fits) if program.has_index_type and fits else True}"
-            yield f"key = {', '.join(['device', 'packs' if program.packs else 'narrow', *self._presence()])}"
-            yield from self.engine.lookup(self.names)
-        yield from value_lines(self.signature, program, self.extents, self.names)
-
-    def _presence(self) -> list[str]:
-        return [f"v_{name} is not None" for name in self.program.optional]
 
     def _engine_lines(self) -> Iterator[str]:
-        program = self.program
-        types = [None if p.source is Source.ARRAY else BY_NAME.get(p.type, I64) for p in program.passed]
-        frame = Frame(self.engine.launch, types)
-        self.names |= {"free": frame.free, "new": frame.new, "pack": frame.pack}
-        values = [*chain.from_iterable(packed(self.signature, self.extents, each) for each in program.passed)]
-        yield from self.engine.lines(self.names, LaunchLines(program, values))
+        arguments = [packed(self.extents, each) for each in self.program.passed]
+        self.names |= pool_of_blocks(self.engine.launch, [code for code, _ in arguments])
+        values = [*chain.from_iterable(values for _, values in arguments)]
+        return self.engine.lines(self.names, self.program, values)
+
+
+def _refused_extent(what: str, extent: DimExpr, value: int) -> RuntimeError:
+    """The error for a launch with an impossible extent."""
+    from py2cu.ir.printer import print_expr
+
+    return RuntimeError(f"{what} is `{print_expr(extent)}` = {value}")
 
 
 def _require_memory(*tensors: torch.Tensor | None) -> None:

@@ -8,21 +8,21 @@ dtype, device, number of axes, `requires_grad` and the dispatch keys in effect. 
 wrappers of transforms have keys of their own, and so has what is active in the thread: transforms, the tracer,
 autocast, modes of dispatch but for torch's own (fake tensors). An inference tensor outside of inference mode has the
 keys of any other tensor within: each call tests it. A second comparison, of extents and strides too, comes first: where
-it holds, what follows from the shapes is known as well.
+it holds, what the settled lines compute from the shapes is known, and the others run alone.
 """
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 
 from py2cu.call.launchers.extents import if_given
 from py2cu.call.launchers.memory import overlaps_itself
-from py2cu.call.launchers.settled import Settled
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
@@ -80,31 +80,73 @@ def _never(*_: torch.Tensor) -> bool:
     return False
 
 
+class Settled(NamedTuple):
+    """Lines that compute the same for all arrays of one kind, extents and strides, and the names that they define."""
+
+    lines: list[str]
+    names: set[str]
+
+
+def settle(lines: Sequence[str], known: Iterable[str], taken: Iterable[str]) -> tuple[Settled, list[str]]:
+    """The statements that depend on nothing but `known` names and each other, and the others, both in order.
+
+    `taken` are the launcher's arguments. Also among the others: a statement that returns; behind it, statements that
+    raise or call something; and a statement that redefines a name of an earlier one of the others.
+    """
+    statements = [(each, [*ast.walk(each)]) for each in ast.parse("\n".join(lines)).body]
+    settled = Settled([], set())
+    others: list[str] = []
+    late: set[str] = set()  # read or defined by one of the others
+    unsettled = {*taken, *(name for _, nodes in statements for name in _names(nodes, ast.Store))} - {*known}
+    stays: tuple[type[ast.AST], ...] = (ast.Return,)
+    for statement, nodes in statements:
+        own = lines[statement.lineno - 1 : statement.end_lineno]
+        read, defined = _names(nodes, ast.Load), _names(nodes, ast.Store)
+        if any(isinstance(node, ast.Return) for node in nodes):
+            stays = ast.Return, ast.Raise, ast.Call
+        if (
+            any(isinstance(node, stays) for node in nodes) or read & unsettled or defined & late
+        ):  # rule: launcher-settled
+            others += own
+            late |= read | defined
+            unsettled |= defined
+        else:
+            settled.lines.extend(own)
+            settled.names.update(defined)
+            unsettled -= defined
+    return settled, others
+
+
+def _names(nodes: Iterable[ast.AST], context: type[ast.expr_context]) -> set[str]:
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
+
+
 @record(frozen=True, slots=True)
 class LikenessLines:
-    """Writes the lines; `leave` is the one that hands a call over to autograd, None below the dispatcher."""
+    """Writes the lines about `arrays`, the parameters that a call gives."""
 
     signature: Signature
+    arrays: Sequence[Parameter]
     is_cuda: bool
-    leave: str | None
-    names: dict[str, Any]
+    leave: str | None  # the statement that hands a call over to autograd; None below the dispatcher
 
-    def known(self, arrays: Sequence[Parameter]) -> Iterator[str]:
+    @property
+    def known(self) -> Iterator[str]:
         """The names that arrays of one kind, extents and strides settle."""
         yield from ("device", "has_grad")
-        for parameter in (p for p in arrays if not p.may_be_none):
-            yield f"shape_{parameter.name}"
-            if parameter.name in self.signature.strided:
-                yield f"stride_{parameter.name}"
+        for name in (p.name for p in self.arrays if not p.may_be_none):
+            yield f"shape_{name}"
+            if name in self.signature.strided:
+                yield f"stride_{name}"
 
-    def lines(self, arrays: Sequence[Parameter], settled: Settled, others: Sequence[str]) -> Iterator[str]:
+    def lines(self, settled: Settled, others: Sequence[str], names: dict[str, Any]) -> Iterator[str]:
         """They define `device`, its number, and what else the `others` name that the `settled` lines define."""
-        always, optional = ([p for p in arrays if p.may_be_none is may_be_none] for may_be_none in (False, True))
+        always, optional = ([p for p in self.arrays if p.may_be_none is may_be_none] for may_be_none in (False, True))
         optional_lines = [*chain.from_iterable(map(self._optional, optional))]
-        defined = {*self.known(arrays), *settled.names} - {"device", "has_grad"}
+        defined = {*self.known, *settled.names} - {"device", "has_grad"}
         facts = sorted(defined.intersection(re.findall(r"\w+", "\n".join([*optional_lines, *others]))))
         likeness = Likeness(len(facts))
-        self.names.update({
+        names.update({
             "likeness": likeness, "learn": likeness.learn, "remember": likeness.remember, "torch": torch,
             "tracer": torch._C._get_tracing_state, "transforms": torch._C._functorch.peek_interpreter_stack,
             "records": torch.is_grad_enabled, "inference": torch.is_inference_mode_enabled,
@@ -114,10 +156,11 @@ class LikenessLines:
             yield f"device, has_grad = {'current_device()' if self.is_cuda else -1}, False"
             yield from settled.lines
         else:
-            yield f"{', '.join(['is_same', 'device', 'has_grad', *facts])} = likeness.same"
             passed = [f"v_{p.name}" for p in always]
-            taken, nested = ", ".join(passed), " or ".join(f"{each}.is_nested" for each in passed)
+            taken, remembered = ", ".join(passed), ", ".join(["device", "has_grad", *facts])
+            yield f"is_same, {remembered} = likeness.same"
             if self.leave:  # below the dispatcher there are none
+                nested = " or ".join(f"{each}.is_nested" for each in passed)
                 yield f"if {nested}: raise misfit"  # torch ends the process where it compares them
             yield f"if not is_same({taken}):"
             lines = [
@@ -127,12 +170,12 @@ class LikenessLines:
                 *(f"    {line}" for line in [*self._one_by_one(always), f"learn({taken})"]),
                 *chain.from_iterable(map(self._layout, always)),
                 *settled.lines,
-                f"remember(({taken},), {', '.join(['device', 'has_grad', *facts])})",
+                f"remember(({taken},), {remembered})",
             ]
             yield from (f"    {line}" for line in lines)
         yield from optional_lines
         if self.leave:
-            for parameter in (p for p in arrays if p.role is not Role.INPUT):
+            for parameter in (p for p in self.arrays if p.role is not Role.INPUT):
                 array = f"v_{parameter.name}"
                 test = f"if {array}.is_inference() and not inference(): raise misfit"  # rule: launcher-inference
                 yield from if_given(parameter, [test])

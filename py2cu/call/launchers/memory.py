@@ -1,7 +1,7 @@
 """Where tensors lie in memory: whether the elements of one overlap, and whether two tensors do.
 
 In: tensors with any strides. Out: False only where no two elements share memory. The torch binding has the same rules.
-For launchers, `MemoryLines` writes the quick tests by bounds; only where these meet, the functions here are asked.
+For launchers, `memory_lines` writes the quick tests by bounds; only where these meet, the functions here are asked.
 """
 
 from __future__ import annotations
@@ -11,13 +11,8 @@ from itertools import chain
 
 import torch
 
-from py2cu.call.launchers.extents import ExtentLines, if_given
-from py2cu.ir.abi.launch import LaunchProgram
+from py2cu.call.launchers.extents import ExtentLines, if_given, or_zero
 from py2cu.ir.abi.parameters import Parameter
-from py2cu.ir.abi.signature import Signature
-from py2cu.records import record
-
-Axes = list[tuple[int, int]]
 
 
 def overlaps_itself(tensor: torch.Tensor) -> bool:
@@ -47,12 +42,7 @@ def overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
     return True
 
 
-def are_same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors of one shape and dtype have the same elements."""
-    return a.data_ptr() == b.data_ptr() and _axes(a) == _axes(b)  # rule: in-place-same
-
-
-def _axes(tensor: torch.Tensor) -> Axes:
+def _axes(tensor: torch.Tensor) -> list[tuple[int, int]]:
     """The strides and extents of the axes on which there are neighbours."""
     if tensor.numel() == 0:
         return []
@@ -69,78 +59,67 @@ def _bytes(tensor: torch.Tensor, period: int = 0) -> int:
 
 def meet(written: torch.Tensor, other: torch.Tensor, in_place: bool) -> bool:
     """Whether two arrays share memory, but for one array in two places that may be one."""
-    return overlap(written, other) and not (in_place and are_same(written, other))
+    if in_place and written.data_ptr() == other.data_ptr() and _axes(written) == _axes(other):  # rule: in-place-same
+        return False
+    return overlap(written, other)
 
 
 # --- in launchers ---------------------------------------------------------------------------------------------------
 
 
-@record(frozen=True, slots=True)
-class MemoryLines:
-    """The lines of a launcher about memory."""
-
-    signature: Signature
-    program: LaunchProgram
-    extents: ExtentLines
-    on_grid: bool
-
-    def lines(self, arrays: Sequence[Parameter], given: Sequence[Parameter]) -> Iterator[str]:
-        """Addresses `p_x`, alignment, strides `t_…`, and overlaps of written arrays among those that a call gives."""
-        for parameter in arrays:
-            address = f"v_{parameter.name}.data_ptr()"
-            is_optional = parameter.may_be_none
-            yield f"p_{parameter.name} = {f'0 if v_{parameter.name} is None else ' * is_optional}{address}"
-        if given:
-            yield f"if not ({' and '.join(f'p_{p.name}' for p in given)}):"
-            yield f"    require_memory({', '.join(f'v_{p.name}' for p in given)})"
-        widths = dict(self.signature.vector_widths)
-        for parameter in (p for p in arrays if p.name in self.signature.aligned):
-            yield f"if p_{parameter.name} % {widths[parameter.name] * self._size(parameter)}: raise misfit"
-        for parameter in (p for p in arrays if p.name in self.signature.strided):
-            yield from self._strides(parameter)
-        pairs = [*self.signature.apart({p.name for p in given})]
-        for parameter in dict.fromkeys(chain.from_iterable(pairs)):
-            yield from self._end(parameter)
-        for written, other in pairs:
-            yield self._apart(written, other)  # rule: launcher-overlap
-
-    def _size(self, parameter: Parameter) -> int:
-        return max(self.signature.dtype(parameter.name).bits, 8) // 8
-
-    def _strides(self, parameter: Parameter) -> Iterator[str]:
-        """The strides of an array, 0 where there are no neighbours."""
+def memory_lines(
+    extents: ExtentLines, arrays: Sequence[Parameter], given: Sequence[Parameter], *, on_grid: bool
+) -> Iterator[str]:
+    """Addresses `p_x`, alignment, strides `t_…`, and overlaps of written arrays among those that a call gives."""
+    signature, widths = extents.signature, dict(extents.signature.vector_widths)
+    for parameter in arrays:
+        yield f"p_{parameter.name} = {or_zero(parameter, f'v_{parameter.name}.data_ptr()')}"
+    if given:
+        yield f"if not ({' and '.join(f'p_{p.name}' for p in given)}):"
+        yield f"    require_memory({', '.join(f'v_{p.name}' for p in given)})"
+    for name in (p.name for p in arrays if p.name in signature.aligned):
+        yield f"if p_{name} % {widths[name] * _itemsize(extents, name)}: raise misfit"
+    for parameter in (p for p in arrays if p.name in signature.strided):
+        yield from _strides(extents, parameter)
+    pairs = [*signature.apart({p.name for p in given})]
+    for parameter in dict.fromkeys(chain.from_iterable(pairs)):
         name = parameter.name
-        extents = self.extents.of(name)
-        strides = [f"r_{name}_{axis}" for axis in range(len(extents))]
-        if strides:
-            zeros = f"{' = '.join(strides)} = 0"
-            lines = [f"{' '.join(f'{stride},' for stride in strides)} = stride_{name}"]
-            lines += [f"if not ({self.extents.elements(name)}): {zeros}"] if len(strides) > 1 else []
-            lines += [f"if {extent} < 2: {stride} = 0" for extent, stride in zip(extents, strides, strict=True)]
-            if parameter.may_be_none:
-                yield zeros
-            yield from if_given(parameter, lines)
-        for stride in self.program.strides:
-            if stride.array == name:
-                yield f"t_{stride.name} = {strides[stride.axis]}"
-
-    def _end(self, parameter: Parameter) -> Iterator[str]:
-        """`e_x`: the address behind the last element of `x`."""
-        name, size, elements = parameter.name, self._size(parameter), self.extents.elements(parameter.name)
-        extents = self.extents.of(name)
-        strides = [f"r_{name}_{axis}" for axis in range(len(extents))]
-        length = f"{elements} * {size}"
-        if name in self.signature.strided and strides:
-            spans = [f"({extent} - 1) * {stride}" for extent, stride in zip(extents, strides, strict=True)]
-            length = f"(1 + {' + '.join(spans)}) * {size} if {elements} else 0"
-        is_left_out = f"0 if v_{name} is None else " * parameter.may_be_none
-        yield f"l_{name} = {is_left_out}{length}"
-        yield f"e_{name} = p_{name} + l_{name}"
-
-    def _apart(self, written: Parameter, other: Parameter) -> str:
-        one, two = written.name, other.name
-        in_place = not self.on_grid and (one, two) in self.signature.in_place
+        yield f"l_{name} = {or_zero(parameter, _length(extents, name))}"
+        yield f"e_{name} = p_{name} + l_{name}"  # the address behind the last element
+    for one, two in ((written.name, other.name) for written, other in pairs):
+        in_place = not on_grid and (one, two) in signature.in_place
         test = f"p_{one} < e_{two} and p_{two} < e_{one}"
-        if in_place and not {one, two} & {*self.signature.strided}:
+        if in_place and not {one, two} & {*signature.strided}:
             test += f" and p_{one} != p_{two}"  # contiguous arrays of one shape
-        return f"if {test} and meet(v_{one}, v_{two}, {in_place}): raise misfit"
+        yield f"if {test} and meet(v_{one}, v_{two}, {in_place}): raise misfit"  # rule: launcher-overlap
+
+
+def _itemsize(extents: ExtentLines, name: str) -> int:
+    return max(extents.signature.dtype(name).bits, 8) // 8
+
+
+def _strides(extents: ExtentLines, parameter: Parameter) -> Iterator[str]:
+    """`r_x_0`, `r_x_1`: the strides of an array, 0 where there are no neighbours."""
+    name = parameter.name
+    axes = extents.of(name)
+    strides = [f"r_{name}_{axis}" for axis in range(len(axes))]
+    if strides:
+        zeros = f"{' = '.join(strides)} = 0"
+        lines = [f"{' '.join(f'{stride},' for stride in strides)} = stride_{name}"]
+        lines += [f"if not ({extents.elements(name)}): {zeros}"] if len(strides) > 1 else []
+        lines += [f"if {extent} < 2: {stride} = 0" for extent, stride in zip(axes, strides, strict=True)]
+        if parameter.may_be_none:
+            yield zeros
+        yield from if_given(parameter, lines)
+    for stride in extents.program.strides:
+        if stride.array == name:
+            yield f"t_{stride.name} = {strides[stride.axis]}"
+
+
+def _length(extents: ExtentLines, name: str) -> str:
+    """The bytes from the first element of an array to the last."""
+    size, elements = _itemsize(extents, name), extents.elements(name)
+    spans = [f"({extent} - 1) * r_{name}_{axis}" for axis, extent in enumerate(extents.of(name))]
+    if name in extents.signature.strided and spans:
+        return f"(1 + {' + '.join(spans)}) * {size} if {elements} else 0"
+    return f"{elements} * {size}"

@@ -1,8 +1,8 @@
-"""The values that a launcher packs, and the lines that compute launch values, bit for bit as the emitted launcher does.
+"""Numbers of a call: the types of Python that each kind accepts, and lines of a launcher that compute and pack them.
 
-In: a `LaunchProgram`. Out: lines of Python. Of a number `step` of the call they define `n_step`, and `has_step` if it
-may be None; of a value `m_scale` they define `c_m_scale`. Python raises for some numbers where C has an infinity or
-NaN: those are computed once more, by libm.
+In: a `Signature`, a `LaunchProgram`. Out: lines of Python. Of a number `step` of the call they define `n_step`, and
+`has_step` if it may be None; of a launch value `m_scale` they define `c_m_scale`, bit for bit as the emitted launcher
+computes it. Python raises for some numbers where C has an infinity or NaN: those are computed once more, by libm.
 """
 
 from __future__ import annotations
@@ -10,34 +10,73 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-from collections.abc import Iterator
+import numbers
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
-from py2cu.call.launchers.extents import ExtentLines
-from py2cu.dtypes import BY_NAME, Kind
-from py2cu.ir.abi.launch import LaunchProgram, Passed, Source
-from py2cu.ir.abi.launch_values import OF_MATH, Operation, parts, value_in_python
-from py2cu.ir.abi.signature import Signature
-from py2cu.ir.types import PY_FLOAT
+import torch
 
+from py2cu.call.launchers.extents import ExtentLines
+from py2cu.dtypes import BY_NAME, I64, DType, Kind
+from py2cu.ir.abi.launch import Passed, Source
+from py2cu.ir.abi.launch_values import OF_MATH, Operation, parts, value_in_python
+from py2cu.ir.abi.parameters import Parameter
+from py2cu.ir.abi.signature import Signature
+from py2cu.ir.types import PY_FLOAT, ElementType, PythonType
+
+SYMBOLS: Final = (torch.SymInt, torch.SymFloat)  # numbers while a call is traced
+NUMBERS: Final[Mapping[Kind, tuple[str, tuple[type, ...]]]] = {
+    Kind.BOOL: ("a bool", (bool, torch.SymBool)),
+    Kind.INT: ("a whole number", (numbers.Integral, torch.SymInt)),
+    Kind.FLOAT: ("a number", (numbers.Real, *SYMBOLS)),
+    Kind.COMPLEX: ("a complex number", (numbers.Complex, *SYMBOLS)),
+}
+"""For each kind, its description and the types."""
+_INTEGERS: Final = {8: "b", 16: "h", 32: "i", 64: "q"}
 _RAISED: Final = (ZeroDivisionError, OverflowError, ValueError)
 _FUNCTIONS: Final = {name: getattr(math, name) for name in OF_MATH}
 
 
-def value_lines(
-    signature: Signature, program: LaunchProgram, extents: ExtentLines, names: dict[str, Any]
-) -> Iterator[str]:
-    """The lines that define the values; `names` gets what they refer to."""
+def kind_of(parameter: Parameter) -> Kind:
+    match parameter.type:
+        case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
+            return kind
+        case _:
+            raise AssertionError(parameter)
+
+
+def integer_dtype(parameter: Parameter) -> DType:
+    """The dtype of a whole number; of a Python integer, int64."""
+    return parameter.type.dtype if isinstance(parameter.type, ElementType) else I64
+
+
+def unpacked(signature: Signature, passed: Collection[str], names: dict[str, Any]) -> Iterator[str]:
+    """Lines that define `v_f_0`, `v_f_1` of a tuple `f`, and refuse items of other types; `names` gets what they name.
+
+    The form of a call says that there is a tuple, no more.
+    """
+    for name, items in signature.tuples:
+        if name not in passed:
+            continue
+        yield f"{' '.join(f'v_{item},' for item in items)} = v_{name}"
+        for item in items:
+            kind = kind_of(signature.parameter(item))
+            usual = kind.name.lower()  # the name of Python's type, for which a test by identity is enough
+            names[f"accepted_{usual}"] = NUMBERS[kind][1]
+            yield f"if v_{item}.__class__ is not {usual} and not isinstance(v_{item}, accepted_{usual}): raise misfit"
+
+
+def value_lines(extents: ExtentLines, names: dict[str, Any]) -> Iterator[str]:
+    """The lines that define the launch values; `names` gets what they refer to."""
+    program = extents.program
     if not program.values:
         return
     names |= {**_FUNCTIONS, "raised": _RAISED, "divide": divide, "to_double": to_double}
     made = {value.name for value in program.values}
-    used = dict.fromkeys(name for value in program.values for name in value.names if name not in made)
-    types = {p.name: p for p in signature.parameters}
-    for name in used:
-        parameter, passed = types.get(name), extents.symbol(name)
-        convert = "float" if parameter is not None and parameter.type == PY_FLOAT else "int"
-        if parameter is not None and parameter.may_be_none:
+    floats = {p.name for p in extents.signature.parameters if p.type == PY_FLOAT}
+    for name in dict.fromkeys(name for value in program.values for name in value.names if name not in made):
+        passed, convert = extents.symbol(name), "float" if name in floats else "int"
+        if name in extents.optional:
             yield f"has_{name} = {passed} is not None"
             yield f"n_{name} = {convert}({passed}) if has_{name} else {convert}()"
         else:
@@ -58,28 +97,44 @@ def value_lines(
         yield f"except raised: c_{value.name} = {text}"
 
 
-def packed(signature: Signature, extents: ExtentLines, passed: Passed) -> list[str]:
-    """The values that a block packs for one argument; of an index of either width the low half is an int32."""
-    name, dtype = passed.name, BY_NAME.get(passed.type)
+def packed(extents: ExtentLines, passed: Passed) -> tuple[str, list[str]]:
+    """How `struct` spells an argument in a block, and the values that it packs there: of a half its bits.
+
+    An index of either width has 64 bits there; the low half is the int32.
+    """
+    name, is_optional = passed.name, passed.name in extents.optional
     match passed.source:
         case Source.ARRAY:
-            is_optional = signature.parameter(name).may_be_none
-            return [f"p_{name} or v_{name} is not None" if is_optional else f"p_{name}"]  # null: left out
+            return "Q", [f"p_{name} or v_{name} is not None" if is_optional else f"p_{name}"]  # null: left out
         case Source.PRESENCE:
-            return [f"v_{name} is not None"]
-        case Source.STRIDE:
-            return [f"t_{name}"]
+            return "?", [f"v_{name} is not None"]
     value = f"c_{name}" if passed.source is Source.VALUE else extents.symbol(name)
-    if any(p.name == name and p.may_be_none for p in signature.parameters):
+    if is_optional:
         value = f"(0 if {value} is None else {value})"  # `or` would lose the sign of -0.0
-    if dtype is None:
-        return [value]
-    if dtype.kind is Kind.COMPLEX:
-        parts = [f"complex({value}).real", f"complex({value}).imag"]
-        return parts if dtype.bits == 128 else [f"to_float32({part})" for part in parts]
-    if dtype.is_half:
-        return [f"half_bits({value}, torch.{dtype.name})"]
-    return [f"to_float32({value})" if dtype.name == "float32" else value]
+    dtype = BY_NAME.get(passed.type, I64)
+    match dtype.kind:
+        case Kind.BOOL:
+            return "?", [value]
+        case Kind.INT:
+            return _INTEGERS[dtype.bits] if dtype.signed else _INTEGERS[dtype.bits].upper(), [value]
+        case Kind.FLOAT if dtype.is_half:
+            return "H", [f"half_bits({value}, torch.{dtype.name})"]
+        case Kind.FLOAT:
+            return ("f", [f"to_float32({value})"]) if dtype.bits == 32 else ("d", [value])
+        case Kind.COMPLEX:
+            parts = [f"complex({value}).real", f"complex({value}).imag"]
+            return ("dd", parts) if dtype.bits == 128 else ("ff", [f"to_float32({part})" for part in parts])
+
+
+def to_float32(value: Any) -> float:
+    """A number rounded as C++ does it: one beyond the range of float32 becomes infinite."""
+    return ctypes.c_float(value).value
+
+
+def half_bits(value: Any, dtype: torch.dtype) -> int:
+    """The bits of a number that is rounded to float32 and then to a 16-bit float."""
+    rounded = torch.tensor(to_float32(value), dtype=torch.float32).to(dtype)
+    return int(rounded.view(torch.int16).item()) & 0xFFFF
 
 
 def to_double(integer: int) -> float:

@@ -153,7 +153,7 @@ class _Definition:
         refuse_tangents(self.call.signature.name, values)
         requires_grad = any(isinstance(value, torch.Tensor) and value.requires_grad for value in values.values())
         is_recorded = requires_grad and torch.is_grad_enabled()
-        return _for_dispatcher(self.gradients.record(run, values, ()) if is_recorded else run())
+        return _for_dispatcher(self.gradients.record(run, values) if is_recorded else run())
 
 
 def _for_dispatcher(result: Any) -> Any:

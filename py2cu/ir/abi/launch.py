@@ -11,25 +11,22 @@ from __future__ import annotations
 
 import enum
 import struct
-from collections.abc import Callable
 from typing import Final
 
 from py2cu.ir.abi.launch_values import LaunchValue
 from py2cu.ir.abi.parameters import Stride
-from py2cu.ir.types import Binary, Constant, DimExpr, Name
+from py2cu.ir.types import DimExpr
 from py2cu.records import record
 
 INDEX: Final = "index_t"
 """The type of what is int32 in the narrow instance of a kernel, and int64 in the wide one."""
-
 INT32_MAX: Final = 2**31 - 1
 MOST_THREADS: Final = 1e18
 """Compared with a double; the distance to 2**63 covers its rounding."""
-
+ALIGNMENT: Final = 16
+SCATTERED: Final = 4
 DEFAULT_SHARED_LIMIT: Final = 48 * 1024
 """Bytes of dynamic shared memory that a block may use without `allow_shared_bytes`."""
-
-
 MOST_BLOCKS_OF_CPU: Final = 1024
 """The most blocks that can wait for each other on the CPU."""
 
@@ -78,10 +75,6 @@ class Term:
     signed: tuple[str, ...] = ()
     in_double: bool = False
 
-    @property
-    def fits_int64(self) -> bool:
-        return not self.in_double and not self.signed
-
 
 @record(frozen=True, slots=True)
 class Bound:
@@ -91,7 +84,7 @@ class Bound:
 
     @property
     def fits_int64(self) -> bool:
-        return all(term.fits_int64 for term in self.terms)
+        return not any(term.in_double or term.signed for term in self.terms)
 
 
 @record(frozen=True, slots=True)
@@ -106,18 +99,14 @@ class SharedArray:
 class PackedLaunch:
     """How many elements a thread of a call has: `count` packs of `width` neighbours on the x axis, a block apart.
 
-    That needs `arrays` at multiples of 16 bytes and `rows` that are multiples of `width`. Otherwise a thread has
-    `SCATTERED` elements, a block apart; and one where the caller gives the grid.
+    That needs `arrays` at multiples of `ALIGNMENT` bytes and `rows` that are multiples of `width`. Otherwise a thread
+    has `SCATTERED` elements, a block apart; and one where the caller gives the grid.
     """
 
     width: int
     count: int
     arrays: tuple[str, ...]
     rows: tuple[DimExpr, ...] = ()
-
-
-ALIGNMENT: Final = 16
-SCATTERED: Final = 4
 
 
 @record(frozen=True, slots=True)
@@ -155,33 +144,7 @@ class LaunchProgram:
         self, values: tuple[int, ...], given: tuple[bool, ...], packs: tuple[int, ...] = (), *, is_wide: bool
     ) -> str:
         """`<16, float, true, int>`; empty for a plain function. `packs`: their width and count."""
-        index = (("int64_t" if is_wide else "int"),) if self.has_index_type else ()
-        flags = (*values, *packs, *self.types, *given, *index)
-        texts = [str(each).lower() if isinstance(each, bool) else str(each) for each in flags]
+        index = ["int64_t" if is_wide else "int"] if self.has_index_type else []
+        arguments = (*values, *packs, *self.types, *given, *index)
+        texts = [str(each).lower() if isinstance(each, bool) else str(each) for each in arguments]
         return f"<{', '.join(texts)}>" if texts else ""
-
-
-# --- the program in Python ------------------------------------------------------------------------------------------
-
-
-def extent_in_python(extent: DimExpr, symbol: Callable[[str], str]) -> str:
-    """An extent as an expression of Python; `symbol` spells names."""
-    match extent:
-        case Constant(value=value):
-            return str(int(value))
-        case Name(id=name):
-            return symbol(name)
-        case Binary(op=op, left=left, right=right):
-            return f"({extent_in_python(left, symbol)} {op} {extent_in_python(right, symbol)})"
-        case _:
-            raise AssertionError(extent)
-
-
-def bound_in_python(bound: Bound, symbol: Callable[[str], str]) -> str:
-    """A bound as an expression of Python, in the order of the C++, so that doubles are rounded alike."""
-    terms = []
-    for term in bound.terms:
-        names = ((f"abs(float({symbol(name)} or 0))" if name in term.signed else symbol(name)) for name in term.names)
-        factors = [*(["1.0"] if term.in_double else []), *names]
-        terms.append(" * ".join([*([str(term.scale)] if term.scale != 1 or not factors else []), *factors]))
-    return " + ".join(terms)

@@ -224,6 +224,10 @@ class Signature:
         """True for an int with the name of a dimension whose value an argument's shape determines."""
         return any(dim.name == parameter.name and dim.array is not None for dim in self.dims)
 
+    def measured_by(self, name: str, passed: Container[str | None]) -> Dim | None:
+        """The extent of one of the `passed` arrays from which a call in Python takes the integer `name`, if any."""
+        return next((dim for dim in self.measured if dim.name == name and dim.array in passed), None)
+
     def parameter(self, name: str) -> Parameter:
         return next(p for p in self.parameters if p.name == name)
 

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from py2cu.call.launchers.extents import ExtentLines
 from py2cu.call.launchers.values import divide, to_double, value_lines
 from py2cu.ir.abi.launch import LaunchProgram
 from py2cu.ir.abi.launch_values import GIVEN, TO_DOUBLE, HostExpr, LaunchValue, Operation
@@ -25,11 +26,8 @@ def computed(value: HostExpr, a: object = 0.0, k: object = 0, s: object = None) 
     signature = Signature("f", "f", None, parameters, (), (), (), (), (), (), (), ())
     program = LaunchProgram("f", (), (), (), values=(LaunchValue("v", value),))
 
-    class Extents:
-        symbol = staticmethod("v_{}".format)
-
     names: dict[str, object] = {"v_a": a, "v_k": k, "v_s": s}
-    lines = [*value_lines(signature, program, Extents(), names)]  # type: ignore[arg-type]
+    lines = [*value_lines(ExtentLines(signature, program, {}), names)]
     exec("\n".join(lines), names)
     result = names["c_v"]
     assert isinstance(result, float)

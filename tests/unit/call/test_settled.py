@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from py2cu.call.launchers.settled import settle
+from py2cu.call.launchers.likeness import settle
 
 
 @pytest.mark.parametrize(
