@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack, overload
 
 from py2cu.call import Simulator, Translator
 from py2cu.call.traced import Traced, add_backward, traced_as, traced_call, traced_launch, traced_op
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from py2cu.translation import Translation
 
 Backward = TypeVar("Backward", bound=Traced)
+
+
+_ABSENT: Final = object()  # None is an argument
 
 
 class Kernel(Traced):
@@ -85,20 +88,29 @@ class Kernel(Traced):
     # --- running ---
 
     @traced_as(traced_call)
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, out: Any = _ABSENT, **kwargs: Any) -> Any:
         """Run on the tensors' device and return the outputs, a tuple if there are several; see the class."""
-        if self._unchanged():
-            key: tuple[object, ...] | int
-            if self._is_of_arrays:
-                key = (len(args), *kwargs) if kwargs else len(args)
-            else:
-                key = (*map(type, args), *kwargs, *map(type, kwargs.values())) if kwargs else (*map(type, args),)
-            if (launcher := self._launchers.get(key)) is not None:
-                try:
-                    return launcher(*args, *kwargs.values()) if kwargs else launcher(*args)
-                except REFUSED as error:
-                    if has_launched(error):
-                        raise  # if not, the checks below raise an error that names the argument
+        key: tuple[object, ...] | int
+        values = args
+        if kwargs or not self._is_of_arrays:
+            if out is not _ABSENT:
+                kwargs["out"] = out
+            key = (
+                (len(args), *kwargs) if self._is_of_arrays else (*map(type, args), *kwargs, *map(type, kwargs.values()))
+            )
+            values = (*args, *kwargs.values())
+        elif out is _ABSENT:
+            key = len(args)
+        else:  # the usual name, without a dictionary
+            key, values = (len(args), "out"), (*args, out)
+        if self._unchanged() and (launcher := self._launchers.get(key)) is not None:
+            try:
+                return launcher(*values)
+            except REFUSED as error:
+                if has_launched(error):
+                    raise  # if not, the checks below raise an error that names the argument
+        if out is not _ABSENT:
+            kwargs["out"] = out
         return self._prepare().bind_and_run(args, kwargs, ())
 
     def __get__(self, instance: object, owner: type | None = None) -> Kernel:
