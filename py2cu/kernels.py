@@ -90,18 +90,14 @@ class Kernel(Traced):
     @traced_as(traced_call)
     def __call__(self, *args: Any, out: Any = _ABSENT, **kwargs: Any) -> Any:
         """Run on the tensors' device and return the outputs, a tuple if there are several; see the class."""
-        key: tuple[object, ...] | int
+        key: tuple[object, ...] | int = len(args)
         values = args
         if kwargs or not self._is_of_arrays:
             if out is not _ABSENT:
                 kwargs["out"] = out
-            key = (
-                (len(args), *kwargs) if self._is_of_arrays else (*map(type, args), *kwargs, *map(type, kwargs.values()))
-            )
-            values = (*args, *kwargs.values())
-        elif out is _ABSENT:
-            key = len(args)
-        else:  # the usual name, without a dictionary
+            values, types = (*args, *kwargs.values()), map(type, kwargs.values())
+            key = (len(args), *kwargs) if self._is_of_arrays else (*map(type, args), *kwargs, *types)
+        elif out is not _ABSENT:  # the usual name, without a dictionary
             key, values = (len(args), "out"), (*args, out)
         if self._unchanged() and (launcher := self._launchers.get(key)) is not None:
             try:
@@ -295,8 +291,8 @@ class Kernel(Traced):
 
         if is_found_by_name(self):
             return self.__qualname__
-        options = self._options, dict(self._values), self._fma, self._edited, tuple(self.backwards)
-        return _unpickled, (portable(self._function), *options)
+        given = {"values": dict(self._values), "fma": self._fma, "backwards": tuple(self.backwards)}
+        return _unpickled, (portable(self._function), self._edited, {"options": self._options, **given})
 
     def __deepcopy__(self, memo: object = None) -> Kernel:
         """Return the kernel itself, as for functions."""
@@ -385,16 +381,9 @@ class Kernel(Traced):
             return self._call
 
 
-def _unpickled(
-    function: Any,
-    options: KernelOptions,
-    values: Values,
-    fma: bool,
-    texts: Translation | None,
-    backwards: tuple[Traced, ...],
-) -> Kernel:
-    """A pickled kernel; `function` may also be another kernel of the function."""
-    unpickled = Kernel(getattr(function, "python", function), options, values, fma=fma, backwards=backwards)
+def _unpickled(function: Any, texts: Translation | None, given: Mapping[str, Any]) -> Kernel:
+    """A pickled kernel, of the arguments `given`; `function` may also be another kernel of the function."""
+    unpickled = Kernel(getattr(function, "python", function), **given)
     return unpickled if texts is None else unpickled.with_translation(texts)
 
 
