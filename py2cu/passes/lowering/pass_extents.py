@@ -54,7 +54,7 @@ def _with_used_parameters(function: ir.Kernel, with_calls: set[str], all_of_them
     used_parameters = tuple(p for p in function.parameters if all_of_them or p.name in used | with_calls)
     extents = tuple(Parameter(n, extent_type(function, n)) for n in function.dims if all_of_them or n in used)
     arrays = {p.name for p in used_parameters}
-    strides = tuple(stride for stride in function.strides if stride.array in arrays)  # rule: unused-strides
+    strides = tuple(stride for stride in function.strides if stride.array in arrays)
     return with_fields(function, parameters=used_parameters + extents, strides=strides)
 
 
