@@ -3,13 +3,15 @@
 import math
 
 import pytest
-import torch
-from jaxtyping import Float32
-from torch import Tensor
 
-from py2cu import Index, fast, kernel
-from py2cu.check import invent_cases
-from py2cu.check.draw import EXTREME, NON_FINITE
+torch = pytest.importorskip("torch")
+
+from jaxtyping import Float32  # noqa: E402
+from torch import Tensor  # noqa: E402
+
+from py2cu import Index, fast, kernel  # noqa: E402
+from py2cu.check import invent_cases  # noqa: E402
+from py2cu.check.draw import EXTREME, NON_FINITE  # noqa: E402
 
 
 @kernel
