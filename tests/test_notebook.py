@@ -5,6 +5,7 @@ One notebook for the whole module, as a person keeps one open: whatever a cell l
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,7 +57,7 @@ class Notebook:
         self._client = client
 
     def run(self, source: str) -> str:
-        """What the cell printed, or the traceback that it ended with."""
+        """What the cell printed, but for steps that took a second, or the traceback that it ended with."""
         cell = nbformat.v4.new_code_cell(textwrap.dedent(source).strip())
         self._client.nb.cells.append(cell)
         self._client.execute_cell(cell, len(self._client.nb.cells) - 1)
@@ -64,7 +65,7 @@ class Notebook:
         for output in cell.outputs:
             match output.output_type:
                 case "stream":
-                    parts.append(output.text)
+                    parts.append(re.sub(r"^py2cu: .* …\n", "", output.text, flags=re.MULTILINE))
                 case "error":
                     parts.append("\n".join(output.traceback))
                 case _:
