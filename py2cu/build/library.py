@@ -7,8 +7,8 @@ The key of a build is a hash of its content: texts, flags, torch's version, and 
 architectures, the CPU for `-march=native`). The namespace contains the key, so two versions of a kernel can live in one
 process.
 
-Torch's `load_inline` compiles, in a Python of its own, since it loads what it built, reads environment variables, and
-prints. What it cannot load is built all the same: a library of CUDA kernels on a machine without a GPU.
+Torch's `load_inline` compiles. It also loads what it built, reads environment variables and prints, so it runs in a
+child process. A library that this machine cannot load is built all the same: CUDA kernels where there is no GPU.
 """
 
 from __future__ import annotations

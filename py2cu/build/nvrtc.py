@@ -103,7 +103,7 @@ def compiler_identity() -> str:
         EnvironmentLacks: neither NVRTC nor nvcc is here.
     """
     prelude = hashlib.sha256(_prelude()).hexdigest()[:16]
-    if (wheel := _wheel()) is not None:  # to load it as well would be a third of the first cached call
+    if (wheel := _wheel()) is not None:  # loading it would take a third of the first cached call
         return f"NVRTC {toolchain.tool_fingerprint(wheel)} {prelude}"
     try:
         major, minor = nvrtc_version()

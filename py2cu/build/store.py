@@ -170,7 +170,7 @@ def reason(error: OSError) -> str:
 
 
 def read(folder: Path, kind: Kind, key: str) -> bytes | None:
-    """The content of an entry, which counts as used now; None if there is none, or if it is not as it was written."""
+    """The content of an entry, marked as used now; None if the entry is missing or damaged."""
     with contextlib.suppress(OSError), open(folder / f"{key}{kind.suffix}", "rb", opener=_open_own) as file:
         content, _, line = file.read().rpartition(b"\n")
         if line == _description(kind, key, _name(line), content):

@@ -16,7 +16,7 @@ MODES: Final = ("rn", "rd", "ru", "rz")
 OPERATIONS: Final = {"add": 2, "sub": 2, "mul": 2, "div": 2, "rcp": 1, "sqrt": 1, "fma": 3}
 """The operations that CUDA rounds in every mode, each with the number of its operands."""
 BESSEL: Final = {"j0": 1, "j1": 1, "jn": 2, "y0": 1, "y1": 1, "yn": 2}
-"""The Bessel functions, each with the number of its arguments, of which the first of two is the order."""
+"""The Bessel functions, each with the number of its arguments: the order, if there are two, and the number."""
 _OF_WORDS: Final = {I32.c: "int", U32.c: "uint", I64.c: "ll", U64.c: "ull"}
 
 

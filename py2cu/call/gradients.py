@@ -203,7 +203,7 @@ class _Step:
 
 
 class _Plan:
-    """What is saved and computed where the arguments `needed` require grad; `written` are those that change."""
+    """What a forward saves and its backward computes if the arguments `needed` require grad; it modifies `written`."""
 
     def __init__(self, kernel: Gradients, names: Sequence[str], written: Sequence[str], needed: Set[str]) -> None:
         signature = kernel.signature

@@ -47,9 +47,9 @@ class Block:
 
 
 def pool_of_blocks(launch: str, codes: Sequence[str]) -> dict[str, Any]:
-    """Where a launcher takes blocks: `free`, those that serve no call; `new` makes one; `pack` fills it.
+    """The names by which a launcher uses its pool of blocks: a list `free`, `new` and `pack`.
 
-    A block holds the launch and each value, as `struct` spells them.
+    A block holds the launch and the values of one call, in the formats of `struct`.
     """
     form, offsets = f"<{launch}", []
     for code in codes:

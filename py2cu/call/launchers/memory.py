@@ -70,7 +70,7 @@ def meet(written: torch.Tensor, other: torch.Tensor, in_place: bool) -> bool:
 def memory_lines(
     extents: ExtentLines, arrays: Sequence[Parameter], given: Sequence[Parameter], *, on_grid: bool
 ) -> Iterator[str]:
-    """Addresses `p_x`, alignment, strides `t_…`, and overlaps of written arrays among those that a call gives."""
+    """Lines that read addresses `p_x` and strides `t_…`, and check alignment and the overlaps of written arrays."""
     signature, widths = extents.signature, dict(extents.signature.vector_widths)
     for parameter in arrays:
         yield f"p_{parameter.name} = {or_zero(parameter, f'v_{parameter.name}.data_ptr()')}"

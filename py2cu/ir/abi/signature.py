@@ -102,7 +102,7 @@ class Signature:
     instances: tuple[Signature, ...] = ()  # of a generic kernel: for every dtype that it takes
     refused: tuple[Refusal, ...] = ()  # of a generic kernel: the dtypes of its annotations for which it has no instance
     dtype_tests: tuple[tuple[int, str], ...] = ()  # tests of the dtypes of floats, with their lines
-    # Float arrays whose elements enter functions of which the library documents an error from a least to a greatest.
+    # Float arrays whose elements enter fast functions, with the least and greatest argument of a documented error.
     domains: tuple[tuple[str, float, float], ...] = ()
 
     def instance(self, arguments: Mapping[str, Any]) -> Signature:
