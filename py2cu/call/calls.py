@@ -47,6 +47,7 @@ class KernelCall:
     def __init__(self, instances: Instances, backwards: Sequence[Traced] = ()) -> None:
         self.instances = instances
         self._backwards = backwards
+        self._gradients: Gradients | None = None
         self._operator: Operator | None = None
         self._operators: list[Any] = []  # of the backwards
         self.signature: Signature = instances.signature
@@ -54,22 +55,29 @@ class KernelCall:
         self.is_of_arrays = all(p.is_array and not p.may_be_none for p in self.signature.parameters)
         self.launchers: dict[Key, LaunchFunction] = {}
         self._launchers: dict[tuple[str, Order], LaunchFunction] = {}  # the same launchers, by device
-        self._gradients = _gradients_of(self)
+
+    @property
+    def gradients(self) -> Gradients:
+        """What records calls for autograd, with the backwards as they are now."""
+        calls = [each._as_backward() for each in self._backwards]
+        if self._gradients is None or calls != self._gradients.calls:  # rule: backward-renewed
+            from py2cu.call.gradients import Gradients
+
+            self._gradients = Gradients(self.signature, calls)
+        return self._gradients
 
     @property
     def operator(self) -> Operator:
         """The op `py2cu::…` of the kernel and its backwards, defined at its first use, and again once one of these has
         another op. It lives until another one replaces it here.
         """
-        if self._operator is not None and not self._backwards:
-            return self._operator
-        backwards = [each._as_backward() for each in self._backwards]
-        operators = [each.operator for each in backwards]
+        gradients = self.gradients
+        operators = [each.operator for each in gradients.calls]
         if self._operator is None or operators != self._operators:  # rule: operator-renewed
             from py2cu.call.definition import Definition, operator_of
 
-            define = partial(Definition, instances=self.instances, backwards=backwards)
-            self._operator = operator_of(self.signature.op, self.instances.digest, backwards, define)
+            define = partial(Definition, instances=self.instances, gradients=gradients)
+            self._operator = operator_of(self.signature.op, self.instances.digest, gradients.calls, define)
             self._operators = operators
         return self._operator
 
@@ -128,7 +136,7 @@ class KernelCall:
             names, arguments = tuple(values), tuple(values.values())
         order = Order(names, on_grid=bool(launch), of_call=has_arrays)
         if (device, order) not in self._launchers:
-            self._launchers[device, order] = self.instances.launcher(device, order, self._gradients)
+            self._launchers[device, order] = self.instances.launcher(device, order, _gradients_of(self))
         if names_device:
             kept = [self._launchers[each, order] for each in TargetName if (each, order) in self._launchers]
             key = self._key(args, kwargs, on_grid=bool(launch))
@@ -166,8 +174,7 @@ def _gradients_of(call: KernelCall) -> Callable[[], Gradients]:
     def gradients() -> Gradients:
         if (call := this()) is None:
             raise Misfit  # another thread has redefined the kernel
-        found: Gradients = call.operator.definition.gradients
-        return found
+        return call.gradients
 
     return gradients
 

@@ -88,10 +88,10 @@ def operator_of(op: str, digest: str, backwards: Sequence[BackwardCall], define:
 class Definition:
     """The op `py2cu::name`, defined as long as this object lives."""
 
-    def __init__(self, name: str, instances: Instances, backwards: Sequence[BackwardCall]) -> None:
+    def __init__(self, name: str, instances: Instances, gradients: Gradients) -> None:
         self.name = name
         self.instances = instances
-        self.gradients = Gradients(instances.signature, backwards)
+        self.gradients = gradients
         self.launchers: dict[tuple[str, str, bool], LaunchFunction] = {}  # by overload, device and `of_call`
         library: Any = torch.library.Library(NAMESPACE, "FRAGMENT")  # type: ignore[no-untyped-call]
         self.library = library

@@ -63,6 +63,7 @@ class Gradients:
 
     def __init__(self, signature: Signature, backwards: Sequence[BackwardCall]) -> None:
         self.signature = signature
+        self.calls = backwards
         all_roles, misfits = match_backwards(signature, [call.signature for call in backwards])
         if misfits:
             found = ((each.message, each.parameter.span, backwards[each.place].source(), each.hint) for each in misfits)
@@ -73,18 +74,16 @@ class Gradients:
         self.differentiable = {output for each in self.backwards for _, output in each.roles.incoming}
         self.arrays = {p.name for p in signature.arrays}
         self.missing = self.arrays - computed
-        self._written = [p.name for p in signature.written]
         self._recordings: dict[tuple[str, ...], Recording] = {}
 
     def record(self, run: Callable[[], Any], values: Mapping[str, Any]) -> Any:
         """Call `run`, the kernel with arguments `values`, and return what it returns, with a history."""
-        written = tuple([name for name in self._written if name in values])
-        if written:
-            self._check_written({name: values[name] for name in written}, values)
         passed = tuple(values)
         recorded = self._recordings.get(passed)
         if recorded is None:
-            recorded = self._recordings[passed] = Recording(self, passed, written)
+            recorded = self._recordings[passed] = Recording(self, passed)
+        if written := recorded.written:
+            self._check_written({name: values[name] for name in written}, values)
         arguments = [values[name] for name in recorded.names] if written else values.values()
         if torch._C._are_functorch_transforms_active():
             # The dispatcher calls the op once for each transform, and each of these calls has a graph of its own.
@@ -226,16 +225,16 @@ class _Plan:
 
 
 class Recording:
-    """The `autograd.Function` of calls that pass the parameters `passed`, and write those of them in `written`.
+    """The `autograd.Function` of calls that pass the parameters `passed`; `written` are those that they write.
 
     `apply` takes the function that runs the call, then the arguments in the order `names`. Those that are written come
     first: autograd takes a view that is written for the first tensor.
     """
 
-    def __init__(self, kernel: Gradients, passed: Sequence[str], written: tuple[str, ...]) -> None:
-        self.names = (*written, *(name for name in passed if name not in written))
+    def __init__(self, kernel: Gradients, passed: Sequence[str]) -> None:
+        self.written = [p.name for p in kernel.signature.written if p.name in passed]
+        self.names = (*self.written, *(name for name in passed if name not in self.written))
         self._kernel = kernel
-        self._written = written
         self._plans: dict[tuple[bool, ...], _Plan] = {}
         functions = {"forward": staticmethod(self._forward), "backward": staticmethod(self._backward)}
         function: Any = type(kernel.signature.op, (_SingleLevelFunction,), functions)
@@ -244,16 +243,16 @@ class Recording:
     def _forward(self, ctx: Any, run: Callable[[], Any], *arguments: Any) -> tuple[Any, ...]:
         """Return the allocated outputs, then the arrays that are written."""
         outputs = unpacked_outputs(run())
-        if self._written:
-            changed = arguments[: len(self._written)]
+        if self.written:
+            changed = arguments[: len(self.written)]
             ctx.mark_dirty(*changed)
-            ctx.views = {name for name, array in zip(self._written, changed, strict=True) if array._is_view()}
+            ctx.views = {name for name, array in zip(self.written, changed, strict=True) if array._is_view()}
             outputs = (*outputs, *changed)
         plan = self._plans.get(ctx.needs_input_grad)
         if plan is None:
             _, *needs_grad = ctx.needs_input_grad
             needed = {name for name, is_needed in zip(self.names, needs_grad, strict=True) if is_needed}
-            plan = self._plans[ctx.needs_input_grad] = _Plan(self._kernel, self.names, self._written, needed)
+            plan = self._plans[ctx.needs_input_grad] = _Plan(self._kernel, self.names, self.written, needed)
         ctx.plan = plan
         if plan.constant:
             ctx.mark_non_differentiable(*[outputs[place] for place in plan.constant])
@@ -275,7 +274,7 @@ class Recording:
             arrays = (name for name in self.names if name in self._kernel.arrays)
             asked = {name for name, (node, _) in zip(arrays, ctx.next_functions, strict=True) if _is_asked_for(node)}
             # Autograd asks for the gradient of a view that was written by the node of its base.
-            needed = needed & (asked | ctx.views if self._written else asked)
+            needed = needed & (asked | ctx.views if self.written else asked)
             self._kernel.require(needed)
         known = (*ctx.saved_tensors, *ctx.numbers, *grads)
         gradients: dict[str, torch.Tensor] = {}

@@ -9,6 +9,7 @@ without source, and those that take or make what py2cu refuses by name: records,
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import re
@@ -131,12 +132,15 @@ def page(recorder: Recorder) -> str:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", nargs="?", type=Path, help="where the table is written, too")
+    file: Path | None = parser.parse_args().file
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         text = page(run_tests(Path(folder)))
     print(text)
-    if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(text, encoding="utf-8")
+    if file is not None:
+        file.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
