@@ -170,7 +170,9 @@ class RaceCheckedArray(ArrayView):
         other = f"thread {thread}" if same_block else f"block {block}, thread {thread}"
         missing = "no barrier orders them" if same_block else "no synchronization orders the blocks"
         kinds = {before.kind, now.kind}
-        keeps_value = kinds == {READ, REWRITE}  # rule: race-keeps-value
+        # Where the values differ, another write has changed the element.
+        # rule: race-keeps-value
+        keeps_value = kinds == {READ, REWRITE} and _is_same_value(before.value, now.value)
         missing = "only one of the accesses is atomic" if ATOMIC in kinds and len(kinds) > 1 else missing
         verbs = [WRITE if access.kind is REWRITE else access.kind for access in (now, before)]
         detail = (
