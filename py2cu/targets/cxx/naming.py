@@ -42,11 +42,9 @@ _FUNCTIONS: Final = """
 """
 # Helpers for collectives: functions of the user that have these names are renamed.
 _TOGETHER: Final = {"WarpLanes", LANE_HELPER, *(row.name for row in ROWS.values() if row.effects.together)}
-# The helpers of kernels that compute packs, or that load rows.
-_OF_PACKS: Final = frozenset({"aligned_vector", "load_vector", "store_vector"})
 # C++ reserves `main` for the program's entry.
 _TAKEN_BY_FUNCTIONS: Final = frozenset(f"{_TYPES} {_FUNCTIONS} main".split()).union(  # rule: taken-functions
-    _TOGETHER, _OF_PACKS, *(row.spelling.values() for row in ROWS.values())
+    _TOGETHER, *(row.spelling.values() for row in ROWS.values())
 )
 
 
@@ -72,8 +70,6 @@ def _rename(kernel: ir.Kernel, symbols: Mapping[str, str]) -> ir.Kernel:
     taken = set(names)
     called = _called_functions(kernel) | {variable.symbol for variable in kernel.variables}
     functions = {_stem(symbols[key]) for key in callees(kernel.body)}  # rule: hidden-function
-    if any(isinstance(stmt, ir.EachPack) for stmt in kernel.body) or any(decl.is_row for decl in kernel.array_decls):
-        called |= _OF_PACKS
     called |= {f"{decl.name}_bytes" for decl in kernel.array_decls if decl.space is ir.Space.SHARED}
     renamed: dict[str, str] = {}
     for name in dict.fromkeys(names):
