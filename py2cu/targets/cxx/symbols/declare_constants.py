@@ -37,6 +37,8 @@ def declare_constants(families: tuple[ir.Instances, ...]) -> tuple[ir.Instances,
     constants = dict.fromkeys(each for function in functions for each in _constants_in(function, signed))
     if not constants:
         return families
+    for constant in constants:
+        signed.update(_negated_in(constant))
     declarer = _Declarer(functions, signed)
     for constant in sorted(constants, key=lambda each: each.line):
         declarer.declare(constant)
@@ -101,7 +103,7 @@ class _Declarer:
                 return "bool"
             case float():
                 return "double"
-            case value if -(2**31) <= value < 2**31:
+            case value if -(2**31) < value < 2**31:  # C negates no int of -(2**31)
                 return "int"
             case value if value >= 2**63:
                 return "uint64_t"
@@ -134,6 +136,14 @@ def _constants_in(kernel: ir.Kernel, signed: set[ir.NamedConstant]) -> Iterator[
             yield from (
                 part.named for part in walk(constant.definition) if isinstance(part, ir.Constant) and part.named
             )
+
+
+def _negated_in(constant: ir.NamedConstant) -> Iterator[ir.NamedConstant]:
+    """The constants whose negation is part of the definition of `constant`, or of those that it is computed from."""
+    for part in walk(constant.definition):
+        if isinstance(part, ir.Constant) and part.written is not None:
+            yield from (part.written,) if part.is_negated else ()  # rule: constant-negated
+            yield from _negated_in(part.written)
 
 
 def _is_unsigned(type_: ir.Type) -> bool:
