@@ -74,7 +74,8 @@ class _Declarer:
         self.declarations: dict[ir.NamedConstant, ir.ConstantDeclaration] = {}
         self.taken = {*_TYPE_PARAMETERS}
         for each in self.functions:
-            self.taken |= {each.symbol, f"{each.symbol}_kernel", f"{each.symbol}_launch", *each.helpers}
+            name = each.symbol
+            self.taken |= {name, f"{name}_kernel", f"{name}_launch", f"launch_{name}", *each.helpers}
             self.taken |= {each.struct.name} if each.struct is not None else set()
             tables = (decl.name for decl in each.array_decls if decl.space is ir.Space.CONSTANT or decl.is_extern)
             self.taken |= {each.c_name(name) for name in tables}
