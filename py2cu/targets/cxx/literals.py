@@ -130,7 +130,7 @@ def digits(expr: ir.Constant) -> str:
         is_unsigned_in_c = -(2**32) < expr.value <= -(2**31) and text.startswith("-0")  # -0xFFFFFFFF would be 1
         return (text or str(expr.value)) + ("L" if is_unsigned_in_c else "")
     is_float = re.fullmatch(r"-?([\d']+\.[\d']*|\.[\d']+|[\d']+(?=[eE]))([eE][-+]?[\d']+)?", text)
-    return text if is_float and expr.type == ir.PY_FLOAT else ""
+    return text if is_float and expr.type == ir.PY_FLOAT and math.isfinite(expr.value) else ""  # g++ warns of 1e999
 
 
 def _bits(expr: ir.Constant) -> str:
