@@ -115,8 +115,8 @@ class _Finder:
         for place in flow.unset - loads.keys():  # rule: pack-stored
             raise _Found(f"some elements of `{place[0]}` are not stored", stores[place].span)
         is_whole = len(kernel.indices) > 1 or any(offset for _, offset in (*loads, *stores))
-        if is_whole and isinstance(index.extent, ir.Constant) and int(index.extent.value) % BYTES:
-            raise _Found(f"a row of {index.extent.value} elements is no multiple of {BYTES}", index.span)
+        if is_whole:
+            self._refuse_row()
         self._refuse_size([*stores.values()])
         return Packs(index, tuple(loads.values()), tuple(stores.values()), is_whole)
 
@@ -124,8 +124,10 @@ class _Finder:
 
     def _refuse_kernel(self) -> None:
         kernel = self._kernel
-        if kernel.has_flat_launch:
-            raise _Found("more than three indices are computed from one", kernel.indices[-1].span)
+        if kernel.flat_indices:
+            raise _Found("more than three indices are computed from one", kernel.flat_indices[-1].span)
+        if len(kernel.indices) > 1:
+            self._refuse_row()
         if kernel.constexprs or kernel.optional_parameters:
             raise _Found("it has template arguments, or parameters that may be None", kernel.span)
         if kernel.strided:
@@ -135,6 +137,11 @@ class _Finder:
         for decl in kernel.array_decls:
             if decl.space is not ir.Space.CONSTANT:
                 raise _Found(f"`{decl.name}` is an array of its own", decl.span)
+
+    def _refuse_row(self) -> None:
+        extent = self._index.extent
+        if isinstance(extent, ir.Constant) and int(extent.value) % BYTES:
+            raise _Found(f"a row of {extent.value} elements is no multiple of {BYTES}", self._index.span)
 
     def _refuse_effects(self) -> None:
         """What depends on the thread that computes an element, or is seen before the element is stored."""

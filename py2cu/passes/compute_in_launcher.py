@@ -37,7 +37,9 @@ def compute_in_launcher(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
     body = moving.block(kernel.body)
     if not moving.values:
         return kernel
-    body = rebuild_statements(body, moving.without({*_names_read(kernel.body)} - {*_names_read(body)}))
+    read, known = {*_names_read(kernel.body)}, None
+    while body != known:  # a constant that is dropped may be all that reads another one
+        known, body = body, rebuild_statements(body, moving.without(read - {*_names_read(body)}))
     locals_ = tuple((name, type_) for name, type_ in kernel.locals if name not in moving.moved)
     elided = kernel.elided + elided_in(tuple(moving.elided), ir.Elision.LAUNCHER)
     values = _needed(moving.values, body)

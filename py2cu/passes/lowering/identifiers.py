@@ -34,7 +34,8 @@ _TAKEN: Final = """
     python_min python_max complex complex_mul complex_div complex_pow at c10 torch atomic_update atomic_add atomic_sub
     atomic_min atomic_max atomic_nanmin atomic_nanmax atomic_exch atomic_cas atomic_and atomic_or atomic_xor atomic_inc
     atomic_dec Vector2 Vector4 Vector8 Vector16 printf atomicAdd atomicSub atomicMin atomicMax atomicExch atomicCAS
-    atomicAnd atomicOr atomicXor atomicInc atomicDec hide_counter ldg_row ldcs_row stcs_row
+    atomicAnd atomicOr atomicXor atomicInc atomicDec hide_counter ldg_row ldcs_row stcs_row aligned_vector load_vector
+    store_vector
 """
 
 

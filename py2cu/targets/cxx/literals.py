@@ -125,10 +125,12 @@ def digits(expr: ir.Constant) -> str:
     """The digits of a constant where it is declared, whose type the declaration says: `1'000'000` of `1_000_000`."""
     text = re.sub(r"^(-?0)[oO]?(?:([xXbB])?_)?", r"\1\2", expr.text).replace("_", "'")
     if isinstance(expr.value, int) and expr.value > -(2**63) and expr.type != ir.PY_BOOL:
-        is_large_decimal = expr.value >= 2**63 and not text.startswith("0")
-        return (text or str(expr.value)) + ("u" if is_large_decimal else "")
+        if expr.value >= 2**63 and not text.startswith("0"):
+            return f"{text or expr.value}u"
+        is_unsigned_in_c = -(2**32) < expr.value <= -(2**31) and text.startswith("-0")  # -0xFFFFFFFF would be 1
+        return (text or str(expr.value)) + ("L" if is_unsigned_in_c else "")
     is_float = re.fullmatch(r"-?([\d']+\.[\d']*|\.[\d']+|[\d']+(?=[eE]))([eE][-+]?[\d']+)?", text)
-    return text if is_float and expr.type == ir.PY_FLOAT else ""
+    return text if is_float and expr.type == ir.PY_FLOAT and math.isfinite(expr.value) else ""  # g++ warns of 1e999
 
 
 def _bits(expr: ir.Constant) -> str:

@@ -5,7 +5,7 @@ def double(i: Index["n"], int_: …, α: float)    →    int_, alpha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Final
 
 from py2cu import ir
@@ -42,11 +42,9 @@ _FUNCTIONS: Final = """
 """
 # Helpers for collectives: functions of the user that have these names are renamed.
 _TOGETHER: Final = {"WarpLanes", LANE_HELPER, *(row.name for row in ROWS.values() if row.effects.together)}
-# The helpers of kernels that compute packs, or that load rows.
-_OF_PACKS: Final = frozenset({"aligned_vector", "load_vector", "store_vector"})
 # C++ reserves `main` for the program's entry.
 _TAKEN_BY_FUNCTIONS: Final = frozenset(f"{_TYPES} {_FUNCTIONS} main".split()).union(  # rule: taken-functions
-    _TOGETHER, _OF_PACKS, *(row.spelling.values() for row in ROWS.values())
+    _TOGETHER, *(row.spelling.values() for row in ROWS.values())
 )
 
 
@@ -56,13 +54,21 @@ def rename(kernel: ir.Kernel, reporter: Reporter) -> ir.Kernel:
 
     The kernel's own name never stands alone (`double` makes `double_kernel`), so it may be a word of C++.
     """
-    symbols = {function.key: _symbol(function) for function in kernel.functions}
-    functions = tuple(_rename(function, symbols) for function in kernel.functions)
-    return with_fields(_rename(kernel, symbols), functions=functions)
+    variables = {variable.symbol for variable in kernel.variables}
+    symbols = {each.key: _symbol(each, variables) for each in (kernel, *kernel.functions)}
+    functions = tuple(_rename(each, symbols, variables & _types_in(each)) for each in kernel.functions)
+    return with_fields(_rename(kernel, symbols, variables), functions=functions)
 
 
-def _rename(kernel: ir.Kernel, symbols: Mapping[str, str]) -> ir.Kernel:
-    """Rename in one function; `symbols` are those of the device functions, by key.
+def _types_in(function: ir.Kernel) -> set[str]:
+    """The type variables that the text of a function may name."""
+    types = [*(p.type for p in function.parameters), *(node.type for node in all_expressions(function.body))]
+    dtypes = (type_.dtype for type_ in types if isinstance(type_, ir.ElementType | ir.ArrayType))
+    return {dtype.variable.symbol for dtype in dtypes if dtype.variable is not None}
+
+
+def _rename(kernel: ir.Kernel, symbols: Mapping[str, str], variables: Set[str]) -> ir.Kernel:
+    """Rename in one function; `symbols` are those of all functions, by key, `variables` its type variables.
 
     A symbol may get underscores later, so a local that would hide it with or without them gets a number.
     """
@@ -70,10 +76,8 @@ def _rename(kernel: ir.Kernel, symbols: Mapping[str, str]) -> ir.Kernel:
     names += [decl.name for decl in kernel.array_decls]
     names += [*kernel.dims, *(name for name, _ in kernel.locals), *(value.name for value in kernel.launch_values)]
     taken = set(names)
-    called = _called_functions(kernel) | {variable.symbol for variable in kernel.variables}
+    called = _called_functions(kernel) | variables  # rule: hidden-type
     functions = {_stem(symbols[key]) for key in callees(kernel.body)}  # rule: hidden-function
-    if any(isinstance(stmt, ir.EachPack) for stmt in kernel.body) or any(decl.is_row for decl in kernel.array_decls):
-        called |= _OF_PACKS
     called |= {f"{decl.name}_bytes" for decl in kernel.array_decls if decl.space is ir.Space.SHARED}
     renamed: dict[str, str] = {}
     for name in dict.fromkeys(names):
@@ -90,10 +94,10 @@ def _rename(kernel: ir.Kernel, symbols: Mapping[str, str]) -> ir.Kernel:
     for parameter in kernel.optional_parameters:
         name = f"has_{renamed.get(parameter.name, parameter.name)}"
         flags[parameter.name] = free_name(name, taken | {*flags.values()})
-    return with_fields(kernel, renamed=tuple(renamed.items()), flags=tuple(flags.items()), symbol=_symbol(kernel))
+    return with_fields(kernel, renamed=tuple(renamed.items()), flags=tuple(flags.items()), symbol=symbols[kernel.key])
 
 
-def _symbol(kernel: ir.Kernel) -> str:
+def _symbol(kernel: ir.Kernel, variables: Set[str]) -> str:
     name = kernel.symbol or kernel.name
     if not kernel.key:
         return ascii_identifier(name)
@@ -103,6 +107,7 @@ def _symbol(kernel: ir.Kernel) -> str:
         return name
     is_taken = (
         name in _TAKEN_BY_FUNCTIONS
+        or name in variables
         or is_declared(name)  # rule: header-kernel
         or name.removesuffix("f") in _TAKEN_BY_FUNCTIONS  # rule: taken-float-name
     )

@@ -15,6 +15,9 @@ from py2cu.ir.abi.launch_values import GIVEN, TO_DOUBLE, HostExpr, LaunchValue, 
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import PY_FLOAT, PY_INT, Constant, Name
+from py2cu.pipeline import translate_file
+from py2cu.source import SourceFile
+from tests.test_kernel_cases import PRELUDE
 
 A, K, S = Name("a"), Name("k"), Name("s")
 ONE = Constant(1.0, type=PY_FLOAT)
@@ -61,3 +64,15 @@ def test_a_number_may_be_none() -> None:
     choice = Operation(GIVEN, (S, S, Operation("/", (ONE, A))))
     assert computed(choice, a=4.0) == 0.25
     assert computed(choice, a=0.0, s=3) == 3.0
+
+
+@pytest.mark.parametrize("options", ["", "(coarsen=1)"], ids=["packs", "one element a thread"])
+def test_halves_are_rounded_by_way_of_float(options: str) -> None:
+    """`__half` of a double rounds once; torch, the CPU and the launcher of calls round to float32 first."""
+    python = f"""
+@kernel{options}
+def scaled(i: Index["n"], x: Float[Tensor, "n"], out: Float[Tensor, "n"], by: float):
+    out[i] = x[i] * (1 - by)
+"""
+    text = translate_file(SourceFile("scaled.py", PRELUDE + python)).cuda.kernel.text
+    assert "by_term = round_to<T>(1 - by);" in text

@@ -8,7 +8,7 @@ from py2cu import ir
 from py2cu.analysis.launches import passed_values
 from py2cu.ir.abi.launch_values import INTEGER, OF_MATH, HostExpr, LaunchValue, Operation, parts
 from py2cu.ir.operators import OPERATORS
-from py2cu.passes.lowering.widen_halves import ROUND_TO
+from py2cu.passes.lowering.widen_halves import ROUND_TO, may_be_half
 from py2cu.records import record
 from py2cu.targets.cxx.c_types import common_type
 from py2cu.targets.cxx.cxx_text import PRECEDENCE, PRIMARY, TERNARY, UNARY, CxxText, functional_cast
@@ -47,7 +47,7 @@ def value_texts(kernel: ir.Kernel, dialect: Dialect) -> tuple[ValueText, ...]:
             else _base(kernel, value, dialect)
         )
         if base != _DOUBLE:
-            text = f"{ROUND_TO if _may_be_half(kernel, value) else 'static_cast'}<{base}>({text})"
+            text = f"{ROUND_TO if _is_generic_half(kernel, value) else 'static_cast'}<{base}>({text})"
         texts.append(ValueText(Argument(kernel.c_name(value.name), base), text))
     return tuple(texts)
 
@@ -69,8 +69,8 @@ def _base(kernel: ir.Kernel, value: LaunchValue, dialect: Dialect) -> str:
     return _DOUBLE if narrowed is None else dialect.spell(narrowed.dtype)
 
 
-def _may_be_half(kernel: ir.Kernel, value: LaunchValue) -> bool:
-    return ROUND_TO in kernel.helpers and dict(kernel.narrowed)[value.name].dtype.variable is not None
+def _is_generic_half(kernel: ir.Kernel, value: LaunchValue) -> bool:
+    return may_be_half(dict(kernel.narrowed)[value.name])
 
 
 class _Spelling:

@@ -37,6 +37,8 @@ def declare_constants(families: tuple[ir.Instances, ...]) -> tuple[ir.Instances,
     constants = dict.fromkeys(each for function in functions for each in _constants_in(function, signed))
     if not constants:
         return families
+    for constant in constants:
+        signed.update(_negated_in(constant))
     declarer = _Declarer(functions, signed)
     for constant in sorted(constants, key=lambda each: each.line):
         declarer.declare(constant)
@@ -72,7 +74,8 @@ class _Declarer:
         self.declarations: dict[ir.NamedConstant, ir.ConstantDeclaration] = {}
         self.taken = {*_TYPE_PARAMETERS}
         for each in self.functions:
-            self.taken |= {each.symbol, f"{each.symbol}_kernel", f"{each.symbol}_launch", *each.helpers}
+            name = each.symbol
+            self.taken |= {name, f"{name}_kernel", f"{name}_launch", f"launch_{name}", *each.helpers}
             self.taken |= {each.struct.name} if each.struct is not None else set()
             tables = (decl.name for decl in each.array_decls if decl.space is ir.Space.CONSTANT or decl.is_extern)
             self.taken |= {each.c_name(name) for name in tables}
@@ -101,7 +104,7 @@ class _Declarer:
                 return "bool"
             case float():
                 return "double"
-            case value if -(2**31) <= value < 2**31:
+            case value if -(2**31) < value < 2**31:  # C negates no int of -(2**31)
                 return "int"
             case value if value >= 2**63:
                 return "uint64_t"
@@ -134,6 +137,14 @@ def _constants_in(kernel: ir.Kernel, signed: set[ir.NamedConstant]) -> Iterator[
             yield from (
                 part.named for part in walk(constant.definition) if isinstance(part, ir.Constant) and part.named
             )
+
+
+def _negated_in(constant: ir.NamedConstant) -> Iterator[ir.NamedConstant]:
+    """The constants whose negation is part of the definition of `constant`, or of those that it is computed from."""
+    for part in walk(constant.definition):
+        if isinstance(part, ir.Constant) and part.written is not None:
+            yield from (part.written,) if part.is_negated else ()  # rule: constant-negated
+            yield from _negated_in(part.written)
 
 
 def _is_unsigned(type_: ir.Type) -> bool:
