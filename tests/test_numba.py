@@ -237,6 +237,16 @@ def of_two_signatures(x, n):
 
 
 @pytest.mark.builds
+@pytest.mark.parametrize("simulated", ["0", "1"])
+def test_a_copy_that_is_only_read_is_not_copied_back(simulated, monkeypatch):
+    gxx()
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", simulated)
+    x = np.arange(5.0)
+    doubled[1, 8](x[::-1], x)  # torch has no negative strides: the input is copied
+    assert x.tolist() == [8, 6, 4, 2, 0]
+
+
+@pytest.mark.builds
 def test_a_launch_chooses_among_signatures():
     gxx()
     for dtype in (np.float32, np.float64):

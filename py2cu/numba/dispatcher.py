@@ -138,11 +138,11 @@ def _launch_any(
         RuntimeError, TypeError, ValueError: an argument that the kernel does not accept.
     """
     is_simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-    with as_tensors(args) as values:
+    with as_tensors(args) as (values, only_read):
         types = f"({', '.join(map(_type_of, values))},)" if values else "()"
         kernel = dispatcher.kernel(dispatcher.signature or types)
         signature = kernel.signature
-        _refuse_read_only(signature, args)
+        only_read |= _only_read(signature, args)
         takes_bytes = DYNAMIC_BYTES in signature.keywords and len(signature.parameters) == len(values) + 1
         values = [*values, shared_bytes] if takes_bytes else values
         launch = (kernel.simulate if is_simulated else kernel)[shape]
@@ -180,12 +180,14 @@ def launch_these(args):
     return function
 
 
-def _refuse_read_only(signature: Signature, args: Sequence[Any]) -> None:
-    """Raise ValueError for an array of NumPy that the kernel writes and may not."""
-    for parameter, value in zip(signature.with_tuples().parameters, args, strict=False):
-        flags = getattr(value, "flags", None)
-        if parameter.is_array and parameter.role is not Role.INPUT and getattr(flags, "writeable", True) is False:
-            raise ValueError(f"`{signature.name}` writes `{parameter.name}`, which is a read-only array")
+def _only_read(signature: Signature, args: Sequence[Any]) -> set[int]:
+    """The ids of the arguments that the kernel does not write; ValueError for an array of NumPy that it may not."""
+    pairs = [*zip(signature.with_tuples().parameters, args, strict=False)]
+    written = [(p.name, value) for p, value in pairs if p.is_array and p.role is not Role.INPUT]
+    for name, value in written:
+        if getattr(getattr(value, "flags", None), "writeable", True) is False:
+            raise ValueError(f"`{signature.name}` writes `{name}`, which is a read-only array")
+    return {id(value) for _, value in pairs} - {id(value) for _, value in written}
 
 
 def python_of(function: Any) -> FunctionType | None:

@@ -156,8 +156,7 @@ class _Noter:
                 case ir.For(var=name, start=start, stop=stop, step=step):
                     for bound in (start, stop, step):
                         self._use(self.of(bound))
-                    is_small = isinstance(stop, ir.Constant)
-                    self._assign(name, _Value(ir.PY_INT, I32) if is_small else _known(ir.PY_INT))
+                    self._assign(name, _Value(ir.PY_INT, I32 if isinstance(stop, ir.Constant) else I64))
                 case ir.Store(array=array, indices=indices, value=value):
                     for index in indices:
                         self.of(index)
@@ -266,8 +265,7 @@ class _Noter:
         if op == "/" and ir.kind_of(ours) is not Kind.FLOAT:
             ours = ir.ElementType(F32) if isinstance(ours, ir.ElementType) else ir.PY_FLOAT
         if theirs.kind is Kind.INT and op not in _WRAPPING:
-            count = expr if op == ">>" else expr.right  # of bits, which meets no element
-            self._compare((left, expr.left), (right, count))
+            self._compare((left, expr.left), (right, expr if op == ">>" else expr.right))  # a count meets no element
         pairs = (left, expr.left), (right, expr.right)
         state, causes = max(left.state, right.state), _united(value.causes for value, _ in pairs if value.state)
         if op == "**" and left.theirs is F32 and isinstance(expr.right, ir.Constant) and _is_whole(right):
