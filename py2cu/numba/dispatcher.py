@@ -212,10 +212,10 @@ def _text(signature: Any) -> str | None:
 
 
 def _spelled(type_: Any) -> str:
-    """`float32[:, ::1]` for Numba's `array(float32, 2d, C)`; other types are spelled by their names."""
+    """`float32[:, ::1]` for Numba's `array(float32, 2d, C)`, a tuple's items; other types by their names."""
     rank = getattr(type_, "ndim", None)
     if rank is None:
-        return str(type_)
+        return str(_text(getattr(type_, "types", type_)))
     last = "::1" if getattr(type_, "layout", "A") == "C" else ":"
     return f"{type_.dtype}[{', '.join((*[':'] * (rank - 1), last))}]"
 
@@ -226,7 +226,7 @@ def _type_of(value: Any) -> str:
         return type(value).__name__
     if isinstance(value, tuple):
         return f"({', '.join(map(_type_of, value))},)"
-    if not hasattr(value, "dtype"):
+    if not hasattr(value, "dtype") or (value.ndim and not hasattr(value, "is_contiguous")):
         raise TypeError(f"a kernel takes arrays, numbers and tuples of numbers, not {value!r}")
     dtype = str(value.dtype).removeprefix("torch.")
     rank = value.ndim
