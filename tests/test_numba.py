@@ -118,6 +118,8 @@ def test_launches_are_checked():
         doubled[1, 1, "fast"](np.zeros(1), np.zeros(1))
     with pytest.raises(TypeError, match=r"a kernel takes arrays, numbers and tuples of numbers, not \[1.0\]"):
         doubled[1, 1]([1.0], np.zeros(1))
+    with pytest.raises(TypeError, match=r"a kernel takes arrays, numbers and tuples of numbers, not array\("):
+        doubled[1, 1]((np.ones(1),), np.zeros(1))
     with pytest.raises(TranslationError, match=r"1 types, and `doubled` 2 parameters"):
         doubled[1, 1](np.zeros(1))
     with pytest.raises(TranslationError, match="`doubled` has no types"):
@@ -234,6 +236,33 @@ def of_two_signatures(x, n):
     buffer[i] = n
     if i < x.size:
         x[i] += buffer[i]
+
+
+@pytest.mark.builds
+@pytest.mark.parametrize("simulated", ["0", "1"])
+def test_a_copy_that_is_only_read_is_not_copied_back(simulated, monkeypatch):
+    gxx()
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", simulated)
+    x = np.arange(5.0)
+    doubled[1, 8](x[::-1], x)  # torch has no negative strides: the input is copied
+    assert x.tolist() == [8, 6, 4, 2, 0]
+
+
+@pytest.mark.builds
+@pytest.mark.parametrize("kind", ["UniTuple", "Tuple"])
+def test_type_objects_of_tuples(kind):
+    gxx()
+    types = pytest.importorskip("numba").types
+    pair = types.UniTuple(types.int32, 2) if kind == "UniTuple" else types.Tuple((types.int32, types.float32))
+
+    def scaled(x, p):
+        i = cuda.grid(1)
+        if i < x.size:
+            x[i] = x[i] * p[0] + p[1]
+
+    x = np.ones(3, np.float32)
+    cuda.jit(types.void(types.float32[:], pair))(scaled)[1, 4](x, (2, 1))
+    assert x.tolist() == [3, 3, 3]
 
 
 @pytest.mark.builds

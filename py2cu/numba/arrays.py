@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def as_tensors(args: Sequence[Any]) -> Iterator[list[Any]]:
-    """The arguments of a launch, arrays as tensors; arrays of NumPy are copied back at the end."""
+def as_tensors(args: Sequence[Any]) -> Iterator[tuple[list[Any], set[int]]]:
+    """The arguments of a launch, arrays as tensors; arrays of NumPy are copied back at the end, but for these ids."""
     import numpy as np
     import torch
 
     values = [_adopted(value) for value in args]
     device = next((value.device for value in values if isinstance(value, torch.Tensor)), None) or _default_device()
     copied: dict[int, tuple[Any, torch.Tensor]] = {}
+    only_read: set[int] = set()
     for place, value in enumerate(values):
         if isinstance(value, np.bool_):
             values[place] = bool(value)
@@ -30,8 +31,8 @@ def as_tensors(args: Sequence[Any]) -> Iterator[list[Any]]:
             _, values[place] = copied.setdefault(id(value), (value, _from_numpy(value).to(device)))
     is_placed = any(isinstance(value, torch.Tensor) for value in values)
     with contextlib.nullcontext() if is_placed else device:  # where a kernel without arrays runs
-        yield values
-    for array, tensor in copied.values():
+        yield values, only_read
+    for array, tensor in (pair for key, pair in copied.items() if key not in only_read):
         if tensor.device.type == "cpu" and tensor.data_ptr() == array.__array_interface__["data"][0]:
             continue  # the kernel wrote to the array itself
         if array.flags.writeable:

@@ -138,11 +138,11 @@ def _launch_any(
         RuntimeError, TypeError, ValueError: an argument that the kernel does not accept.
     """
     is_simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-    with as_tensors(args) as values:
+    with as_tensors(args) as (values, only_read):
         types = f"({', '.join(map(_type_of, values))},)" if values else "()"
         kernel = dispatcher.kernel(dispatcher.signature or types)
         signature = kernel.signature
-        _refuse_read_only(signature, args)
+        only_read |= _only_read(signature, args)
         takes_bytes = DYNAMIC_BYTES in signature.keywords and len(signature.parameters) == len(values) + 1
         values = [*values, shared_bytes] if takes_bytes else values
         launch = (kernel.simulate if is_simulated else kernel)[shape]
@@ -180,12 +180,14 @@ def launch_these(args):
     return function
 
 
-def _refuse_read_only(signature: Signature, args: Sequence[Any]) -> None:
-    """Raise ValueError for an array of NumPy that the kernel writes and may not."""
-    for parameter, value in zip(signature.with_tuples().parameters, args, strict=False):
-        flags = getattr(value, "flags", None)
-        if parameter.is_array and parameter.role is not Role.INPUT and getattr(flags, "writeable", True) is False:
-            raise ValueError(f"`{signature.name}` writes `{parameter.name}`, which is a read-only array")
+def _only_read(signature: Signature, args: Sequence[Any]) -> set[int]:
+    """The ids of the arguments that the kernel does not write; ValueError for an array of NumPy that it may not."""
+    pairs = [*zip(signature.with_tuples().parameters, args, strict=False)]
+    written = [(p.name, value) for p, value in pairs if p.is_array and p.role is not Role.INPUT]
+    for name, value in written:
+        if getattr(getattr(value, "flags", None), "writeable", True) is False:
+            raise ValueError(f"`{signature.name}` writes `{name}`, which is a read-only array")
+    return {id(value) for _, value in pairs} - {id(value) for _, value in written}
 
 
 def python_of(function: Any) -> FunctionType | None:
@@ -210,10 +212,10 @@ def _text(signature: Any) -> str | None:
 
 
 def _spelled(type_: Any) -> str:
-    """`float32[:, ::1]` for Numba's `array(float32, 2d, C)`; other types are spelled by their names."""
+    """`float32[:, ::1]` for Numba's `array(float32, 2d, C)`, a tuple's items; other types by their names."""
     rank = getattr(type_, "ndim", None)
     if rank is None:
-        return str(type_)
+        return str(_text(getattr(type_, "types", type_)))
     last = "::1" if getattr(type_, "layout", "A") == "C" else ":"
     return f"{type_.dtype}[{', '.join((*[':'] * (rank - 1), last))}]"
 
@@ -224,7 +226,7 @@ def _type_of(value: Any) -> str:
         return type(value).__name__
     if isinstance(value, tuple):
         return f"({', '.join(map(_type_of, value))},)"
-    if not hasattr(value, "dtype"):
+    if not hasattr(value, "dtype") or (value.ndim and not hasattr(value, "is_contiguous")):
         raise TypeError(f"a kernel takes arrays, numbers and tuples of numbers, not {value!r}")
     dtype = str(value.dtype).removeprefix("torch.")
     rank = value.ndim

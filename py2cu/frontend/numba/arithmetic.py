@@ -21,7 +21,7 @@ from py2cu import builtins, ir
 from py2cu.analysis.promotion import constant_type, join, represents
 from py2cu.builtins import Rule
 from py2cu.diagnostics import Reporter
-from py2cu.dtypes import BOOL, F32, F64, I64, DType, Kind
+from py2cu.dtypes import BOOL, F32, F64, I32, I64, DType, Kind
 from py2cu.ir.rewrite import with_fields
 from py2cu.ir.visit import children, expressions, statements
 
@@ -156,7 +156,7 @@ class _Noter:
                 case ir.For(var=name, start=start, stop=stop, step=step):
                     for bound in (start, stop, step):
                         self._use(self.of(bound))
-                    self._assign(name, _known(ir.PY_INT))
+                    self._assign(name, _Value(ir.PY_INT, I32 if isinstance(stop, ir.Constant) else I64))
                 case ir.Store(array=array, indices=indices, value=value):
                     for index in indices:
                         self.of(index)
@@ -265,8 +265,7 @@ class _Noter:
         if op == "/" and ir.kind_of(ours) is not Kind.FLOAT:
             ours = ir.ElementType(F32) if isinstance(ours, ir.ElementType) else ir.PY_FLOAT
         if theirs.kind is Kind.INT and op not in _WRAPPING:
-            self._use(left)
-            self._use(right)
+            self._compare((left, expr.left), (right, expr if op == ">>" else expr.right))  # a count meets no element
         pairs = (left, expr.left), (right, expr.right)
         state, causes = max(left.state, right.state), _united(value.causes for value, _ in pairs if value.state)
         if op == "**" and left.theirs is F32 and isinstance(expr.right, ir.Constant) and _is_whole(right):
@@ -307,9 +306,12 @@ class _Noter:
     def _compare(self, left: tuple[_Value | None, ir.Expr], right: tuple[_Value | None, ir.Expr]) -> None:
         for (value, expr), (other, _) in ((left, right), (right, left)):
             self._use(value)
-            if value is None or other is None or value.ours != ir.PY_FLOAT or other.ours != ir.ElementType(F32):
+            if value is None or other is None or not isinstance(other.ours, ir.ElementType):
                 continue
-            if not self._is_exact(value, expr):  # here it is rounded to float32 first
+            dtype = other.ours.dtype  # to which it is rounded or cut here
+            is_rounded = value.ours == ir.PY_FLOAT and dtype is F32 and not self._is_exact(value, expr)
+            is_cut = value.ours == ir.PY_INT and value.theirs is I64 and isinstance(expr, ir.Name | ir.Extent)
+            if is_rounded or (is_cut and dtype.kind is Kind.INT and dtype.bits < 32):  # rule: noted-cut
                 self._note(_Value(other.ours, F64, State.DIFFERENT, _told(value.causes or ((expr, ""),), other.ours)))
 
     def _call(self, expr: ir.Call, function: str, args: list[_Value | None]) -> _Value | None:
