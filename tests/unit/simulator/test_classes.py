@@ -4,9 +4,10 @@ from enum import Enum, IntEnum
 
 import pytest
 
+np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 
-from jaxtyping import Int64  # noqa: E402
+from jaxtyping import Float64, Int64  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from py2cu import Index, kernel  # noqa: E402
@@ -24,6 +25,7 @@ class Kind(Enum):
 
 class Config:
     HIGH = 2**62
+    NUMBER = np.float32
 
     class Inner:
         HIGH = 2**62
@@ -70,3 +72,13 @@ def test_a_member_is_a_python_integer():
     assert out.tolist() == [114, 114]
     indexed.simulate(torch.tensor([3, 4]), out, at=Large.LOW)
     assert out.tolist() == [114, 114]
+
+
+@kernel
+def converted(i: Index["n"], x: Int64[Tensor, "n"], out: Float64[Tensor, "n"]):
+    out[i] = Config.NUMBER(x[i]) / 10
+
+
+def test_types_of_classes_compute_as_elements():
+    x = torch.tensor([7])
+    assert converted.simulate(x).tolist() == [float(np.float32(7) / np.float32(10))]
