@@ -225,7 +225,7 @@ class _Plan:
 
 
 class Recording:
-    """The `autograd.Function` of calls that pass the parameters `passed`; `written` are those that they write.
+    """The `autograd.Function` of calls with the arguments `passed`; the kernel writes the arrays `written` among them.
 
     `apply` takes the function that runs the call, then the arguments in the order `names`. Those that are written come
     first: autograd takes a view that is written for the first tensor.

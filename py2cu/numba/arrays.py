@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def as_tensors(args: Sequence[Any]) -> Iterator[tuple[list[Any], set[int]]]:
-    """The arguments of a launch, arrays as tensors; arrays of NumPy are copied back at the end, but for these ids."""
+    """Arguments as tensors, and an empty set: arrays of NumPy are copied back, unless the caller adds their ids."""
     import numpy as np
     import torch
 

@@ -181,7 +181,7 @@ def launch_these(args):
 
 
 def _only_read(signature: Signature, args: Sequence[Any]) -> set[int]:
-    """The ids of the arguments that the kernel does not write; ValueError for an array of NumPy that it may not."""
+    """The ids of the arguments that the kernel only reads; ValueError for a read-only array of NumPy that it writes."""
     pairs = [*zip(signature.with_tuples().parameters, args, strict=False)]
     written = [(p.name, value) for p, value in pairs if p.is_array and p.role is not Role.INPUT]
     for name, value in written:

@@ -308,7 +308,7 @@ class _Noter:
             self._use(value)
             if value is None or other is None or not isinstance(other.ours, ir.ElementType):
                 continue
-            dtype = other.ours.dtype  # to which it is rounded or cut here
+            dtype = other.ours.dtype  # to which py2cu rounds floats and wraps integers
             is_rounded = value.ours == ir.PY_FLOAT and dtype is F32 and not self._is_exact(value, expr)
             is_cut = value.ours == ir.PY_INT and value.theirs is I64 and isinstance(expr, ir.Name | ir.Extent)
             if is_rounded or (is_cut and dtype.kind is Kind.INT and dtype.bits < 32):  # rule: noted-cut

@@ -140,7 +140,7 @@ def _constants_in(kernel: ir.Kernel, signed: set[ir.NamedConstant]) -> Iterator[
 
 
 def _negated_in(constant: ir.NamedConstant) -> Iterator[ir.NamedConstant]:
-    """The constants whose negation is part of the definition of `constant`, or of those that it is computed from."""
+    """The constants that appear negated in the definition of `constant`, or in a definition that this one uses."""
     for part in walk(constant.definition):
         if isinstance(part, ir.Constant) and part.written is not None:
             yield from (part.written,) if part.is_negated else ()  # rule: constant-negated
