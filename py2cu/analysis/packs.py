@@ -10,6 +10,7 @@ indices, or with offsets such as `n + i`, takes packs where the rows are multipl
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import Final
 
 from py2cu import ir
 from py2cu.analysis.effects import observes_launch
+from py2cu.ir.abi.launch import FEW_ELEMENTS
 from py2cu.ir.abi.parameters import IndexParameter
 from py2cu.ir.operators import OF_HELPERS
 from py2cu.ir.visit import (
@@ -128,6 +130,9 @@ class _Finder:
             raise _Found("more than three indices are computed from one", kernel.flat_indices[-1].span)
         if len(kernel.indices) > 1:
             self._refuse_row()
+        extents = [int(index.extent.value) for index in kernel.indices if isinstance(index.extent, ir.Constant)]
+        if len(extents) == len(kernel.indices) and (elements := math.prod(extents)) <= FEW_ELEMENTS:
+            raise _Found(f"{elements} elements are too few to fill a GPU", self._index.span)
         if kernel.constexprs or kernel.optional_parameters:
             raise _Found("it has template arguments, or parameters that may be None", kernel.span)
         if kernel.strided:

@@ -17,7 +17,15 @@ from py2cu.call.layout import allocate_outputs
 from py2cu.check import draw
 from py2cu.check.draw import EXTREME, NON_FINITE, RANDOM, TAME, ValueGenerator
 from py2cu.check.redzones import CONTIGUOUS, EXPANDED, SLICED, TRANSPOSED, poison
-from py2cu.check.sizes import axis_by_dimension, choose_sizes, dimension_names, row_lengths, shrink, work_of
+from py2cu.check.sizes import (
+    axis_by_dimension,
+    choose_many,
+    choose_sizes,
+    dimension_names,
+    row_lengths,
+    shrink,
+    work_of,
+)
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.dims import bind_dims
 from py2cu.ir.abi.parameters import Parameter, Role
@@ -67,13 +75,15 @@ class Case:
         return SLICED if self.layout == EXPANDED and not is_read else self.layout
 
 
-def invent_cases(signature: Signature, seed: int = 0) -> Iterator[Case]:
+def invent_cases(signature: Signature, seed: int = 0, *, on_gpu: bool = False) -> Iterator[Case]:
     """The cases of `signature`, without those whose extents would be negative.
+
+    Those for a GPU are more: there, the threads of a large index kernel compute several elements each.
 
     Empty arrays come last: torch allocates no memory for them, and a kernel that reads past one ends the process before
     there is a report.
     """
-    cases = _planned_cases(signature, seed)
+    cases = [*_planned_cases(signature, seed), *(_large_cases(signature, seed) if on_gpu else ())]
     return iter(sorted(cases, key=lambda case: any(0 in v.shape for v in _tensors(case))))
 
 
@@ -90,6 +100,14 @@ def _planned_cases(signature: Signature, seed: int) -> Iterator[Case]:
         left_out = choose_left_out(signature, number)
         case = make_case(signature, sizes, values, seed + number, layout=layout, left_out=left_out)
         if case is not None:
+            yield case
+
+
+def _large_cases(signature: Signature, seed: int) -> Iterator[Case]:
+    """Of an index kernel: rows of whole packs, and of others."""
+    for number, is_ragged in enumerate((False, True) if signature.indices else ()):
+        sizes = choose_many(signature, number, is_ragged=is_ragged)
+        if sizes and (case := make_case(signature, sizes, RANDOM, seed + number)) is not None:
             yield case
 
 

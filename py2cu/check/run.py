@@ -123,7 +123,9 @@ class _Check:
     def run_invented(self, progress: Progress | None) -> None:
         """Compare invented cases of every instance of the kernel, as large as the budget allows."""
         signatures = self.kernel.signature.instances or (self.kernel.signature,)
-        planned = [[*invent_cases(signature, self.seed)] for signature in signatures]
+        planned = [
+            [*invent_cases(signature, self.seed, on_gpu=self.comparison.device == "cuda")] for signature in signatures
+        ]
         total, done = sum(map(len, planned)), 0
         for cases in planned:
             self.budget, self.is_idle = Budget(len(cases), len(planned)), True

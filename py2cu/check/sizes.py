@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from py2cu.ir.abi.launch import FEW_ELEMENTS
 from py2cu.ir.abi.signature import Signature, evaluate
 from py2cu.ir.expressions import Expr
 from py2cu.ir.types import ArrayType
@@ -48,6 +49,23 @@ def choose_sizes(signature: Signature, index: int, number: int = 0) -> dict[str,
             choices = axis_sizes(shape[0]) if signature.has_barrier else INNER_SIZES
         sizes[name] = choices[(index + ordinal) % len(choices)]
     return fixed | shrink(signature, sizes, fixed, lambda work: work <= WORK_LIMIT)
+
+
+def choose_many(signature: Signature, number: int, *, is_ragged: bool) -> dict[str, int] | None:
+    """Sizes of a launch with more than `FEW_ELEMENTS`, of which a thread on a GPU may compute several.
+
+    The first dimension of the x axis is a multiple of 16, or one more if `is_ragged`. None if no dimension makes the
+    launch as large.
+    """
+    rows = row_lengths(signature)
+    sizes = {name: max(size, rows.get(name, 1)) for name, size in choose_sizes(signature, 2, number).items()}
+    axes = axis_by_dimension(signature)
+    for name in (name for name in sizes if axes.get(name) == 0 and name not in signature.constexprs):
+        for packs in range(1, FEW_ELEMENTS):
+            sizes[name] = (16 * packs + is_ragged) * rows.get(name, 1)
+            if _threads(signature, sizes) > FEW_ELEMENTS:
+                return sizes
+    return None
 
 
 def row_lengths(signature: Signature) -> dict[str, int]:
@@ -136,8 +154,12 @@ def shrink(
 def work_of(signature: Signature, sizes: Mapping[str, int]) -> int:
     """A measure of a case's cost: the elements of an array with every dimension, or the number of threads, if more."""
     elements = math.prod(max(1, size) for size in sizes.values())
+    return max(elements, _threads(signature, sizes) * (WAITING_WORK if signature.has_barrier else 1))
+
+
+def _threads(signature: Signature, sizes: Mapping[str, int]) -> int:
+    """The threads of a launch; 0 where an extent is divided by 0: `make_case` drops the case."""
     try:
-        threads = math.prod([evaluate(extent, dict(sizes)) for extent in signature.size or ()])
-    except ValueError:  # an extent is divided by 0: `make_case` drops the case
-        return elements
-    return max(elements, threads * (WAITING_WORK if signature.has_barrier else 1))
+        return math.prod([evaluate(extent, dict(sizes)) for extent in signature.size or ()])
+    except ValueError:
+        return 0

@@ -150,6 +150,8 @@ cudaError_t rgb2grey_launch(const uint8_t* x, uint8_t* out, int64_t n, cudaStrea
         kernel<<<grid, block, 0, stream>>>(x, out, n);
         return cudaGetLastError();
     };
+    if (n <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(rgb2grey_kernel<1, 1>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (n % 16 == 0 && are_aligned({x, out}))
         return launch(rgb2grey_kernel<16, 1>, 16);
@@ -172,6 +174,8 @@ cudaError_t rgb2grey_2d_launch(const uint8_t* x, uint8_t* out, int64_t h, int64_
         kernel<<<grid, block, 0, stream>>>(x, out, h, w);
         return cudaGetLastError();
     };
+    if (h * w <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(rgb2grey_2d_kernel<1, 1>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (w % 16 == 0 && are_aligned({x, out}))
         return launch(rgb2grey_2d_kernel<16, 1>, 16);

@@ -373,6 +373,8 @@ cudaError_t launch_encoder(
         kernel<<<grid, block, 0, stream>>>(tokens, wte, wpe, out, b_extent, t_extent, c_extent);
         return cudaGetLastError();
     };
+    if (b_extent * t_extent * c_extent <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(encoder_kernel<1, 1, T>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (c_extent % N == 0 && are_aligned({wpe, out}))
         return launch(encoder_kernel<N, PACKS, T>, N * PACKS);
@@ -1109,6 +1111,8 @@ cudaError_t launch_gelu(const T* x, T* out, int64_t elements, cudaStream_t strea
         kernel<<<grid, block, 0, stream>>>(x, out, elements);
         return cudaGetLastError();
     };
+    if (elements <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(gelu_kernel<1, 1, T>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({x, out}))
         return launch(gelu_kernel<N, PACKS, T>, N * PACKS);
@@ -1168,6 +1172,8 @@ cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64
         kernel<<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
         return cudaGetLastError();
     };
+    if (elements <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(gelu_backward_kernel<1, 1, T>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({x, grad_out, grad_x}))
         return launch(gelu_backward_kernel<N, PACKS, T>, N * PACKS);
@@ -1959,6 +1965,8 @@ cudaError_t adamw_launch(
             beta2_term, lr_term, beta1_step_term, beta2_step_term);
         return cudaGetLastError();
     };
+    if (n <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(adamw_kernel<1, 1>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({gradients, m, v, parameters}))
         return launch(adamw_kernel<4, 1>, 4);
@@ -2000,6 +2008,8 @@ cudaError_t adamw_of_halves_launch(
             beta1_term, beta2_term, lr_term, beta1_step_term, beta2_step_term);
         return cudaGetLastError();
     };
+    if (n <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(adamw_of_halves_kernel<1, 1>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({gradients, m, v, master, parameters}))
         return launch(adamw_of_halves_kernel<4, 1>, 4);

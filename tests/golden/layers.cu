@@ -160,6 +160,8 @@ cudaError_t launch_gelu(const T* x, T* out, int64_t elements, cudaStream_t strea
         kernel<<<grid, block, 0, stream>>>(x, out, elements);
         return cudaGetLastError();
     };
+    if (elements <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(gelu_kernel<1, 1, T>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({x, out}))
         return launch(gelu_kernel<N, PACKS, T>, N * PACKS);
@@ -219,6 +221,8 @@ cudaError_t launch_gelu_backward(const T* x, const T* grad_out, T* grad_x, int64
         kernel<<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
         return cudaGetLastError();
     };
+    if (elements <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(gelu_backward_kernel<1, 1, T>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({x, grad_out, grad_x}))
         return launch(gelu_backward_kernel<N, PACKS, T>, N * PACKS);
@@ -278,6 +282,8 @@ cudaError_t launch_swiglu(const T* gate, const T* x, T* out, int64_t elements, c
         kernel<<<grid, block, 0, stream>>>(gate, x, out, elements);
         return cudaGetLastError();
     };
+    if (elements <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(swiglu_kernel<1, 1, T>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({x, gate, out}))
         return launch(swiglu_kernel<N, PACKS, T>, N * PACKS);
@@ -350,6 +356,8 @@ cudaError_t launch_swiglu_backward(
         kernel<<<grid, block, 0, stream>>>(gate, x, grad_out, grad_gate, grad_x, elements);
         return cudaGetLastError();
     };
+    if (elements <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(swiglu_backward_kernel<1, 1, T>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({gate, grad_out, x, grad_x, grad_gate}))
         return launch(swiglu_backward_kernel<N, PACKS, T>, N * PACKS);

@@ -147,6 +147,8 @@ cudaError_t launch_lltm_gates(
         kernel<<<grid, block, 0, stream>>>(gates, old_cell, new_h, new_cell, b, s);
         return cudaGetLastError();
     };
+    if (b * s <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(lltm_gates_kernel<1, 1, T>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (s % N == 0 && are_aligned({old_cell, gates, new_cell, new_h}))
         return launch(lltm_gates_kernel<N, PACKS, T>, N * PACKS);

@@ -130,6 +130,8 @@ cudaError_t sigmoid_launch(const float* x, float* out, int64_t n, cudaStream_t s
         kernel<<<grid, block, 0, stream>>>(x, out, n);
         return cudaGetLastError();
     };
+    if (n <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(sigmoid_kernel<1, 1>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({x, out}))
         return launch(sigmoid_kernel<4, 2>, 4 * 2);
@@ -153,6 +155,8 @@ cudaError_t sigmoid_backward_launch(
         kernel<<<grid, block, 0, stream>>>(out, grad_out, grad_x, n);
         return cudaGetLastError();
     };
+    if (n <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(sigmoid_backward_kernel<1, 1>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({grad_out, out, grad_x}))
         return launch(sigmoid_backward_kernel<4, 1>, 4);

@@ -125,6 +125,8 @@ cudaError_t launch_silu(const T* x, T* out, int64_t elements, cudaStream_t strea
         kernel<<<grid, block, 0, stream>>>(x, out, elements);
         return cudaGetLastError();
     };
+    if (elements <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(silu_kernel<1, 1, T>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({x, out}))
         return launch(silu_kernel<N, PACKS, T>, N * PACKS);
@@ -184,6 +186,8 @@ cudaError_t launch_silu_backward(const T* x, const T* grad_out, T* grad_x, int64
         kernel<<<grid, block, 0, stream>>>(x, grad_out, grad_x, elements);
         return cudaGetLastError();
     };
+    if (elements <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(silu_backward_kernel<1, 1, T>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({x, grad_out, grad_x}))
         return launch(silu_backward_kernel<N, PACKS, T>, N * PACKS);

@@ -100,6 +100,8 @@ cudaError_t vector_add_launch(const float* a, const float* b, float* out, int64_
         kernel<<<grid, block, 0, stream>>>(a, b, out, n);
         return cudaGetLastError();
     };
+    if (n <= 4096)  // too few to fill a GPU: one element a thread
+        return launch(vector_add_kernel<1, 1>, 1);
     // Packs of 16 bytes; where an array or its rows are not aligned, four elements a thread, a block apart.
     if (are_aligned({a, b, out}))
         return launch(vector_add_kernel<4, 1>, 4);

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from py2cu.build import toolchain
 from py2cu.dtypes import C64, C128, DTYPES
 from py2cu.ir.abi.dims import bind_dims
+from py2cu.ir.abi.launch import FEW_ELEMENTS
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import ArrayType
 from py2cu.ir.visit import names_in
@@ -129,6 +130,7 @@ _SPELLINGS: Final = {f"torch.{row.name}": (row.c, DIALECT.spell(row)) for row in
 _LAUNCHER: Final = r"(void|cudaError_t) (\w+)_launch(|<[^(]*>)\(\s*([^;]*?)\)"  # result, name, values, parameters
 _DECLARED: Final = re.compile(rf"(?<!>\n)^{_LAUNCHER};", re.MULTILINE | re.DOTALL)  # no template
 _LARGE: Final = "parts > 1 && ((sizes > 32768) || ...)"
+_FEW: Final = f"<= {FEW_ELEMENTS})  // too few"
 _GUARDED: Final = (
     "try {{ {call}; return 0; }} "
     "catch (const std::exception& error) {{ std::strncpy(raised, error.what(), sizeof raised - 1); return 1; }} "
@@ -267,7 +269,8 @@ def _one_text(texts: Sequence[Artifacts], launchers: Sequence[tuple[Launcher, ..
             if line.startswith("#include <"):
                 includes[line] = None
             elif not line.startswith(('#include "', "#pragma once")):
-                bodies.append(line.replace(_LARGE, "parts > 1"))  # small launches start threads, too
+                # Small launches start threads and take packs, too.
+                bodies.append(line.replace(_LARGE, "parts > 1").replace(_FEW, "<= 0)  // too few"))
         for place, launcher in enumerate(launchers[number]):
             bodies.append(launcher.bridge(_bridge(number, place), is_cuda))
         bodies.append("}")

@@ -34,6 +34,7 @@ from py2cu.call.launchers.values import half_bits, integer_dtype, kind_of, packe
 from py2cu.dtypes import I64, Kind
 from py2cu.ir.abi.launch import (
     ALIGNMENT,
+    FEW_ELEMENTS,
     INT32_MAX,
     MOST_BLOCKS_OF_CPU,
     MOST_THREADS,
@@ -273,12 +274,12 @@ class _Writer:
                 yield "packs = 1, 1"
             return
         yield from self._overflows()
-        if self.program.packs is not None:
-            yield from self._packs(self.program.packs)
         sizes = [*zip("xyz", self.program.size, strict=False)]
         for axis, extent in sizes:  # an empty launch may be too large on another axis
             yield f"n{axis} = {self.extents.text(extent)}"
             yield f"if n{axis} <= 0: return {self._result}"
+        if self.program.packs is not None:
+            yield from self._packs(self.program.packs, " * ".join(f"n{axis}" for axis, _ in sizes))
         for axis, _ in sizes:
             threads = "span" if axis == "x" and self.program.packs else f"b{axis}"
             yield f"g{axis} = (n{axis} + {threads} - 1) // {threads}"
@@ -286,13 +287,14 @@ class _Writer:
                 yield f"if g{axis} > {INT32_MAX}: {self._refuse(_FAILED)}"
         yield from (f"g{axis} = 1" for axis in "xyz"[len(self.program.size) :])
 
-    def _packs(self, packs: PackedLaunch) -> Iterator[str]:
+    def _packs(self, packs: PackedLaunch, elements: str) -> Iterator[str]:
         """Width and count of the packs of a thread, and `span`, the elements of a block on the x axis."""
-        self.names |= {"packed": (packs.width, packs.count), "scattered": (1, SCATTERED)}
+        self.names |= {"single": (1, 1), "packed": (packs.width, packs.count), "scattered": (1, SCATTERED)}
         ragged = " or ".join(f"{self.extents.text(row)} % {packs.width}" for row in packs.rows)
-        yield f"ragged = {ragged or False}"
+        yield f"few, ragged = {elements} <= {FEW_ELEMENTS}, {ragged or False}"
         misaligned = f"({' | '.join(f'p_{name}' for name in packs.arrays)}) % {ALIGNMENT}"
-        yield f"if ragged or {misaligned}: packs, span = scattered, bx * {SCATTERED}"
+        yield "if few: packs, span = single, bx"
+        yield f"elif ragged or {misaligned}: packs, span = scattered, bx * {SCATTERED}"
         yield f"else: packs, span = packed, bx * {packs.width * packs.count}"
 
     def _overflows(self) -> Iterator[str]:

@@ -25,6 +25,8 @@ MOST_THREADS: Final = 1e18
 """Compared with a double; the distance to 2**63 covers its rounding."""
 ALIGNMENT: Final = 16
 SCATTERED: Final = 4
+FEW_ELEMENTS: Final = 4096
+"""Of a launch that gives each thread one, though packs could be used: more threads would be idle with them."""
 DEFAULT_SHARED_LIMIT: Final = 48 * 1024
 """Bytes of dynamic shared memory that a block may use without `allow_shared_bytes`."""
 MOST_BLOCKS_OF_CPU: Final = 1024
@@ -100,7 +102,7 @@ class PackedLaunch:
     """How many elements a thread of a call has: `count` packs of `width` neighbours on the x axis, a block apart.
 
     That needs `arrays` at multiples of `ALIGNMENT` bytes and `rows` that are multiples of `width`. Otherwise a thread
-    has `SCATTERED` elements, a block apart; and one where the caller gives the grid.
+    has `SCATTERED` elements, a block apart; and one where there are `FEW_ELEMENTS`, or the caller gives the grid.
     """
 
     width: int

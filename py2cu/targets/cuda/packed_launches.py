@@ -5,7 +5,7 @@ from __future__ import annotations
 from py2cu import ir
 from py2cu.analysis.packs import BYTES
 from py2cu.dtypes import DType
-from py2cu.ir.abi.launch import PackedLaunch
+from py2cu.ir.abi.launch import FEW_ELEMENTS, PackedLaunch
 from py2cu.ir.names import free_name, names_in_scope
 from py2cu.ir.visit import statements
 from py2cu.targets.cxx.extents import extent_text
@@ -28,13 +28,24 @@ def packs_of(kernel: ir.Kernel) -> PackView | None:
     rows = tuple(extent_text(row, kernel, 2) for row in _rows(kernel, stmt))
     taken = {kernel.c_name(name) for name in names_in_scope(kernel)}
     launch, called, elements = (free_name(name, taken) for name in ("launch", "kernel", "elements"))
-    return PackView(stmt.names.width, stmt.names.count, chosen, constants, launch, called, elements, arrays, rows)
+    return PackView(
+        stmt.names.width, stmt.names.count, chosen, constants, launch, called, elements, arrays, rows, _few(kernel)
+    )
 
 
 def pack_program(kernel: ir.Kernel) -> PackedLaunch | None:
     """The same for calls."""
     stmt = _each_pack(kernel)
     return None if stmt is None else PackedLaunch(*_numbers(stmt), _arrays(stmt), _rows(kernel, stmt))
+
+
+def _few(kernel: ir.Kernel) -> str:
+    """The condition under which a launch has few elements; none if all extents are constants."""
+    extents = kernel.size or ()
+    if all(isinstance(extent, ir.Constant) for extent in extents):
+        return ""  # `find_packs` knows
+    product = " * ".join(extent_text(extent, kernel, 2 if len(extents) > 1 else 0) for extent in reversed(extents))
+    return f"{product} <= {FEW_ELEMENTS}"
 
 
 def _each_pack(kernel: ir.Kernel) -> ir.EachPack | None:

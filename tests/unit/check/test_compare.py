@@ -13,6 +13,7 @@ from py2cu.check.redzones import Redzone, poison, poison_bits
 from py2cu.check.sizes import axis_sizes, choose_sizes
 from py2cu.dtypes import F32, U8, Kind
 from py2cu.ir.abi.dims import unravel
+from py2cu.ir.abi.launch import FEW_ELEMENTS
 from py2cu.ir.abi.parameters import Role
 from py2cu.simulator import Write
 from py2cu.simulator.tensor_bits import as_bits
@@ -345,6 +346,14 @@ def test_cases_cover_the_edges_of_a_block_and_are_the_same_every_time():
     for one, other in zip(cases, invent_cases(AFFINE), strict=True):
         assert str(one) == str(other)
         assert torch.equal(as_bits(one.arguments["x"]), as_bits(other.arguments["x"]))
+
+
+def test_on_a_gpu_two_launches_are_so_large_that_threads_may_have_several_elements():
+    arrays = [array("x", "float32", "h w"), array("out", "float32", "h w", Role.OUTPUT)]
+    picture = signature(arrays, indices="r=h c=w", size=("w", "h"), block=(16, 16))
+    few, many = ([case.sizes for case in invent_cases(picture, on_gpu=on_gpu)] for on_gpu in (False, True))
+    assert [sizes for sizes in many if sizes not in few] == [{"h": 7, "w": 592}, {"h": 7, "w": 593}]
+    assert 7 * (592 - 16) <= FEW_ELEMENTS < 7 * 592
 
 
 def test_pictures_are_not_square_and_stay_small():

@@ -20,6 +20,7 @@ class PackView:
     elements: str
     arrays: tuple[str, ...]
     rows: tuple[str, ...]
+    few: str  # the condition under which a thread has one element; empty if that is known
 
     @property
     def parameters(self) -> tuple[Argument, ...]:
