@@ -377,7 +377,7 @@ class Kernel(Traced):
                     self._translator = Translator(self._function, self._options)
                 instances = Instances(self._translator, self._values, self._edited, fma=self._fma)
                 self._call = KernelCall(instances, self.backwards)
-                self._launchers, self._is_of_arrays = self._call.launchers, self._call.is_of_arrays
+                self._launchers, self._is_of_arrays = self._call.launchers, self._call.layout.is_of_arrays
             return self._call
 
 

@@ -52,7 +52,6 @@ class KernelCall:
         self._operators: list[Any] = []  # of the backwards
         self.signature: Signature = instances.signature
         self.layout = instances.layout
-        self.is_of_arrays = all(p.is_array and not p.may_be_none for p in self.signature.parameters)
         self.launchers: dict[Key, LaunchFunction] = {}
         self._launchers: dict[tuple[str, Order], LaunchFunction] = {}  # the same launchers, by device
 
@@ -151,7 +150,7 @@ class KernelCall:
 
         That of an explicit launch begins with None.
         """
-        if self.is_of_arrays and not on_grid:
+        if self.layout.is_of_arrays and not on_grid:
             return (len(args), *kwargs) if kwargs else len(args)
         return (*[None] * on_grid, *map(type, args), *kwargs, *map(type, kwargs.values()))
 

@@ -78,22 +78,16 @@ class Gradients:
 
     def record(self, run: Callable[[], Any], values: Mapping[str, Any]) -> Any:
         """Call `run`, the kernel with arguments `values`, and return what it returns, with a history."""
-        passed = tuple(values)
-        recorded = self._recordings.get(passed)
-        if recorded is None:
-            recorded = self._recordings[passed] = Recording(self, passed)
-        if written := recorded.written:
-            self._check_written({name: values[name] for name in written}, values)
-        arguments = [values[name] for name in recorded.names] if written else values.values()
-        if torch._C._are_functorch_transforms_active():
-            # The dispatcher calls the op once for each transform, and each of these calls has a graph of its own.
-            with enable_single_level_autograd_function():
-                outputs = recorded.apply(_with_gradients(run), *arguments)  # rule: gradient-level
-        else:
-            outputs = recorded.apply(run, *arguments)
-        return returned(outputs[: len(outputs) - len(written)] if written else outputs)
+        return self.recording(tuple(values)).record(run, tuple(values.values()))
 
-    def _check_written(self, written: Mapping[str, torch.Tensor], values: Mapping[str, Any]) -> None:
+    def recording(self, passed: tuple[str, ...]) -> Recording:
+        """What records calls with these arguments."""
+        recording = self._recordings.get(passed)
+        if recording is None:
+            recording = self._recordings[passed] = Recording(self, passed)
+        return recording
+
+    def check_written(self, written: Mapping[str, torch.Tensor], values: Mapping[str, Any]) -> None:
         """Refuse arrays that may not be written, and those whose history autograd would drop or could not record."""
         name = self.signature.name
         for array, tensor in written.items():
@@ -227,18 +221,33 @@ class _Plan:
 class Recording:
     """The `autograd.Function` of calls with the arguments `passed`; the kernel writes the arrays `written` among them.
 
-    `apply` takes the function that runs the call, then the arguments in the order `names`. Those that are written come
+    It takes the function that runs the call, then the arguments in the order `names`. Those that are written come
     first: autograd takes a view that is written for the first tensor.
     """
 
     def __init__(self, kernel: Gradients, passed: Sequence[str]) -> None:
         self.written = [p.name for p in kernel.signature.written if p.name in passed]
         self.names = (*self.written, *(name for name in passed if name not in self.written))
+        self._passed = passed
         self._kernel = kernel
         self._plans: dict[tuple[bool, ...], _Plan] = {}
         functions = {"forward": staticmethod(self._forward), "backward": staticmethod(self._backward)}
         function: Any = type(kernel.signature.op, (_SingleLevelFunction,), functions)
-        self.apply: Callable[..., tuple[Any, ...]] = function.apply
+        self._apply: Callable[..., tuple[Any, ...]] = function.apply
+
+    def record(self, run: Callable[[], Any], arguments: Sequence[Any]) -> Any:
+        """Call `run`, the kernel with these arguments, and return what it returns, with a history."""
+        if written := self.written:
+            values = dict(zip(self._passed, arguments, strict=True))
+            self._kernel.check_written({name: values[name] for name in written}, values)
+            arguments = [values[name] for name in self.names]
+        if torch._C._are_functorch_transforms_active():
+            # The dispatcher calls the op once for each transform, and each of these calls has a graph of its own.
+            with enable_single_level_autograd_function():
+                outputs = self._apply(_with_gradients(run), *arguments)  # rule: gradient-level
+        else:
+            outputs = self._apply(run, *arguments)
+        return returned(outputs[: len(outputs) - len(written)] if written else outputs)
 
     def _forward(self, ctx: Any, run: Callable[[], Any], *arguments: Any) -> tuple[Any, ...]:
         """Return the allocated outputs, then the arrays that are written."""

@@ -100,9 +100,11 @@ class Instances:
         are_all_allocated = len(allocated) == len(self.signature.outputs)
 
         def record(*values: Any) -> Any:
-            named = zip(order.names, values, strict=True)
-            passed = self.layout.complete({name: value for name, value in named if value is not None})
-            is_launched = False
+            names, passed, is_launched = order.names, values, False
+            if not self.layout.is_of_arrays:
+                given = zip(names, values, strict=True)
+                complete = self.layout.complete({name: value for name, value in given if value is not None})
+                names, passed = tuple(complete), tuple(complete.values())
 
             def run() -> Any:
                 nonlocal is_launched
@@ -111,14 +113,15 @@ class Instances:
                 return result
 
             try:
-                result = gradients().record(run, passed)
+                result = gradients().recording(names).record(run, passed)
             except REFUSED as error:
                 if is_launched:
                     mark_launched(error)
                 raise
             if are_all_allocated:
                 return result
-            return outputs_of(self.signature, passed | dict(zip(allocated, unpacked_outputs(result), strict=True)))
+            outputs = zip((*names, *allocated), (*passed, *unpacked_outputs(result)), strict=True)
+            return outputs_of(self.signature, dict(outputs))
 
         return record
 

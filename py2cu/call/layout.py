@@ -53,7 +53,7 @@ class Layout:
         self._forms: dict[tuple[object, ...], Form] = {}
         self._sources: dict[tuple[str, ...], tuple[Source, ...]] = {}
         self._integers = {p.name for p in signature.parameters if not p.is_array and kind_of(p) is Kind.INT}
-        self._is_of_arrays = all(p.is_array for p in signature.parameters)
+        self.is_of_arrays = all(p.is_array and not p.may_be_none for p in signature.parameters)
         derived = (dim for dim in signature.dims if dim.name in signature.constexprs)
         self.extents = {(dim.name, dim.array): dim for dim in (*derived, *signature.measured)}
 
@@ -159,7 +159,7 @@ class Layout:
 
     def complete(self, values: Values) -> Values:
         """`values`, arguments by parameter, with defaults, and the integers that a shape determines."""
-        if self._is_of_arrays:
+        if self.is_of_arrays:
             return values
         return self.values(self.sources(tuple(values)), tuple(values.values()))
 

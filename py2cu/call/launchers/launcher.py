@@ -278,24 +278,28 @@ class _Writer:
         for axis, extent in sizes:  # an empty launch may be too large on another axis
             yield f"n{axis} = {self.extents.text(extent)}"
             yield f"if n{axis} <= 0: return {self._result}"
-        if self.program.packs is not None:
-            yield from self._packs(self.program.packs, " * ".join(f"n{axis}" for axis, _ in sizes))
         for axis, _ in sizes:
-            threads = "span" if axis == "x" and self.program.packs else f"b{axis}"
-            yield f"g{axis} = (n{axis} + {threads} - 1) // {threads}"
+            if axis == "x" and self.program.packs is not None:
+                yield from self._packs(self.program.packs, " * ".join(f"n{axis}" for axis, _ in sizes))
+            else:
+                yield f"g{axis} = (n{axis} + b{axis} - 1) // b{axis}"
             if self.engine.is_cuda:
                 yield f"if g{axis} > {INT32_MAX}: {self._refuse(_FAILED)}"
         yield from (f"g{axis} = 1" for axis in "xyz"[len(self.program.size) :])
 
     def _packs(self, packs: PackedLaunch, elements: str) -> Iterator[str]:
-        """Width and count of the packs of a thread, and `span`, the elements of a block on the x axis."""
-        self.names |= {"single": (1, 1), "packed": (packs.width, packs.count), "scattered": (1, SCATTERED)}
-        ragged = " or ".join(f"{self.extents.text(row)} % {packs.width}" for row in packs.rows)
-        yield f"few, ragged = {elements} <= {FEW_ELEMENTS}, {ragged or False}"
+        """Width and count of the packs of a thread, and the blocks on the x axis."""
+
+        def of(width: int, count: int) -> str:
+            span = f"(bx * {width * count})"
+            return f"(({width}, {count}), (nx + {span} - 1) // {span})"
+
+        ragged = " or ".join(["few", *(f"{self.extents.text(row)} % {packs.width}" for row in packs.rows)])
+        yield f"few = {elements} <= {FEW_ELEMENTS}"
+        yield f"apart = {of(1, 1)} if few else {of(1, SCATTERED)}"
+        yield f"aligned = apart if {ragged} else {of(packs.width, packs.count)}"
         misaligned = f"({' | '.join(f'p_{name}' for name in packs.arrays)}) % {ALIGNMENT}"
-        yield "if few: packs, span = single, bx"
-        yield f"elif ragged or {misaligned}: packs, span = scattered, bx * {SCATTERED}"
-        yield f"else: packs, span = packed, bx * {packs.width * packs.count}"
+        yield f"packs, gx = apart if {misaligned} else aligned"
 
     def _overflows(self) -> Iterator[str]:
         what = _FAILED if self.engine.is_cuda else "a launch of more threads than 64 bits can count"
