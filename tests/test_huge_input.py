@@ -123,7 +123,7 @@ def translated(source: str, folder: Path, seconds: int, gigabytes: float) -> tup
 @pytest.mark.parametrize("what", sampled(DEEP, 4))
 def test_deep_nesting(what: str, tmp_path: Path) -> None:
     body, expected = DEEP[what]
-    status, said = translated(kernel(body), tmp_path, seconds=10, gigabytes=1)
+    status, said = translated(kernel(body), tmp_path, seconds=20, gigabytes=1)
     assert status == expected, said[-500:]
     assert "Traceback" not in said
 
