@@ -131,7 +131,7 @@ class _Finder:
         if len(kernel.indices) > 1:
             self._refuse_row()
         extents = [int(index.extent.value) for index in kernel.indices if isinstance(index.extent, ir.Constant)]
-        if len(extents) == len(kernel.indices) and (elements := math.prod(extents)) <= FEW_ELEMENTS:
+        if len(extents) == len(kernel.indices) and (elements := math.prod(extents)) <= FEW_ELEMENTS:  # rule: pack-few
             raise _Found(f"{elements} elements are too few to fill a GPU", self._index.span)
         if kernel.constexprs or kernel.optional_parameters:
             raise _Found("it has template arguments, or parameters that may be None", kernel.span)

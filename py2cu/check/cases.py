@@ -105,7 +105,7 @@ def _planned_cases(signature: Signature, seed: int) -> Iterator[Case]:
 
 def _large_cases(signature: Signature, seed: int) -> Iterator[Case]:
     """Of an index kernel: rows of whole packs, and of others."""
-    for number, is_ragged in enumerate((False, True) if signature.indices else ()):
+    for number, is_ragged in enumerate((False, True) if signature.indices else ()):  # rule: check-large
         sizes = choose_many(signature, number, is_ragged=is_ragged)
         if sizes and (case := make_case(signature, sizes, RANDOM, seed + number)) is not None:
             yield case

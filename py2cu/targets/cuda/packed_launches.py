@@ -45,7 +45,7 @@ def _few(kernel: ir.Kernel) -> str:
     if all(isinstance(extent, ir.Constant) for extent in extents):
         return ""  # `find_packs` knows
     product = " * ".join(extent_text(extent, kernel, 2 if len(extents) > 1 else 0) for extent in reversed(extents))
-    return f"{product} <= {FEW_ELEMENTS}"
+    return f"{product} <= {FEW_ELEMENTS}"  # rule: launch-few
 
 
 def _each_pack(kernel: ir.Kernel) -> ir.EachPack | None:
