@@ -93,13 +93,15 @@ def location() -> Path:
     Raises:
         Untrusted: the user has no home directory.
     """
-    import platformdirs  # takes milliseconds
+    if named := os.environ.get("PY2CU_CACHE_DIR"):
+        root = Path(os.path.expanduser(named))
+    else:
+        import platformdirs  # takes milliseconds
 
-    named = os.environ.get("PY2CU_CACHE_DIR")
-    try:
-        root = Path(os.path.expanduser(named) if named else platformdirs.user_cache_dir("py2cu"))
-    except RuntimeError:  # where older ones return "~/.cache"
-        root = Path("~")
+        try:
+            root = Path(platformdirs.user_cache_dir("py2cu"))
+        except RuntimeError:  # where older ones return "~/.cache"
+            root = Path("~")
     if str(root).startswith("~"):
         raise Untrusted(root, "no home directory is known")
     return root.absolute()

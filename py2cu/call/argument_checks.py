@@ -19,7 +19,7 @@ from py2cu.call.launchers.values import integer_dtype, kind_of
 from py2cu.dtypes import I64, Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature, evaluate
-from py2cu.ir.types import ArrayType
+from py2cu.ir.types import ArrayType, DimExpr
 
 Tensors = Mapping[str, torch.Tensor]
 
@@ -197,12 +197,10 @@ def _check_shapes(
     signature: Signature, ordered: Sequence[Parameter], tensors: Tensors, values: Mapping[str, Any]
 ) -> None:
     """Check every extent against its annotation."""
-    from py2cu.ir.printer import print_expr
-
     dims = _dims(signature, tensors, values)
     for divisor in signature.divisors():
         if evaluate(divisor, dims) == 0:
-            raise ValueError(f"`{print_expr(divisor)}` is 0, and an extent is divided by it")
+            raise ValueError(f"`{_printed(divisor)}` is 0, and an extent is divided by it")
     source_axes = {(dim.array, dim.axis) for dim in signature.dims if dim.is_extent}
     widths = dict(signature.vector_widths)
     for parameter in ordered:
@@ -215,12 +213,18 @@ def _check_shapes(
             extent = evaluate(dim, dims)
             if shape[axis] != extent:
                 place = axis + tensor.dim() - len(shape)
-                what = f"dimension {place} of `{name}` is `{print_expr(dim)}` = {extent}"
+                what = f"dimension {place} of `{name}` is `{_printed(dim)}` = {extent}"
                 raise ValueError(f"{what}, got {shape[axis]}")
         width = widths.get(name, 0)
         if width and shape[-1] % width:
             where = " in its last dimension" if len(shape) > 1 else ""
             raise ValueError(f"`{name}` is viewed in rows of {width} elements, but has {shape[-1]}{where}")
+
+
+def _printed(extent: DimExpr) -> str:
+    from py2cu.ir.printer import print_expr  # takes milliseconds, and only messages need it
+
+    return print_expr(extent)
 
 
 def _check_leading(signature: Signature, name: str, tensors: Tensors) -> None:
