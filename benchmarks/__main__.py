@@ -22,7 +22,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import aliasing, bandwidth, blocks, cpu, gpt2, gpu, latency, lltm, numba_cuda, simulator, startup
+from benchmarks import aliasing, bandwidth, blocks, cpu, few, gpt2, gpu, latency, lltm, numba_cuda, simulator, startup
 from benchmarks.table import Row, render
 from py2cu.build import toolchain
 
@@ -82,6 +82,7 @@ def parts(*, lecture: bool, latency_options: latency.Options) -> dict[str, Calla
             **everywhere,
             "gpu": gpu.rows,
             "bandwidth": bandwidth.rows,
+            "few": few.rows,
             "blocks": blocks.rows,
             "gpt2": gpt2.rows,
             "gpt2-step": gpt2.rows_of_step,

@@ -21,6 +21,7 @@ from py2cu import ir
 from py2cu.analysis.effects import observes_launch
 from py2cu.ir.abi.launch import FEW_ELEMENTS
 from py2cu.ir.abi.parameters import IndexParameter
+from py2cu.ir.abi.signature import evaluate
 from py2cu.ir.operators import OF_HELPERS
 from py2cu.ir.visit import (
     all_expressions,
@@ -130,7 +131,7 @@ class _Finder:
             raise _Found("more than three indices are computed from one", kernel.flat_indices[-1].span)
         if len(kernel.indices) > 1:
             self._refuse_row()
-        extents = [int(index.extent.value) for index in kernel.indices if isinstance(index.extent, ir.Constant)]
+        extents = [evaluate(index.extent, {}) for index in kernel.indices if not names_in(index.extent)]
         if len(extents) == len(kernel.indices) and (elements := math.prod(extents)) <= FEW_ELEMENTS:  # rule: pack-few
             raise _Found(f"{elements} elements are too few to fill a GPU", self._index.span)
         if kernel.constexprs or kernel.optional_parameters:

@@ -21,6 +21,7 @@ from py2cu.options import MAX_THREADS, Values, is_launchable
 WORK_LIMIT: Final = 20_000  # elements and threads, which CPython runs in a fraction of a second
 WAITING_WORK: Final = 8  # how much more a thread costs if threads wait for each other
 INNER_SIZES: Final = (3, 1, 5, 0, 7, 4)  # of dimensions that no launch axis runs over
+MANY_ELEMENTS: Final = 100_000  # of the largest array, in a launch whose threads may compute several
 BLOCK_VALUES: Final = (8, 1, 16, 3, 32, 4)
 SMALL_VALUES: Final = (1, 2, 4, 8, 16)
 
@@ -54,17 +55,20 @@ def choose_sizes(signature: Signature, index: int, number: int = 0) -> dict[str,
 def choose_many(signature: Signature, number: int, *, is_ragged: bool) -> dict[str, int] | None:
     """Sizes of a launch with more than `FEW_ELEMENTS`, of which a thread on a GPU may compute several.
 
-    The first dimension of the x axis is a multiple of 16, or one more if `is_ragged`. None if no dimension makes the
-    launch as large.
+    One dimension, of the x axis if that has one, is a multiple of 16, or one more if `is_ragged`. None if the launch
+    stays smaller, or an array becomes large.
     """
-    rows = row_lengths(signature)
-    sizes = {name: max(size, rows.get(name, 1)) for name, size in choose_sizes(signature, 2, number).items()}
-    axes = axis_by_dimension(signature)
-    for name in (name for name in sizes if axes.get(name) == 0 and name not in signature.constexprs):
-        for packs in range(1, FEW_ELEMENTS):
-            sizes[name] = (16 * packs + is_ragged) * rows.get(name, 1)
-            if _threads(signature, sizes) > FEW_ELEMENTS:
-                return sizes
+    axes, rows = axis_by_dimension(signature), row_lengths(signature)
+    fixed = {*signature.constexprs, *(name for extent in signature.block for name in names_in(extent))}
+    names = sorted(axes.keys() - fixed, key=lambda name: (axes[name], name))
+    for name, index in itertools.product(names, range(2, len(INNER_SIZES))):
+        chosen = choose_sizes(signature, index, number)
+        chosen = {each: max(size, rows.get(each, 1)) for each, size in chosen.items()}
+        multiples = ((16 * packs + is_ragged) * rows.get(name, 1) for packs in range(1, FEW_ELEMENTS // 4))
+        grown = (chosen | {name: size} for size in multiples)
+        sizes = next((sizes for sizes in grown if _threads(signature, sizes) > FEW_ELEMENTS), None)
+        if sizes and _elements(signature, sizes) <= MANY_ELEMENTS:
+            return sizes
     return None
 
 
@@ -158,8 +162,14 @@ def work_of(signature: Signature, sizes: Mapping[str, int]) -> int:
 
 
 def _threads(signature: Signature, sizes: Mapping[str, int]) -> int:
-    """The threads of a launch; 0 where an extent is divided by 0: `make_case` drops the case."""
+    """The threads of a launch; 0 where an extent is negative, or divided by 0: `make_case` drops the case."""
     try:
-        return math.prod([evaluate(extent, dict(sizes)) for extent in signature.size or ()])
+        return math.prod([max(0, evaluate(extent, dict(sizes))) for extent in signature.size or ()])
     except ValueError:
         return 0
+
+
+def _elements(signature: Signature, sizes: Mapping[str, int]) -> int:
+    """The elements of the largest array."""
+    types = (p.type for p in signature.arrays if isinstance(p.type, ArrayType))
+    return max(math.prod(evaluate(dim, dict(sizes)) for dim in type_.dims) for type_ in types)

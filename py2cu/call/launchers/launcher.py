@@ -295,7 +295,7 @@ class _Writer:
             return f"(({width}, {count}), (nx + {span} - 1) // {span})"
 
         ragged = " or ".join(["few", *(f"{self.extents.text(row)} % {packs.width}" for row in packs.rows)])
-        yield f"few = {elements} <= {FEW_ELEMENTS}"  # rule: launch-few
+        yield f"few = {elements} <= {FEW_ELEMENTS}"  # rule: launcher-few
         yield f"apart = {of(1, 1)} if few else {of(1, SCATTERED)}"
         yield f"aligned = apart if {ragged} else {of(packs.width, packs.count)}"
         misaligned = f"({' | '.join(f'p_{name}' for name in packs.arrays)}) % {ALIGNMENT}"

@@ -7,7 +7,7 @@ from py2cu.analysis.packs import BYTES
 from py2cu.dtypes import DType
 from py2cu.ir.abi.launch import FEW_ELEMENTS, PackedLaunch
 from py2cu.ir.names import free_name, names_in_scope
-from py2cu.ir.visit import statements
+from py2cu.ir.visit import names_in, statements
 from py2cu.targets.cxx.extents import extent_text
 from py2cu.targets.cxx.launcher.packs import PackView
 
@@ -41,10 +41,12 @@ def pack_program(kernel: ir.Kernel) -> PackedLaunch | None:
 
 def _few(kernel: ir.Kernel) -> str:
     """The condition under which a launch has few elements; none if all extents are constants."""
-    extents = kernel.size or ()
-    if all(isinstance(extent, ir.Constant) for extent in extents):
+    extents = (kernel.size or ())[::-1]
+    if not any(names_in(extent) for extent in extents):
         return ""  # `find_packs` knows
-    product = " * ".join(extent_text(extent, kernel, 2 if len(extents) > 1 else 0) for extent in reversed(extents))
+    # Constants last, since dimensions have 64 bits.
+    ordered = sorted(extents, key=lambda extent: not names_in(extent))
+    product = " * ".join(extent_text(extent, kernel, 2 if len(extents) > 1 else 0) for extent in ordered)
     return f"{product} <= {FEW_ELEMENTS}"  # rule: launch-few
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from py2cu import ir
+from py2cu.ir.abi.launch import INT32_MAX
 from py2cu.ir.abi.launch_values import parts
+from py2cu.ir.abi.signature import evaluate
 from py2cu.ir.operators import OPERATORS
 from py2cu.ir.visit import walk
 
@@ -39,7 +41,16 @@ def extent_text(expr: ir.Expr, kernel: ir.Kernel, outer: int = 0) -> str:
             return f"-{extent_text(operand, kernel, 3)}"
         case ir.Binary(op=op, left=left, right=right):
             rank = 1 if op in "+-" else 2
-            text = f"{extent_text(left, kernel, rank)} {OPERATORS[op].c} {extent_text(right, kernel, rank + 1)}"
+            first = extent_text(left, kernel, rank)
+            if _is_beyond_int(expr):  # rule: extent-of-constants
+                first = f"int64_t({first})"
+            text = f"{first} {OPERATORS[op].c} {extent_text(right, kernel, rank + 1)}"
             return f"({text})" if rank < outer else text
         case _:
             raise AssertionError(expr)
+
+
+def _is_beyond_int(expr: ir.Expr) -> bool:
+    """Whether an extent of constants is more than an `int` holds, in which C++ would compute it."""
+    is_known = all(isinstance(node, ir.Constant | ir.Binary) for node in walk(expr))
+    return is_known and evaluate(expr, {}) > INT32_MAX  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from py2cu import atomic, testing
 from py2cu.check import check_kernel, invent_cases, user_case
 from py2cu.check.differences import Fault, agree, tolerance
 from py2cu.check.redzones import Redzone, poison, poison_bits
-from py2cu.check.sizes import axis_sizes, choose_sizes
+from py2cu.check.sizes import axis_sizes, choose_many, choose_sizes
 from py2cu.dtypes import F32, U8, Kind
 from py2cu.ir.abi.dims import unravel
 from py2cu.ir.abi.launch import FEW_ELEMENTS
@@ -354,6 +354,20 @@ def test_on_a_gpu_two_launches_are_so_large_that_threads_may_have_several_elemen
     few, many = ([case.sizes for case in invent_cases(picture, on_gpu=on_gpu)] for on_gpu in (False, True))
     assert [sizes for sizes in many if sizes not in few] == [{"h": 7, "w": 592}, {"h": 7, "w": 593}]
     assert 7 * (592 - 16) <= FEW_ELEMENTS < 7 * 592
+
+
+@pytest.mark.parametrize(
+    ("x", "indices", "sizes"),
+    [
+        ("h 64", "r=h c=64", {"h": 80}),
+        ("n 2", "i=2*n", {"n": 2064}),
+        ("n n", "i=n", None),  # 16 million elements
+    ],
+)
+def test_large_launches_grow_what_can_grow(x, indices, sizes):
+    size = [each.split("=")[1] for each in indices.split()][::-1]
+    kernel = signature([array("x", "float32", x), array("out", "float32", x, Role.OUTPUT)], indices=indices, size=size)
+    assert choose_many(kernel, 0, is_ragged=False) == sizes
 
 
 def test_pictures_are_not_square_and_stay_small():
