@@ -6,6 +6,7 @@ one element; the rows beyond show where packs begin to pay.
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
+from unittest import mock
 
 import torch
 from torch import Tensor
@@ -41,12 +42,9 @@ def rows() -> Iterator[Row]:
 
 def _packed(function: Callable[..., None], arrays: list[Tensor]) -> Kernel:
     """The kernel whose calls take packs, of however few elements."""
-    packed, few = kernel(function), launcher.FEW_ELEMENTS
-    launcher.FEW_ELEMENTS = 0  # type: ignore[misc]
-    try:
-        packed(*arrays)
-    finally:
-        launcher.FEW_ELEMENTS = few  # type: ignore[misc]
+    packed = kernel(function)
+    with mock.patch.object(launcher, "FEW_ELEMENTS", 0):
+        packed(*arrays)  # the first call writes the launcher
     return packed
 
 

@@ -29,7 +29,7 @@ from benchmarks.table import Row
 PEER: Final = "Triton, edited add"
 FOUR: Final = ("add", "grayscale", "tiled matmul", "softmax")
 LARGE: Final = ("add of a million elements", "grayscale of a million pixels")
-"""Whose threads compute packs on a GPU: the compiler takes longer for these."""
+"""Their threads compute packs on a GPU, which take longer to compile."""
 BOTH: Final = "forward and backward"
 RATIO: Final = {"add": 1.3, "grayscale": 1.3, "tiled matmul": 4.5, "softmax": 4.5, BOTH: 3.0}
 RATIO_OF_MEDIAN: Final = 2.2

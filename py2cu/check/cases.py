@@ -78,7 +78,7 @@ class Case:
 def invent_cases(signature: Signature, seed: int = 0, *, on_gpu: bool = False) -> Iterator[Case]:
     """The cases of `signature`, without those whose extents would be negative.
 
-    Those for a GPU are more: there, the threads of a large index kernel compute several elements each.
+    A GPU gets more of them, since there the threads of a large launch may compute several elements each.
 
     Empty arrays come last: torch allocates no memory for them, and a kernel that reads past one ends the process before
     there is a report.
@@ -104,7 +104,7 @@ def _planned_cases(signature: Signature, seed: int) -> Iterator[Case]:
 
 
 def _large_cases(signature: Signature, seed: int) -> Iterator[Case]:
-    """Of an index kernel: rows of whole packs, and of others."""
+    """Two cases of an index kernel, with rows that are multiples of every pack, and with others."""
     for number, is_ragged in enumerate((False, True) if signature.indices else ()):  # rule: check-large
         sizes = choose_many(signature, number, is_ragged=is_ragged)
         if sizes and (case := make_case(signature, sizes, RANDOM, seed + number)) is not None:

@@ -55,8 +55,8 @@ def choose_sizes(signature: Signature, index: int, number: int = 0) -> dict[str,
 def choose_many(signature: Signature, number: int, *, is_ragged: bool) -> dict[str, int] | None:
     """Sizes of a launch with more than `FEW_ELEMENTS`, of which a thread on a GPU may compute several.
 
-    One dimension, of the x axis if that has one, is a multiple of 16, or one more if `is_ragged`. None if the launch
-    stays smaller, or an array becomes large.
+    One dimension, of the x axis if that has one, is a multiple of 16, or one more than that if `is_ragged`. None if no
+    dimension makes the launch as large without an array of more than `MANY_ELEMENTS`.
     """
     axes, rows = axis_by_dimension(signature), row_lengths(signature)
     fixed = {*signature.constexprs, *(name for extent in signature.block for name in names_in(extent))}

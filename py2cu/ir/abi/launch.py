@@ -26,7 +26,7 @@ MOST_THREADS: Final = 1e18
 ALIGNMENT: Final = 16
 SCATTERED: Final = 4
 FEW_ELEMENTS: Final = 4096
-"""A launch of at most so many has one a thread: with packs, still more of a GPU would be idle."""
+"""A launch of at most so many elements has one a thread; with packs, even more of a GPU would be idle."""
 DEFAULT_SHARED_LIMIT: Final = 48 * 1024
 """Bytes of dynamic shared memory that a block may use without `allow_shared_bytes`."""
 MOST_BLOCKS_OF_CPU: Final = 1024

@@ -53,4 +53,4 @@ def extent_text(expr: ir.Expr, kernel: ir.Kernel, outer: int = 0) -> str:
 def _is_beyond_int(expr: ir.Expr) -> bool:
     """Whether an extent of constants is more than an `int` holds, in which C++ would compute it."""
     is_known = all(isinstance(node, ir.Constant | ir.Binary) for node in walk(expr))
-    return is_known and evaluate(expr, {}) > INT32_MAX  # type: ignore[arg-type]
+    return is_known and evaluate(expr, {}) > INT32_MAX  # type: ignore[arg-type]  # extents have no other nodes
