@@ -56,6 +56,14 @@ BATCHES = [PATHS[start::8] for start in range(8)]
 MOST_SHARED: Final = 227 * 1024
 """The shared memory, in bytes, that a block may have on any GPU."""
 
+
+class _Keys:
+    """Instances, of which each is its key."""
+
+    def __getitem__(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
+        return key
+
+
 REFUSAL: Final = "refused"
 NOTHING: Final = "nothing is launched"
 Outcome = Launch | str
@@ -74,28 +82,17 @@ class Recorder:
     is_cuda: ClassVar[bool] = True
     launch: ClassVar[str] = ""
 
-    def lookup(self, names: dict[str, Any]) -> Sequence[str]:
-        return ()
-
     def lines(self, names: dict[str, Any], program: LaunchProgram, values: Sequence[str]) -> Iterator[str]:
-        names["record"] = self.record
-        given = "".join(f"v_{name} is not None, " for name in program.optional)
+        names |= {"record": self.record, "instances": _Keys()}
         yield "block = new()"
         yield f"pack({', '.join(['block.memory', '0', *values])})"
-        packs = "packs" if program.packs else "()"
-        yield f"record(({given}), {packs}, narrow, (gx, gy, gz, bx, by, bz), shared, block)"
+        yield "record(instance, (gx, gy, gz, bx, by, bz), shared, block)"
 
-    def record(
-        self,
-        given: tuple[bool, ...],
-        packs: tuple[int, ...],
-        narrow: bool,
-        shape: tuple[int, ...],
-        shared: int,
-        block: Block,
-    ) -> None:
+    def record(self, instance: tuple[Any, ...], shape: tuple[int, ...], shared: int, block: Block) -> None:
         assert self.block is None
-        self.kernel = kernel_name(self.program, self.constexprs, given, packs, is_wide=not narrow)
+        _, form, *given = instance
+        packs, is_wide = (form, True) if self.program.packs else ((), not form)
+        self.kernel = kernel_name(self.program, self.constexprs, tuple(given), packs, is_wide=is_wide)
         self.shape, self.shared, self.block = shape, shared, block
 
     def taken(self, sizes: Sequence[int]) -> Launch | None:
@@ -103,7 +100,7 @@ class Recorder:
         block, self.block = self.block, None
         if block is None:
             return None
-        values = (ctypes.string_at(at or 0, size) for at, size in zip(block.addresses, sizes, strict=False))
+        values = (ctypes.string_at(at or 0, size) for at, size in zip(block.addresses._obj, sizes, strict=False))
         return Launch(self.kernel, self.shape, self.shared, tuple(values))
 
 

@@ -6,7 +6,6 @@ compiled once for each architecture, and kept on disk.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -57,8 +56,8 @@ _kernels: Final[dict[str, int]] = {}
 _LOCK: Final = ForkSafeLock()
 
 
-def load_kernel(instance: CudaInstance, device: int, source: Callable[[], SourceFile]) -> ctypes.c_void_p:
-    """The kernel of an instance, for `device` and all others of its architecture.
+def load_kernel(instance: CudaInstance, device: int, source: Callable[[], SourceFile]) -> int:
+    """The handle of the kernel of an instance, for `device` and all others of its architecture.
 
     Raises:
         BuildError: the compiler refused the text.
@@ -70,7 +69,7 @@ def load_kernel(instance: CudaInstance, device: int, source: Callable[[], Source
     with _LOCK:
         if key not in _kernels:
             _kernels[key] = driver.load_kernel(*compiled(instance, architecture, source))
-    return ctypes.c_void_p(_kernels[key])
+    return _kernels[key]
 
 
 def compiled(instance: CudaInstance, architecture: str, source: Callable[[], SourceFile]) -> Cubin:

@@ -78,6 +78,9 @@ class Array:
     def get_device(self) -> int:
         return self.device
 
+    def is_inference(self) -> bool:
+        return False
+
     def is_neg(self) -> bool:
         return False
 

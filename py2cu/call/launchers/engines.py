@@ -34,15 +34,16 @@ class Block:
     """The parameters of one launch: their values, the addresses of these, and a message from the CPU.
 
     The launch itself stands before the values: on the CPU grid, block and number of OS threads, on a GPU a
-    `CUlaunchConfig`.
+    `CUlaunchConfig`. Ctypes passes references that are made once faster than arrays.
     """
 
-    __slots__ = ("addresses", "memory", "message")
+    __slots__ = ("addresses", "launch", "memory", "message")
 
     def __init__(self, size: int, offsets: Sequence[int]) -> None:
         self.memory = ctypes.create_string_buffer(max(size, 1))
         start = ctypes.addressof(self.memory)
-        self.addresses = (ctypes.c_void_p * max(len(offsets), 1))(*(start + offset for offset in offsets))
+        self.launch = ctypes.byref(self.memory)
+        self.addresses = ctypes.byref((ctypes.c_void_p * len(offsets))(*(start + offset for offset in offsets)))
         self.message = ctypes.create_string_buffer(_MESSAGE_BYTES)
 
 
@@ -68,11 +69,11 @@ class Engine(Protocol):
     is_cuda: ClassVar[bool]
     launch: ClassVar[str]  # the format, as `struct` spells it, of the launch numbers before the values in a block
 
-    def lookup(self, names: dict[str, Any]) -> Sequence[str]:
-        """The lines that look up the instance of a `key`."""
-
     def lines(self, names: dict[str, Any], program: LaunchProgram, values: Sequence[str]) -> Iterator[str]:
-        """The lines that launch with `values`, expressions of what a block packs."""
+        """The lines that launch with `values`, expressions of what a block packs.
+
+        On a GPU, earlier lines look the `instance` up in `instances`.
+        """
 
 
 def _with_block(packed: Sequence[str], *launch: str) -> Iterator[str]:
@@ -95,12 +96,9 @@ class CpuEngine:
     def __init__(self, entry: Callable[..., int]) -> None:
         self._entry = entry
 
-    def lookup(self, names: dict[str, Any]) -> Sequence[str]:  # noqa: ARG002 (there is one instance)
-        return ()
-
     def lines(self, names: dict[str, Any], program: LaunchProgram, values: Sequence[str]) -> Iterator[str]:  # noqa: ARG002
         names |= {"entry": self._entry, "os_threads": _OS_THREADS, "failed": _failed_on_cpu}
-        run = "if entry(block.addresses, block.memory, block.message): raise failed(block)"
+        run = "if entry(block.addresses, block.launch, block.message): raise failed(block)"
         return _with_block(["gx", "gy", "gz", "bx", "by", "bz", "os_threads[0]", *values], run)
 
 
@@ -109,65 +107,83 @@ def _failed_on_cpu(block: Block) -> Exception:
     return AssertionError(message) if ASSERTION in message else RuntimeError(message)
 
 
+class Instance:
+    """An instance on a device: its `kernel`, as ctypes passes it, and the shared memory that a block may have.
+
+    The key: the device, whether indices are narrow or else width and count of packs, the presence of optional arrays.
+    """
+
+    __slots__ = ("allowed", "device", "handle", "kernel", "key")
+
+    def __init__(self, key: tuple[Any, ...]) -> None:
+        self.key = key
+        self.device: int = key[0]
+        self.handle = 0
+        self.kernel: Any = None  # not loaded yet
+        self.allowed = 0
+
+
+class _Instances(dict[tuple[Any, ...], Instance]):
+    def __missing__(self, key: tuple[Any, ...]) -> Instance:
+        return self.setdefault(key, Instance(key))
+
+
 class CudaEngine:
-    """Launches by the driver: `load` compiles an instance for the architecture of a device and returns its kernel."""
+    """Launches by the driver: `load` compiles an instance for the architecture of a device and returns its handle."""
 
     is_cuda: ClassVar = True
     launch: ClassVar = driver.LAUNCH_CONFIG
 
-    def __init__(self, name: str, load: Callable[..., Any]) -> None:
+    def __init__(self, name: str, load: Callable[..., int]) -> None:
         self._name = name
         self._load = load
-        self._kernels: dict[tuple[Any, ...], Any] = {}
-        self._allowed: dict[tuple[Any, ...], int] = {}
+        self._instances = _Instances()
         self._lock = ForkSafeLock()
-
-    def lookup(self, names: dict[str, Any]) -> Sequence[str]:
-        names |= {"kernels": self._kernels, "load": self._loaded}
-        return "kernel = kernels.get(key)", "if kernel is None: kernel = load(key)"
 
     def lines(self, names: dict[str, Any], program: LaunchProgram, values: Sequence[str]) -> Iterator[str]:
         names |= {
-            "failed": self._failed, "allow": self._allow, "allowed": self._allowed,
+            "instances": self._instances, "load": self._loaded, "allow": self._allow, "failed": self._failed,
             "stream_of": torch._C._cuda_getCurrentRawStream, "launch": driver.launch_function(),
         }  # fmt: skip
+        yield "kernel = instance.kernel or load(instance)"
         if program.shared:
             limit = -1 if program.has_static_shared else DEFAULT_SHARED_LIMIT
-            yield f"if shared > allowed.get(key, {limit}): allow(key, kernel, shared)"
+            yield f"if shared > {limit} and shared > instance.allowed: allow(instance, shared)"
         attribute = f"{ctypes.addressof(driver.COOPERATIVE)}, 1" if program.cooperative else "0, 0"
         yield from _with_block(
             ["gx", "gy", "gz", "bx", "by", "bz", "shared", "stream_of(device)", attribute, *values],
-            "error = launch(block.memory, kernel, block.addresses, None)",
-            "if error: failed(device, block, kernel, error)",
+            "error = launch(block.launch, kernel, block.addresses, None)",
+            "if error: failed(instance, block, error)",
         )
 
-    def _loaded(self, key: tuple[Any, ...]) -> Any:
-        device, form, *given = key  # the form: whether indices are narrow, or width and count of packs
+    def _loaded(self, instance: Instance) -> Any:
+        device, form, *given = instance.key
         packs, is_wide = (form, True) if isinstance(form, tuple) else ((), not form)
         with self._lock:
-            if key not in self._kernels:
-                self._kernels[key] = self._load(device, tuple(given), packs, is_wide=is_wide)
-            return self._kernels[key]
+            if instance.kernel is None:
+                instance.handle = self._load(device, tuple(given), packs, is_wide=is_wide)
+                instance.kernel = ctypes.c_void_p.from_param(instance.handle)
+            return instance.kernel
 
-    def _allow(self, key: tuple[Any, ...], kernel: ctypes.c_void_p, shared: int) -> None:
+    def _allow(self, instance: Instance, shared: int) -> None:
         """Let a block have more dynamic shared memory than the default."""
         try:
-            driver.allow_shared_bytes(kernel.value or 0, min(shared, INT32_MAX), key[0])
+            driver.allow_shared_bytes(instance.handle, min(shared, INT32_MAX), instance.device)
         except RuntimeError as error:
             raise self._failure(f"the launch failed: {str(error).partition(': ')[2]}") from None
-        self._allowed[key] = shared
+        instance.allowed = shared
 
-    def _failed(self, device: int, block: Block, kernel: ctypes.c_void_p, error: int) -> None:
+    def _failed(self, instance: Instance, block: Block, error: int) -> None:
         """Launch once more where the thread had no context; raise an error for everything else."""
         results = driver.load_driver().CUresult
         if error == results.CUDA_ERROR_INVALID_CONTEXT:
-            torch.cuda.set_device(device)
-            error = driver.launch_function()(block.memory, kernel, block.addresses, None)
+            torch.cuda.set_device(instance.device)
+            error = driver.launch_function()(block.launch, instance.kernel, block.addresses, None)
         if not error:
             return
         *shape, shared = struct.unpack_from("<7I", block.memory)
         if error == results.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
-            most = driver.resident_blocks(kernel.value or 0, math.prod(shape[3:]), shared, device)
+            most = driver.resident_blocks(instance.handle, math.prod(shape[3:]), shared, instance.device)
             what = f"{math.prod(shape[:3])} blocks wait for each other, and at most {most} run at once on this device"
         elif error == results.CUDA_ERROR_INVALID_VALUE:
             what = "the launch failed: invalid configuration argument"

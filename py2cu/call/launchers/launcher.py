@@ -6,7 +6,7 @@
         s_x_0, = v_x.shape
         d_n = s_x_0
         …
-        if entry(block.addresses, block.memory, block.message): raise failed(block)
+        if entry(block.addresses, block.launch, block.message): raise failed(block)
 
 In: a `Signature` with its dtypes, a `LaunchProgram`, the order of the arguments, what runs an instance. Out: a function
 of these arguments by position.
@@ -185,8 +185,8 @@ class _Writer:
     # --- arrays ---
 
     def _device_guard(self, taken: Sequence[str]) -> Iterator[str]:
-        if self.engine.is_cuda:
-            self.names |= {"current_device": torch._C._cuda_getDevice, "on_device": _on_device}
+        if self.engine.is_cuda and torch.cuda.device_count() > 1:
+            self.names["on_device"] = _on_device
             yield f"if current_device() != device: return on_device(device, launcher, {', '.join(taken)})"
 
     # --- launch ---
@@ -270,8 +270,6 @@ class _Writer:
         if self.order.on_grid:
             if self.program.is_index:
                 yield from self._overflows()
-            if self.program.packs:
-                yield "packs = 1, 1"
             return
         yield from self._overflows()
         sizes = [*zip("xyz", self.program.size, strict=False)]
@@ -288,18 +286,18 @@ class _Writer:
         yield from (f"g{axis} = 1" for axis in "xyz"[len(self.program.size) :])
 
     def _packs(self, packs: PackedLaunch, elements: str) -> Iterator[str]:
-        """Width and count of the packs of a thread, and the blocks on the x axis."""
+        """The instance, by width and count of the packs of a thread, and the blocks on the x axis."""
 
         def of(width: int, count: int) -> str:
             span = f"(bx * {width * count})"
-            return f"(({width}, {count}), (nx + {span} - 1) // {span})"
+            return f"(instances[device, ({width}, {count})], (nx + {span} - 1) // {span})"
 
         ragged = " or ".join(["few", *(f"{self.extents.text(row)} % {packs.width}" for row in packs.rows)])
         yield f"few = {elements} <= {FEW_ELEMENTS}"  # rule: launcher-few
         yield f"apart = {of(1, 1)} if few else {of(1, SCATTERED)}"
         yield f"aligned = apart if {ragged} else {of(packs.width, packs.count)}"
         misaligned = f"({' | '.join(f'p_{name}' for name in packs.arrays)}) % {ALIGNMENT}"
-        yield f"packs, gx = apart if {misaligned} else aligned"
+        yield f"instance, gx = apart if {misaligned} else aligned"
 
     def _overflows(self) -> Iterator[str]:
         what = _FAILED if self.engine.is_cuda else "a launch of more threads than 64 bits can count"
@@ -320,11 +318,12 @@ class _Writer:
         if self.engine.is_cuda:
             shared = [f"{text(each.count)} * {each.itemsize}" for each in program.shared]
             yield f"shared = {' + '.join(shared) or '0'}"
-            fits = [f"{self.extents.bound(bound)} <= {INT32_MAX}" for bound in program.fits]
-            yield f"narrow = {' and '.join(fits) if program.has_index_type and fits else True}"
-            presence = [f"v_{name} is not None" for name in program.optional]
-            yield f"key = {', '.join(['device', 'packs' if program.packs else 'narrow', *presence])}"
-            yield from self.engine.lookup(self.names)
+            if program.packs is None or self.order.on_grid:
+                fits = [f"{self.extents.bound(bound)} <= {INT32_MAX}" for bound in program.fits]
+                narrow = " and ".join(fits) if program.has_index_type and fits else "True"
+                presence = [f"v_{name} is not None" for name in program.optional]
+                form = narrow if program.packs is None else "(1, 1)"
+                yield f"instance = instances[{', '.join(['device', form, *presence])}]"
         elif program.cooperative:
             what = f"wait for each other, and at most {MOST_BLOCKS_OF_CPU} run at once on the CPU"
             refused = self._refuse(f"{{gx * gy * gz}} blocks {what}")

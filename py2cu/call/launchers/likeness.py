@@ -7,8 +7,9 @@ Arrays that are like those of an earlier call need no tests of their own: torch 
 dtype, device, number of axes, `requires_grad` and the dispatch keys in effect. Bits of conjugation and negation and
 wrappers of transforms have keys of their own, and so has what is active in the thread: transforms, the tracer,
 autocast, modes of dispatch but for torch's own (fake tensors). An inference tensor outside of inference mode has the
-keys of any other tensor within: each call tests it. A second comparison, of extents and strides too, comes first: where
-it holds, what the settled lines compute from the shapes is known, and the others run alone.
+keys of any other tensor within: after calls without autograd's keys, each call tests it. A second comparison, of
+extents and strides too, comes first: where it holds, what the settled lines compute from the shapes is known, and the
+others run alone. It is with two calls, since the same arrays have other keys below autograd.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ except ImportError:  # a torch without them: all tests, one by one
 PLAIN_TENSORS: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 """Not of a subclass, which may dispatch on its own."""
 
+_FACTS: Final = ("device", "has_grad", "bare")
+"""What is known of arrays of one kind: their device, whether one requires grad, and whether they `are_bare`."""
 _MOST_LESSONS: Final = 16
 """So many arrays are learned; a launcher that meets two kinds in turn tests one of them array by array."""
 
@@ -43,13 +46,14 @@ _MOST_LESSONS: Final = 16
 class Likeness:
     """The arrays of earlier calls, with so many facts about a call."""
 
-    __slots__ = ("_lessons", "_others", "alike", "same")
+    __slots__ = ("_before", "_lessons", "_others", "alike", "same")
 
     def __init__(self, facts: int) -> None:
-        # Whether arrays are like these; the device by its number; whether one of them requires grad.
-        self.alike: tuple[Callable[..., bool], int, bool] = (_never, -1, False)
+        # Whether arrays are like these; the device by its number; whether one of them requires grad; `are_bare`.
+        self.alike: tuple[Callable[..., bool], int, bool, bool] = (_never, -1, False, False)
         # The same of arrays of these extents and strides, and then these.
-        self.same: tuple[Any, ...] = (_never, -1, False, *[()] * facts)
+        self.same: tuple[Any, ...] = (_never, -1, False, False, *[()] * facts)
+        self._before = self.same
         self._lessons = self._others = 0
 
     def learn(self, *arrays: torch.Tensor) -> None:
@@ -60,20 +64,34 @@ class Likeness:
         of_any: Any = [[None] * array.dim() for array in arrays]
         guards = Guards(*arrays, dynamic_dims_sizes=of_any, dynamic_dims_strides=of_any)
         has_grad = any(array.requires_grad for array in arrays)  # rule: likeness-grad
-        self.alike = (guards.check, arrays[0].get_device(), has_grad)
+        self.alike = (guards.check, arrays[0].get_device(), has_grad, are_bare(*arrays))
 
-    def remember(self, arrays: Sequence[torch.Tensor], device: int, has_grad: bool, *facts: tuple[int, ...]) -> None:
-        """Remember the extents and strides of other arrays, after twice as many calls as the last time."""
+    def remember(self, arrays: Sequence[torch.Tensor], *facts: Any) -> None:
+        """Remember the extents and strides of other arrays, after twice as many calls as the last time, for `same`.
+
+        The facts begin with the device, and whether one of them requires grad and all are bare.
+        """
         self._others += 1
         if self._others & (self._others - 1) or not _are_distinct(arrays):
             return
         guards = Guards(*arrays, dynamic_dims_sizes=None, dynamic_dims_strides=None)
-        self.same = (guards.check, device, has_grad, *facts)
+        self.same = (guards.check, *facts)
+
+    def other(self) -> tuple[Any, ...]:
+        """What was `same` before: the arrays of this call are not those of the last one."""
+        self.same, self._before = self._before, self.same
+        return self.same
 
 
 def _are_distinct(arrays: Sequence[torch.Tensor]) -> bool:
     """Whether they can be compared: torch takes an array that is passed twice for none, not even itself."""
     return Guards is not None and len({*map(id, arrays)}) == len(arrays)  # rule: likeness-twice
+
+
+def are_bare(*arrays: torch.Tensor) -> bool:
+    """Whether inference tensors may look like these: one of them is one, or autograd's keys are not in effect."""
+    is_below = torch._C._dispatch_tls_is_dispatch_key_excluded("AutogradFunctionality")
+    return is_below or any(array.is_inference() for array in arrays)  # rule: likeness-bare
 
 
 def _never(*_: torch.Tensor) -> bool:
@@ -133,7 +151,7 @@ class LikenessLines:
     @property
     def known(self) -> Iterator[str]:
         """The names that arrays of one kind, extents and strides settle."""
-        yield from ("device", "has_grad")
+        yield from _FACTS
         for name in (p.name for p in self.arrays if not p.may_be_none):
             yield f"shape_{name}"
             if name in self.signature.strided:
@@ -143,41 +161,46 @@ class LikenessLines:
         """They define `device`, its number, and what else the `others` name that the `settled` lines define."""
         always, optional = ([p for p in self.arrays if p.may_be_none is may_be_none] for may_be_none in (False, True))
         optional_lines = [*chain.from_iterable(map(self._optional, optional))]
-        defined = {*self.known, *settled.names} - {"device", "has_grad"}
+        defined = {*self.known, *settled.names}.difference(_FACTS)
         facts = sorted(defined.intersection(re.findall(r"\w+", "\n".join([*optional_lines, *others]))))
         likeness = Likeness(len(facts))
         names.update({
             "likeness": likeness, "learn": likeness.learn, "remember": likeness.remember, "torch": torch,
             "tracer": torch._C._get_tracing_state, "transforms": torch._C._functorch.peek_interpreter_stack,
             "records": torch.is_grad_enabled, "inference": torch.is_inference_mode_enabled,
-            "plain": PLAIN_TENSORS, "overlaps_itself": overlaps_itself,
+            "plain": PLAIN_TENSORS, "overlaps_itself": overlaps_itself, "are_bare": are_bare,
         })  # fmt: skip
+        if self.is_cuda:
+            names["current_device"] = torch._C._cuda_getDevice
         if not always:
             yield f"device, has_grad = {'current_device()' if self.is_cuda else -1}, False"
             yield from settled.lines
         else:
             passed = [f"v_{p.name}" for p in always]
-            taken, remembered = ", ".join(passed), ", ".join(["device", "has_grad", *facts])
+            taken, remembered = ", ".join(passed), ", ".join([*_FACTS, *facts])
             yield f"is_same, {remembered} = likeness.same"
             if self.leave:  # below the dispatcher there are none
                 nested = " or ".join(f"{each}.is_nested" for each in passed)
                 yield f"if {nested}: raise misfit"  # torch ends the process where it compares them
             yield f"if not is_same({taken}):"
+            yield f"    is_same, {remembered} = likeness.other()"
+            yield f"    if not is_same({taken}):"
             lines = [
                 *(f"shape_{p.name} = v_{p.name}.shape" for p in always),
-                "is_alike, device, has_grad = likeness.alike",
+                f"is_alike, {', '.join(_FACTS)} = likeness.alike",
                 f"if not is_alike({taken}):",
                 *(f"    {line}" for line in [*self._one_by_one(always), f"learn({taken})"]),
                 *chain.from_iterable(map(self._layout, always)),
                 *settled.lines,
                 f"remember(({taken},), {remembered})",
             ]
-            yield from (f"    {line}" for line in lines)
+            yield from (f"        {line}" for line in lines)
         yield from optional_lines
         if self.leave:
             for parameter in (p for p in self.arrays if p.role is not Role.INPUT):
                 array = f"v_{parameter.name}"
-                test = f"if {array}.is_inference() and not inference(): raise misfit"  # rule: launcher-inference
+                may_be = f"{'' if parameter.may_be_none else 'bare and '}{array}.is_inference()"
+                test = f"if {may_be} and not inference(): raise misfit"  # rule: launcher-inference
                 yield from if_given(parameter, [test])
             grads = ["has_grad", *(f"v_{p.name} is not None and v_{p.name}.requires_grad" for p in optional)]
             yield f"if ({' or '.join(grads)}) and records(): {self.leave}"  # rule: launcher-grad
@@ -191,6 +214,7 @@ class LikenessLines:
             yield "if transforms() is not None or tracer() is not None: raise misfit"
             yield f"if not plain.issuperset(map(type, ({', '.join(f'v_{p.name}' for p in always)},))): raise misfit"
             yield f"has_grad = {' or '.join(f'v_{p.name}.requires_grad' for p in always)}"
+            yield f"bare = are_bare({', '.join(f'v_{p.name}' for p in always)})"
         yield f"device = v_{always[0].name}.get_device()"
         if self.is_cuda:
             yield "if device < 0: raise misfit"

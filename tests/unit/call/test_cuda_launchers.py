@@ -1,6 +1,5 @@
 """Launchers for a GPU, with a driver that only notes what it is asked to do."""
 
-import ctypes
 from typing import Any
 
 import pytest
@@ -41,10 +40,10 @@ class Driver:
         self.packs: list[tuple[int, ...]] = []  # of the loaded instances
         self.launched: list[int] = []
 
-    def load(self, device: int, given: tuple[bool, ...], packs: tuple[int, ...], **_: Any) -> ctypes.c_void_p:
+    def load(self, device: int, given: tuple[bool, ...], packs: tuple[int, ...], **_: Any) -> int:
         self.loaded.append((device, self.device))
         self.packs.append(packs)
-        return ctypes.c_void_p(device + 1)
+        return device + 1
 
     def launch(self, *_: Any) -> int:
         self.launched.append(self.device)
@@ -60,6 +59,7 @@ class Driver:
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Driver:
     gpu = Driver()
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch._C, "_cuda_getDevice", lambda: gpu.device, raising=False)
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda _: 0, raising=False)
     monkeypatch.setattr(driver, "launch_function", lambda: gpu.launch)

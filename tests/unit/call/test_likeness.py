@@ -1,6 +1,8 @@
 """Arrays that are like those of an earlier call need no tests of their own; all others are tested one by one."""
 
+import contextlib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,7 @@ torch = pytest.importorskip("torch")
 from jaxtyping import Float32  # noqa: E402
 from torch import Tensor  # noqa: E402
 
-from py2cu import Index, kernel  # noqa: E402
+from py2cu import Index, Kernel, kernel  # noqa: E402
 from py2cu.call.launchers import likeness  # noqa: E402
 from py2cu.call.launchers.likeness import Likeness  # noqa: E402
 
@@ -82,18 +84,34 @@ def test_only_so_many_are_learned() -> None:
 
 def test_same_arrays_have_the_same_extents_and_strides() -> None:
     made = Likeness(2)
-    made.remember((torch.zeros(2, 3), torch.zeros(())), -1, False, (2, 3), ())
+    made.remember((torch.zeros(2, 3), torch.zeros(())), -1, False, False, (2, 3), ())
     is_same, *facts = made.same
-    assert facts == [-1, False, (2, 3), ()]
+    assert facts == [-1, False, False, (2, 3), ()]
     assert is_same(torch.ones(2, 3), torch.zeros(()))
     for other in (torch.zeros(2, 4), torch.zeros(3, 2).t(), torch.zeros(2, 3, requires_grad=True)):
         assert not is_same(other, torch.zeros(()))
 
 
+def test_two_calls_are_remembered() -> None:
+    made, a, b, c = Likeness(1), torch.zeros(1), torch.zeros(2), torch.zeros(3)
+
+    def recall(array: Tensor) -> object:
+        is_same, *_, fact = made.same
+        if not is_same(array):
+            is_same, *_, fact = made.other()
+        if not is_same(array):
+            made.remember([array], -1, False, False, len(array))
+            return None
+        return fact
+
+    assert [recall(each) for each in (a, b, a, b, b)] == [None, None, 1, 2, 2]
+    assert [recall(each) for each in (c, c, c, a, b)] == [None, None, 3, 1, None]  # after four in place of another
+
+
 def test_shapes_are_remembered_ever_more_rarely() -> None:
     made, remembered = Likeness(1), []
     for extent in range(1, 40):
-        made.remember([torch.zeros(extent)], -1, False, (extent,))
+        made.remember([torch.zeros(extent)], -1, False, False, (extent,))
         remembered.append(made.same[-1][0])
     assert [*dict.fromkeys(remembered)] == [1, 2, 4, 8, 16, 32]
 
@@ -108,13 +126,29 @@ def test_calls_of_many_shapes_are_checked() -> None:
             twice(torch.zeros(max(extent, 2), 2)[:, 0], torch.empty(max(extent, 2)))
 
 
-def test_an_inference_tensor_is_refused_after_a_call_in_inference_mode() -> None:
+@pytest.mark.parametrize("before", [torch.inference_mode, torch._C._AutoDispatchBelowAutograd, contextlib.nullcontext])
+def test_an_inference_tensor_is_refused_after_a_call_without_autograds_keys(before: Callable[..., Any]) -> None:
     with torch.inference_mode():
         made = torch.zeros(4)
+    with before():
         for _ in range(3):
             twice(torch.zeros(4), torch.zeros(4))
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="inference tensor"):
+            twice(torch.zeros(4), made)
+    assert twice(made, torch.zeros(4)).tolist() == [0.0] * 4
     with pytest.raises(RuntimeError, match="inference tensor"):
         twice(torch.zeros(4), made)
+
+
+def test_an_inference_tensor_that_is_read_hides_none_that_is_written() -> None:
+    fresh = Kernel(twice.python)
+    with torch.inference_mode():
+        x, made = torch.zeros(4), torch.zeros(4)
+    for _ in range(3):
+        fresh(x, torch.zeros(4))
+        with pytest.raises(RuntimeError, match="inference tensor"):
+            fresh(x, made)
 
 
 @kernel
