@@ -1,8 +1,11 @@
 """Load compiled kernels, and ask the CUDA driver about devices and kernels.
 
 In: code, device numbers, handles of kernels. Out: handles that `cuLaunchKernelEx` takes, on every device of the
-code's architecture. Errors: `EnvironmentLacks` without cuda-bindings or a driver of CUDA 12, `RuntimeError` with
-CUDA's name and text for what the driver refuses. Promises: a loaded kernel stays loaded until the process ends.
+code's architecture. Errors: `EnvironmentLacks` without a driver of CUDA 12, `RuntimeError` with CUDA's name and text
+for what the driver refuses. Promises: a loaded kernel stays loaded until the process ends.
+
+The driver is called by ctypes: importing `cuda.bindings.driver` takes a fifth of the first result of a cached kernel,
+and its calls 0.7 us more.
 """
 
 from __future__ import annotations
@@ -11,12 +14,13 @@ import ctypes
 import functools
 import struct
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any, Final
 
 from py2cu.diagnostics import EnvironmentLacks
 
+INVALID_VALUE, INVALID_CONTEXT, COOPERATIVE_LAUNCH_TOO_LARGE = 1, 201, 720  # of CUresult
 _FIRST_VERSION: Final = 12000  # of libraries without a context
+_MAX_DYNAMIC_SHARED_SIZE_BYTES: Final = 8  # of CUfunction_attribute
 LAUNCH_CONFIG: Final = "7I4xQQI4x"
 """`CUlaunchConfig`, as `struct` spells it: grid, block, bytes of shared memory, stream, attributes and their number."""
 COOPERATIVE: Final = ctypes.create_string_buffer(struct.pack("<I4xI", 2, 1), 72)
@@ -32,13 +36,14 @@ def load_kernel(image: bytes, symbol: str) -> int:
     Raises:
         EnvironmentLacks: the driver is older than the compiler.
     """
-    driver = load_driver()
+    library, kernel = ctypes.c_void_p(), ctypes.c_void_p()
     try:
-        library = _value(driver.cuLibraryLoadData(image, [], [], 0, [], [], 0))
-        return int(_value(driver.cuLibraryGetKernel(library, symbol.encode())))
+        _call("cuLibraryLoadData", ctypes.byref(library), image, None, None, 0, None, None, 0)
+        _call("cuLibraryGetKernel", ctypes.byref(kernel), library, symbol.encode())
     except RuntimeError as error:
         _explain_version()
         raise RuntimeError(f"CUDA cannot load the kernel {symbol}: {error}") from None
+    return kernel.value or 0
 
 
 @functools.cache
@@ -50,23 +55,17 @@ def architecture(device: int) -> str:
     return f"sm_{major}{minor}"
 
 
-@functools.cache
 def launch_function() -> Callable[..., int]:
-    """`cuLaunchKernelEx`: config, kernel, addresses of the parameters, None; returns a CUresult.
-
-    With its pointers at hand, ctypes calls it in 0.7 us less than `cuda.bindings` takes for `cuLaunchKernel`.
-    """
-    load_driver()
-    function: Callable[..., int] = ctypes.CDLL("libcuda.so.1").cuLaunchKernelEx
+    """`cuLaunchKernelEx`: config, kernel, addresses of the parameters, None; returns a CUresult."""
+    function: Callable[..., int] = load_driver().cuLaunchKernelEx
     return function
 
 
 def allow_shared_bytes(kernel: int, shared_bytes: int, device: int) -> None:
     """Raise a kernel's limit of dynamic shared memory on a device, 48 KB by default."""
-    driver = load_driver()
-    attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-    handle = _value(driver.cuDeviceGet(device))
-    _value(driver.cuKernelSetAttribute(attribute, shared_bytes, driver.CUkernel(kernel), handle))
+    handle = ctypes.c_int()
+    _call("cuDeviceGet", ctypes.byref(handle), device)
+    _call("cuKernelSetAttribute", _MAX_DYNAMIC_SHARED_SIZE_BYTES, shared_bytes, ctypes.c_void_p(kernel), handle)
 
 
 def resident_blocks(kernel: int, threads: int, shared_bytes: int, device: int) -> int:
@@ -76,49 +75,48 @@ def resident_blocks(kernel: int, threads: int, shared_bytes: int, device: int) -
     """
     import torch
 
-    driver = load_driver()
-    function = driver.CUfunction(kernel)  # the driver takes a CUkernel here
-    blocks: int = _value(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, threads, shared_bytes))
-    return blocks * torch.cuda.get_device_properties(device).multi_processor_count
+    blocks = ctypes.c_int()
+    function, shared = ctypes.c_void_p(kernel), ctypes.c_size_t(shared_bytes)  # the driver takes a CUkernel here
+    _call("cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(blocks), function, threads, shared)
+    return blocks.value * torch.cuda.get_device_properties(device).multi_processor_count
 
 
 def error_text(status: int) -> str:
     """The name and text of a CUresult: "CUDA_ERROR_INVALID_VALUE: invalid argument"."""
-    driver = load_driver()
-    try:
-        result = driver.CUresult(status)
-    except ValueError:
+    return _error_text(load_driver(), status)
+
+
+def _error_text(driver: ctypes.CDLL, status: int) -> str:
+    name, text = ctypes.c_char_p(), ctypes.c_char_p()
+    driver.cuGetErrorString(status, ctypes.byref(text))
+    if driver.cuGetErrorName(status, ctypes.byref(name)) or name.value is None or text.value is None:
         return f"CUDA error {status}"
-    (_, name), (_, text) = driver.cuGetErrorName(result), driver.cuGetErrorString(result)
-    return f"{name.decode()}: {text.decode()}"
+    return f"{name.value.decode()}: {text.value.decode()}"
 
 
 @functools.cache
-def load_driver() -> ModuleType:
-    """`cuda.bindings.driver`, initialised.
+def load_driver() -> ctypes.CDLL:
+    """The driver's library, initialised.
 
     Raises:
-        EnvironmentLacks: cuda-bindings or a driver of CUDA 12 is missing.
+        EnvironmentLacks: there is no driver of CUDA 12 or later, or it does not start.
     """
     try:
-        from cuda.bindings import driver
-    except ImportError:
-        raise EnvironmentLacks("launching a kernel needs cuda-bindings", "pip install cuda-bindings") from None
-    try:
-        (status,) = driver.cuInit(0)
-        _, version = driver.cuDriverGetVersion()
-    except RuntimeError:  # libcuda.so.1 is missing
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
         raise EnvironmentLacks("there is no NVIDIA driver", _DRIVER_HINT) from None
+    status, version = driver.cuInit(0), _version(driver)
     if version < _FIRST_VERSION:
         raise EnvironmentLacks(f"the driver supports CUDA {_spelled(version)}; 12.0 is needed", _DRIVER_HINT)
-    if status != driver.CUresult.CUDA_SUCCESS:
-        raise EnvironmentLacks(f"CUDA does not start: {status.name}", "check that nvidia-smi lists a GPU")
-    return driver  # type: ignore[no-any-return, unused-ignore]  # typed where cuda-bindings is installed
+    if status:
+        text = _error_text(driver, status)
+        raise EnvironmentLacks(f"CUDA does not start: {text}", "check that nvidia-smi lists a GPU")
+    return driver
 
 
 def _explain_version() -> None:
     """Raise if the compiler is newer than the driver, which may not load what it compiled."""
-    _, version = load_driver().cuDriverGetVersion()
+    version = _version(load_driver())
     try:
         from py2cu.build import nvrtc
 
@@ -137,9 +135,13 @@ def _spelled(version: int) -> str:
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
-def _value(answer: tuple[Any, ...]) -> Any:
-    """The value of a call of the driver, which answers with a status and at most one value."""
-    status, *values = answer
-    if status != load_driver().CUresult.CUDA_SUCCESS:
+def _version(driver: ctypes.CDLL) -> int:
+    version = ctypes.c_int()
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    return version.value
+
+
+def _call(function: str, *arguments: Any) -> None:
+    """Call a function of the driver; whole numbers are passed as `int`."""
+    if status := getattr(load_driver(), function)(*arguments):
         raise RuntimeError(error_text(status))
-    return values[0] if values else None

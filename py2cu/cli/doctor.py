@@ -8,7 +8,6 @@ warning.
 from __future__ import annotations
 
 import enum
-import importlib.metadata
 import platform
 import sys
 from collections.abc import Callable, Iterable
@@ -53,7 +52,6 @@ def diagnose() -> list[Finding]:
         lambda: _torch(torch),
         lambda: _tool("C++ compiler", toolchain.find_cxx(), toolchain.CXX_HINT),
         lambda: _tool("ninja", toolchain.find_ninja(), toolchain.NINJA_HINT),
-        lambda: _cuda_bindings(torch),
         lambda: _nvrtc(torch),
         lambda: _nvcc(torch),
         lambda: _cuda(torch),
@@ -99,34 +97,16 @@ def _tool(component: str, path: Path | None, hint: str) -> Finding:
     return Finding(component, State.OK, str(path))
 
 
-def _cuda_bindings(torch: ModuleType | str) -> Finding:
-    """cuda-bindings, which launches kernels on a GPU, and a driver of CUDA 12 or later."""
-    try:
-        version = importlib.metadata.version("cuda-bindings")
-        if _has_gpu(torch):
-            driver.load_driver()
-    except importlib.metadata.PackageNotFoundError:
-        return _needed_on_gpu("cuda-bindings", "not found", "pip install cuda-bindings", torch)
-    except EnvironmentLacks as lack:
-        return Finding("cuda-bindings", State.MISSING, f"{version}; {lack.message}", lack.hint)
-    return Finding("cuda-bindings", State.OK, version)
-
-
 def _nvrtc(torch: ModuleType | str) -> Finding:
-    """NVRTC, which compiles the kernels of calls on a GPU; without it, nvcc does."""
+    """NVRTC and cuda-bindings, which compile the kernels of calls on a GPU; without them, nvcc does."""
     try:
         return Finding("NVRTC", State.OK, _dotted(nvrtc.nvrtc_version()))
     except EnvironmentLacks as lack:
         if toolchain.find_nvcc() is not None:
             return Finding("NVRTC", State.WARN, f"{lack.message}; nvcc compiles instead, slower", lack.hint)
-        return _needed_on_gpu("NVRTC", lack.message, lack.hint, torch)
-
-
-def _needed_on_gpu(component: str, detail: str, hint: str, torch: ModuleType | str) -> Finding:
-    """A component that is missing only if there is a GPU; otherwise kernels run on the CPU."""
-    if _has_gpu(torch):
-        return Finding(component, State.MISSING, detail, hint)
-    return Finding(component, State.WARN, f"{detail}; needed only for calls on a GPU", hint)
+        if _has_gpu(torch):
+            return Finding("NVRTC", State.MISSING, lack.message, lack.hint)
+        return Finding("NVRTC", State.WARN, f"{lack.message}; needed only for calls on a GPU", lack.hint)
 
 
 def _nvcc(torch: ModuleType | str) -> Finding:
@@ -151,6 +131,10 @@ def _gpu(torch: ModuleType | str) -> Finding:
     if not isinstance(torch, str) and _has_gpu(torch):
         numbers = range(torch.cuda.device_count())
         names = [f"{torch.cuda.get_device_name(i)} ({_dotted(torch.cuda.get_device_capability(i))})" for i in numbers]
+        try:
+            driver.load_driver()
+        except EnvironmentLacks as lack:
+            return Finding("GPU", State.MISSING, f"{', '.join(names)}; {lack.message}", lack.hint)
         return Finding("GPU", State.OK, ", ".join(names))
     if capabilities := devices.capabilities():
         detail = f"{len(capabilities)} of capability {_dotted(capabilities[0])}, which torch cannot use"

@@ -49,17 +49,15 @@ __global__ void grid_kernel(int* out, index_t n)
 
 def launch(kernel: int, grid: int, block: int, shared_bytes: int, *arguments: object) -> int:
     """Launch on torch's current stream; tensors pass their address, numbers are ints. Returns the status."""
-    cuda = driver.load_driver()
     values = [
         ctypes.c_void_p(one.data_ptr()) if isinstance(one, torch.Tensor) else ctypes.c_int(one) for one in arguments
     ]
     block_of_addresses = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-    stream = cuda.CUstream(torch.cuda.current_stream().cuda_stream)
-    function = cuda.CUfunction(kernel)
-    (status,) = cuda.cuLaunchKernel(
-        function, grid, 1, 1, block, 1, 1, shared_bytes, stream, ctypes.addressof(block_of_addresses), 0
+    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    status: int = driver.load_driver().cuLaunchKernel(
+        ctypes.c_void_p(kernel), grid, 1, 1, block, 1, 1, shared_bytes, stream, block_of_addresses, None
     )
-    return int(status)
+    return status
 
 
 @pytest.fixture(autouse=True)
@@ -133,14 +131,13 @@ def test_a_cooperative_launch_fits_the_resident_blocks() -> None:
     assert most % torch.cuda.get_device_properties(0).multi_processor_count == 0
     assert most > driver.resident_blocks(kernel, 256, 40_000, 0) > 0
     out = torch.zeros(most + 2, device="cuda", dtype=torch.int32)
-    cuda = driver.load_driver()
     values = [ctypes.c_void_p(out.data_ptr()), ctypes.c_int(most)]
     addresses = (ctypes.c_void_p * 2)(*map(ctypes.addressof, values))
     for grid, expected in ((most + 1, "COOPERATIVE_LAUNCH_TOO_LARGE"), (most, "SUCCESS")):
-        (status,) = cuda.cuLaunchCooperativeKernel(
-            cuda.CUfunction(kernel), grid, 1, 1, 256, 1, 1, 0, 0, ctypes.addressof(addresses)
+        status = driver.load_driver().cuLaunchCooperativeKernel(
+            ctypes.c_void_p(kernel), grid, 1, 1, 256, 1, 1, 0, None, addresses
         )
-        assert expected in driver.error_text(int(status))
+        assert expected in driver.error_text(status)
     assert out[: most + 1].tolist() == [most] * (most + 1)
 
 

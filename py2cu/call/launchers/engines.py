@@ -175,17 +175,16 @@ class CudaEngine:
 
     def _failed(self, instance: Instance, block: Block, error: int) -> None:
         """Launch once more where the thread had no context; raise an error for everything else."""
-        results = driver.load_driver().CUresult
-        if error == results.CUDA_ERROR_INVALID_CONTEXT:
+        if error == driver.INVALID_CONTEXT:
             torch.cuda.set_device(instance.device)
             error = driver.launch_function()(block.launch, instance.kernel, block.addresses, None)
         if not error:
             return
         *shape, shared = struct.unpack_from("<7I", block.memory)
-        if error == results.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE:
+        if error == driver.COOPERATIVE_LAUNCH_TOO_LARGE:
             most = driver.resident_blocks(instance.handle, math.prod(shape[3:]), shared, instance.device)
             what = f"{math.prod(shape[:3])} blocks wait for each other, and at most {most} run at once on this device"
-        elif error == results.CUDA_ERROR_INVALID_VALUE:
+        elif error == driver.INVALID_VALUE:
             what = "the launch failed: invalid configuration argument"
         else:
             what = f"the launch failed: {driver.error_text(error).partition(': ')[2]}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from py2cu.diagnostics import EnvironmentLacks
 
 @pytest.fixture(autouse=True)
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(driver, "load_driver", lambda: None)
     monkeypatch.setenv("PY2CU_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -44,7 +44,7 @@ def diagnose(monkeypatch: pytest.MonkeyPatch, torch: ModuleType | str) -> dict[s
 
 def test_every_component_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     found = diagnose(monkeypatch, fake_torch())
-    of_cuda = ["cuda-bindings", "NVRTC", "nvcc", "CUDA in torch", "GPU"]
+    of_cuda = ["NVRTC", "nvcc", "CUDA in torch", "GPU"]
     assert list(found) == ["Python", "torch", "C++ compiler", "ninja", *of_cuda, "cache"]
     assert found["Python"].state is found["torch"].state is found["cache"].state is State.OK
     assert all(finding.hint for finding in found.values() if finding.state is State.MISSING)
@@ -54,40 +54,29 @@ def test_every_component_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
 def _without_bindings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if neither cuda-bindings nor NVRTC were installed."""
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
-    monkeypatch.setattr(importlib.metadata, "version", _refuse)
     nvrtc._nvrtc.cache_clear()
-    driver.load_driver.cache_clear()
     yield
     nvrtc._nvrtc.cache_clear()
-    driver.load_driver.cache_clear()
-
-
-def _refuse(name: str) -> str:
-    raise importlib.metadata.PackageNotFoundError(name)
 
 
 @pytest.mark.usefixtures("_without_bindings")
-def test_a_gpu_without_cuda_bindings_lacks_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_cuda_bindings_nvcc_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: Path("nvcc"))
     found = diagnose(monkeypatch, fake_torch(cuda="13.0", gpus=1))
-    assert found["cuda-bindings"].state is State.MISSING
-    assert found["cuda-bindings"].hint == "pip install cuda-bindings"
-    assert found["NVRTC"].state is State.WARN and "nvcc compiles instead" in found["NVRTC"].detail
+    assert found["NVRTC"].state is State.WARN and found["NVRTC"].hint == "pip install cuda-bindings"
+    assert found["NVRTC"].detail == "cuda-bindings is not installed; nvcc compiles instead, slower"
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
     found = diagnose(monkeypatch, fake_torch(cuda="13.0", gpus=1))
     assert found["NVRTC"].state is found["nvcc"].state is State.MISSING
     found = diagnose(monkeypatch, fake_torch())
-    states = [found[name].state for name in ("cuda-bindings", "NVRTC", "nvcc")]
-    assert states == [State.WARN] * 3 and "only for calls on a GPU" in found["NVRTC"].detail
+    states = [found[name].state for name in ("NVRTC", "nvcc")]
+    assert states == [State.WARN] * 2 and "only for calls on a GPU" in found["NVRTC"].detail
 
 
 def test_a_gpu_with_nvrtc_needs_no_nvcc(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: "13.0.3")
     monkeypatch.setattr(nvrtc, "nvrtc_version", lambda: (13, 0))
-    monkeypatch.setattr(driver, "load_driver", lambda: None)
     monkeypatch.setattr(toolchain, "find_nvcc", lambda: None)
     found = diagnose(monkeypatch, fake_torch(cuda="13.0", gpus=1))
-    assert (found["cuda-bindings"].state, found["cuda-bindings"].detail) == (State.OK, "13.0.3")
     assert (found["NVRTC"].state, found["NVRTC"].detail) == (State.OK, "13.0")
     assert found["nvcc"].state is State.WARN and "build --files" in found["nvcc"].detail
 
@@ -96,10 +85,10 @@ def test_an_old_driver_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise EnvironmentLacks("the driver supports CUDA 11.8; 12.0 is needed", "update it")
 
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: "13.0.3")
     monkeypatch.setattr(driver, "load_driver", refuse)
-    finding = diagnose(monkeypatch, fake_torch(cuda="13.0", gpus=1))["cuda-bindings"]
-    assert finding.state is State.MISSING and "CUDA 11.8" in finding.detail and finding.hint == "update it"
+    finding = diagnose(monkeypatch, fake_torch(cuda="13.0", gpus=1))["GPU"]
+    assert finding.state is State.MISSING and finding.hint == "update it"
+    assert finding.detail == "GPU 0 (9.0); the driver supports CUDA 11.8; 12.0 is needed"
 
 
 @pytest.mark.usefixtures("_without_bindings")
