@@ -121,8 +121,8 @@ class _Writer:
         shape = ["gx", "gy", "gz", "bx", "by", "bz"] if on_grid else []
         taken = [*shape, *(f"v_{name}" for name in self.order.names)]
         yield f"def launcher({', '.join(taken)}):"
+        first = [*(self._watched() if of_call else ()), *unpacked(self.signature, self.order.names, self.names)]
         body = [
-            *unpacked(self.signature, self.order.names, self.names),
             *self._left_out(),
             *self._numbers(),
             *self.extents.lines(self.arrays),
@@ -137,11 +137,11 @@ class _Writer:
         self.names["record"] = record
         leave = "raise misfit" if record is None else f"return record({', '.join(taken)})"
         likeness = LikenessLines(self.signature, self.arrays, self.engine.is_cuda, leave if of_call else None)
-        settled, others = settle(body, likeness.known, taken)
+        settled, others = settle(body, likeness.known, [*taken, *(f"v_{p.name}" for p in self.given)])
         guard = [*self._device_guard(taken)]
         others = [*guard, *others, *self._engine_lines(), f"return {self._result}"]
         settled = settled._replace(lines=[*guard, *settled.lines])
-        lines = [*(self._watched() if of_call else ()), *likeness.lines(settled, others, self.names), *others]
+        lines = [*first, *likeness.lines(settled, others, self.names), *others]
         yield from (f"    {line}" for line in lines)
 
     # --- what the call passes and leaves out ---

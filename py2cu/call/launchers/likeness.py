@@ -213,12 +213,13 @@ class LikenessLines:
         if self.leave:
             yield "if transforms() is not None or tracer() is not None: raise misfit"
             yield f"if not plain.issuperset(map(type, ({', '.join(f'v_{p.name}' for p in always)},))): raise misfit"
-            yield f"has_grad = {' or '.join(f'v_{p.name}.requires_grad' for p in always)}"
-            yield f"bare = are_bare({', '.join(f'v_{p.name}' for p in always)})"
         yield f"device = v_{always[0].name}.get_device()"
         if self.is_cuda:
             yield "if device < 0: raise misfit"
         yield from chain.from_iterable(map(self._of_one, always))
+        if self.leave:  # of what is read from now on: a copy of a negative view requires no grad under `no_grad`
+            yield f"has_grad = {' or '.join(f'v_{p.name}.requires_grad' for p in always)}"
+            yield f"bare = are_bare({', '.join(f'v_{p.name}' for p in always)})"
 
     def _of_one(self, parameter: Parameter) -> Iterator[str]:
         dtype, array = self.signature.dtype(parameter.name), f"v_{parameter.name}"

@@ -140,6 +140,20 @@ def test_an_inference_tensor_is_refused_after_a_call_without_autograds_keys(befo
         assert fresh(given, torch.zeros(4)).tolist() == [0.0] * 4
 
 
+def test_a_negative_view_does_not_teach_that_its_copy_requires_grad() -> None:
+    with torch.no_grad():
+        added(torch._neg_view(torch.ones(4)).requires_grad_(), torch.zeros(4))
+    view = torch.zeros(2, 4)[0]  # which autograd refuses to record beside another output
+    assert added(torch.ones(4), view).tolist() == [2.0] * 4
+    assert view.tolist() == [1.0] * 4
+
+
+@kernel
+def added(i: Index["n"], x: Float32[Tensor, "n"], total: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+    total[i] += x[i]
+    out[i] = x[i] + 1
+
+
 @kernel
 def twice(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
     out[i] = x[i] + x[i]
@@ -158,8 +172,8 @@ def test_gradients_are_recorded_after_calls_without(guards: object, monkeypatch:
         for _ in range(3):
             assert not twice(x).requires_grad
     for extent in (4, 4, *range(1, 8)):
-        given = torch.zeros(extent, requires_grad=True)
-        assert twice(given).requires_grad
+        for given in (torch.zeros(extent, requires_grad=True), torch.zeros(2 * extent, requires_grad=True)):
+            assert twice(given).requires_grad
         assert not twice(given.detach()).requires_grad
     twice(x).sum().backward()
     assert x.grad is not None

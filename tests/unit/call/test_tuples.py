@@ -82,6 +82,15 @@ def test_tuples_and_lists_are_passed_and_left_out(run, args, kwargs, expected):
 
 
 @pytest.mark.builds
+def test_a_tuple_of_another_length_is_refused_by_name_in_a_recorded_call():
+    x = X.clone().requires_grad_()
+    for good in (x.detach(), x):
+        pushed(good, (1, 2))
+        with pytest.raises(TypeError, match="takes a tuple of 2 numbers as `size`, got one of 1"):
+            pushed(x, (1,))
+
+
+@pytest.mark.builds
 def test_a_generic_template_takes_tuples(run):
     for x in (X, X.double()):
         torch.testing.assert_close(run(rounds)(x), 5 * x + 5)
