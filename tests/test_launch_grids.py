@@ -23,6 +23,10 @@ def pairs(i: Index["n * n"], out: Int32[Tensor, "m"], n: int):
 def flat(i: Index["n"], out: Int32[Tensor, "m"], n: int):
     out[i % 7] = 1
 
+@kernel
+def of_constants(i: Index["50000 * 50000"], out: Int32[Tensor, "m"]):
+    out[i % 7] = 1
+
 @kernel(size="256 * rows")
 def rows_each(blockIdx, threadIdx, out: Int32[Tensor, "m"], rows: int):
     if blockIdx.x < 7:
@@ -56,6 +60,10 @@ def test_grids_within_reach_are_whole(device):
 
 def test_the_guard_of_a_small_grid_is_compared_in_a_type_that_holds_it():
     assert "std::fabs(n) * std::fabs(n) <= INT32_MAX" in TRANSLATION.cuda.kernel.text
+
+
+def test_a_product_of_constants_is_no_int():
+    assert "const dim3 grid((int64_t(50000) * 50000 + " in TRANSLATION.cuda.kernel.text
 
 
 def test_the_simulator_refuses_them_too():
