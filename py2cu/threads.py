@@ -28,7 +28,7 @@ class ForkSafeLock:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        _locks.add(self)
+        _locks[weakref.ref(self, _locks.pop)] = None
 
     def __enter__(self) -> None:
         self._lock.acquire()
@@ -44,12 +44,14 @@ class ForkSafeLock:
             self._lock = threading.RLock()
 
 
-_locks: Final[weakref.WeakSet[ForkSafeLock]] = weakref.WeakSet()
+_locks: Final[dict[weakref.ref[ForkSafeLock], None]] = {}
+"""No `WeakSet`: Python ignores a Ctrl-C that arrives in a callback of a weak reference, except in one written in C."""
 
 
 def _renew_all() -> None:
-    for lock in [*_locks]:
-        lock.renew()
+    for reference in [*_locks]:
+        if (lock := reference()) is not None:
+            lock.renew()
 
 
 os.register_at_fork(after_in_child=_renew_all)

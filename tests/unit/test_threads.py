@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 import threading
 import warnings
 from pathlib import Path
@@ -50,6 +51,17 @@ def test_a_forked_child(holder: str) -> None:
         thread.join()
     with lock:
         pass
+
+
+def test_a_lock_that_goes_runs_no_python() -> None:
+    """An interrupt would be ignored there."""
+    lock, events = ForkSafeLock(), []
+    count = len(threads._locks)
+    sys.setprofile(lambda frame, event, _: events.append(event))
+    del lock
+    sys.setprofile(None)
+    assert "call" not in events
+    assert len(threads._locks) == count - 1
 
 
 def test_every_lock_of_the_package_is_one() -> None:
