@@ -30,8 +30,8 @@ class Outcome(enum.StrEnum):
 
 
 def watch(tool: str, arguments: Sequence[str], seconds: float) -> Outcome:
-    """Run Python with `arguments` under `tool`; a warning is a finding, too. An error that CUDA returns is none:
-    libraries ask for functions that a driver may lack.
+    """Run Python with `arguments` under `tool`; a warning is a finding, too. Errors that functions of CUDA
+    return are not reported, since libraries look up functions that a driver may lack.
     """
     command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", str(FINDING)]
     if tool == "memcheck":

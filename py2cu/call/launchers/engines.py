@@ -34,7 +34,7 @@ class Block:
     """The parameters of one launch: their values, the addresses of these, and a message from the CPU.
 
     The launch itself stands before the values: on the CPU grid, block and number of OS threads, on a GPU a
-    `CUlaunchConfig`. Ctypes passes references that are made once faster than arrays.
+    `CUlaunchConfig`. Addresses and launch are references, made once: ctypes takes longer to pass an array.
     """
 
     __slots__ = ("addresses", "launch", "memory", "message")
@@ -107,10 +107,11 @@ def _failed_on_cpu(block: Block) -> Exception:
     return AssertionError(message) if ASSERTION in message else RuntimeError(message)
 
 
-class Instance:
-    """An instance on a device: its `kernel`, as ctypes passes it, and the shared memory that a block may have.
+class DeviceInstance:
+    """An instance on one device: its `kernel`, as ctypes passes it, and the shared memory that its blocks may have.
 
-    The key: the device, whether indices are narrow or else width and count of packs, the presence of optional arrays.
+    The key: the device, then whether indices are narrow, or width and count of packs, then for each optional array
+    whether the call gives it.
     """
 
     __slots__ = ("allowed", "device", "handle", "kernel", "key")
@@ -123,9 +124,9 @@ class Instance:
         self.allowed = 0
 
 
-class _Instances(dict[tuple[Any, ...], Instance]):
-    def __missing__(self, key: tuple[Any, ...]) -> Instance:
-        return self.setdefault(key, Instance(key))
+class _DeviceInstances(dict[tuple[Any, ...], DeviceInstance]):
+    def __missing__(self, key: tuple[Any, ...]) -> DeviceInstance:
+        return self.setdefault(key, DeviceInstance(key))
 
 
 class CudaEngine:
@@ -137,7 +138,7 @@ class CudaEngine:
     def __init__(self, name: str, load: Callable[..., int]) -> None:
         self._name = name
         self._load = load
-        self._instances = _Instances()
+        self._instances = _DeviceInstances()
         self._lock = ForkSafeLock()
 
     def lines(self, names: dict[str, Any], program: LaunchProgram, values: Sequence[str]) -> Iterator[str]:
@@ -156,7 +157,7 @@ class CudaEngine:
             "if error: failed(instance, block, error)",
         )
 
-    def _loaded(self, instance: Instance) -> Any:
+    def _loaded(self, instance: DeviceInstance) -> Any:
         device, form, *given = instance.key
         packs, is_wide = (form, True) if isinstance(form, tuple) else ((), not form)
         with self._lock:
@@ -165,7 +166,7 @@ class CudaEngine:
                 instance.kernel = ctypes.c_void_p.from_param(instance.handle)
             return instance.kernel
 
-    def _allow(self, instance: Instance, shared: int) -> None:
+    def _allow(self, instance: DeviceInstance, shared: int) -> None:
         """Let a block have more dynamic shared memory than the default."""
         try:
             driver.allow_shared_bytes(instance.handle, min(shared, INT32_MAX), instance.device)
@@ -173,7 +174,7 @@ class CudaEngine:
             raise self._failure(f"the launch failed: {str(error).partition(': ')[2]}") from None
         instance.allowed = shared
 
-    def _failed(self, instance: Instance, block: Block, error: int) -> None:
+    def _failed(self, instance: DeviceInstance, block: Block, error: int) -> None:
         """Launch once more where the thread had no context; raise an error for everything else."""
         if error == driver.INVALID_CONTEXT:
             torch.cuda.set_device(instance.device)

@@ -7,9 +7,10 @@ Arrays that are like those of an earlier call need no tests of their own: torch 
 dtype, device, number of axes, `requires_grad` and the dispatch keys in effect. Bits of conjugation and negation and
 wrappers of transforms have keys of their own, and so has what is active in the thread: transforms, the tracer,
 autocast, modes of dispatch but for torch's own (fake tensors). An inference tensor outside of inference mode has the
-keys of any other tensor within: after calls without autograd's keys, each call tests it. A second comparison, of
-extents and strides too, comes first: where it holds, what the settled lines compute from the shapes is known, and the
-others run alone. It is with two calls, since the same arrays have other keys below autograd.
+keys of any other tensor within it, so where the remembered call had no keys of autograd (`are_bare`), each call looks
+for inference tensors. A second comparison, of extents and strides too, comes first: where it holds, what the settled
+lines compute from the shapes is known, and the others run alone. Two earlier calls are remembered for it: below
+autograd, the same arrays have other keys.
 """
 
 from __future__ import annotations
@@ -67,9 +68,9 @@ class Likeness:
         self.alike = (guards.check, arrays[0].get_device(), has_grad, are_bare(*arrays))
 
     def remember(self, arrays: Sequence[torch.Tensor], *facts: Any) -> None:
-        """Remember the extents and strides of other arrays, after twice as many calls as the last time, for `same`.
+        """Remember these arrays as `same`, with their extents and strides, after twice as many calls as the last time.
 
-        The facts begin with the device, and whether one of them requires grad and all are bare.
+        The facts begin with `_FACTS`.
         """
         self._others += 1
         if self._others & (self._others - 1) or not _are_distinct(arrays):
@@ -78,7 +79,7 @@ class Likeness:
         self.same = (guards.check, *facts)
 
     def other(self) -> tuple[Any, ...]:
-        """What was `same` before: the arrays of this call are not those of the last one."""
+        """The other remembered call, which becomes `same`."""
         self.same, self._before = self._before, self.same
         return self.same
 
@@ -89,7 +90,7 @@ def _are_distinct(arrays: Sequence[torch.Tensor]) -> bool:
 
 
 def are_bare(*arrays: torch.Tensor) -> bool:
-    """Whether inference tensors may look like these: one of them is one, or autograd's keys are not in effect."""
+    """Whether an inference tensor may have the keys of these: one of them is one, or autograd's are not in effect."""
     is_below = torch._C._dispatch_tls_is_dispatch_key_excluded("AutogradFunctionality")
     return is_below or any(array.is_inference() for array in arrays)  # rule: likeness-bare
 
@@ -217,7 +218,7 @@ class LikenessLines:
         if self.is_cuda:
             yield "if device < 0: raise misfit"
         yield from chain.from_iterable(map(self._of_one, always))
-        if self.leave:  # of what is read from now on: a copy of a negative view requires no grad under `no_grad`
+        if self.leave:  # after `_of_one`: under `no_grad`, its copy of a negative view requires no grad
             yield f"has_grad = {' or '.join(f'v_{p.name}.requires_grad' for p in always)}"
             yield f"bare = are_bare({', '.join(f'v_{p.name}' for p in always)})"
 
