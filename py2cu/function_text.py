@@ -12,18 +12,21 @@ import functools
 import linecache
 import sys
 import warnings
+import weakref
 from collections.abc import Iterable, Iterator
 from importlib.machinery import SourceFileLoader
 from types import CellType, CodeType, FunctionType
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from py2cu.source import SourceFile
 
 _read: Final[dict[str, tuple[list[str], SourceFile]]] = {}
 """The source of each file, valid while `linecache` holds the same lines; the kernels of a file share it."""
-_sources: Final[WeakKeyDictionary[FunctionType, tuple[CodeType, SourceFile]]] = WeakKeyDictionary()
-"""The source of each function, valid while the function has this code: `%autoreload` replaces the code."""
+_sources: Final[dict[weakref.ref[FunctionType], tuple[CodeType, SourceFile]]] = {}
+"""The source of each function, valid while the function has this code: `%autoreload` replaces the code.
+
+No `WeakKeyDictionary`: `threads._locks` says why.
+"""
 _TIMED_CELL: Final = "<timed exec>"  # the file name of every cell under `%%time`
 _FUTURES: Final = functools.reduce(
     int.__or__, (getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
@@ -35,13 +38,17 @@ def source_file(function: FunctionType) -> SourceFile:
 
     The first call reads the text. Later calls return the same text, even if the file has changed.
     """
-    known = _sources.get(function)
+    known = _sources.get(weakref.ref(function))
     if known is not None and known[0] is function.__code__:  # rule: redefined-source
         return known[1]
     source = _source(function)
     if source.text:
-        _sources[function] = function.__code__, source
+        _remember(function, source)
     return source
+
+
+def _remember(function: FunctionType, source: SourceFile) -> None:
+    _sources[weakref.ref(function, _sources.pop)] = function.__code__, source
 
 
 def _source(function: FunctionType) -> SourceFile:
@@ -90,7 +97,7 @@ def is_text_of(source: SourceFile, function: FunctionType) -> bool:
 
 def forget(function: FunctionType) -> None:
     """Read the text of `function` again at the next use."""
-    _sources.pop(function, None)
+    _sources.pop(weakref.ref(function), None)
 
 
 def function_in(
@@ -108,7 +115,7 @@ def function_in(
     codes = _compiled(source.text, flags & _FUTURES, source.name)
     code = next(each for each in codes if (each.co_qualname, each.co_firstlineno) == (qualified, line))
     function = FunctionType(code, namespace, closure=closure or None)
-    _sources[function] = code, source
+    _remember(function, source)
     if not linecache.getlines(source.name):
         linecache.cache[source.name] = len(source.text), None, source.text.splitlines(keepends=True), source.name
     return function

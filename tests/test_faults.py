@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import types
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -296,3 +297,19 @@ def test_forms_and_launches_of_a_kernel_are_freed_with_it() -> None:
     gc.collect()
     assert [each() for each in freed] == [None] * 3
     assert len(libraries._loaded) == 1
+
+
+def test_a_kernel_that_goes_runs_no_python() -> None:
+    """An interrupt during a collection would be ignored there."""
+    kernel = Kernel(types.FunctionType(scaled.python.__code__, scaled.python.__globals__))
+    kernel(torch.ones(5))
+    kernel(torch.ones(5, requires_grad=True))
+    kernel.simulate(torch.ones(5))
+    freed, called = weakref.ref(kernel.python), []
+    gc.collect()
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    del kernel
+    gc.collect()
+    sys.setprofile(None)
+    assert freed() is None
+    assert called == []

@@ -6,6 +6,7 @@ Python raises in place of the C++.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import threading
@@ -27,7 +28,7 @@ from py2cu.hosts.model.values import Kind
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
 
-_owners: Final[weakref.WeakValueDictionary[str, Library]] = weakref.WeakValueDictionary()
+_owners: Final[dict[str, weakref.ref[Library]]] = {}  # plain, as `threads._locks`
 _OWNING: Final = ForkSafeLock()
 
 
@@ -63,8 +64,8 @@ class Library:
         with _OWNING:
             for instance in itertools.count():
                 build = plan_host(text, kernels, instance)
-                if not kernels or _owners.get(build.key) is None:
-                    _owners[build.key] = self
+                if not kernels or build.key not in _owners:
+                    _owners[build.key] = weakref.ref(self, functools.partial(_owners.pop, build.key))
                     return build
         raise AssertionError
 
