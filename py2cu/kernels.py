@@ -90,15 +90,16 @@ class Kernel(Traced):
     @traced_as(traced_call)
     def __call__(self, *args: Any, out: Any = _ABSENT, **kwargs: Any) -> Any:
         """Run on the tensors' device and return the outputs, a tuple if there are several; see the class."""
-        key: tuple[object, ...] | int = len(args)
+        key: tuple[object, ...] | int = len(args) if self._is_of_arrays else (*map(type, args),)
         values = args
-        if kwargs or not self._is_of_arrays:
+        if kwargs:
             if out is not _ABSENT:
                 kwargs["out"] = out
             values, types = (*args, *kwargs.values()), map(type, kwargs.values())
             key = (len(args), *kwargs) if self._is_of_arrays else (*map(type, args), *kwargs, *types)
         elif out is not _ABSENT:  # the usual name, without a dictionary
-            key, values = (len(args), "out"), (*args, out)
+            key = (len(args), "out") if self._is_of_arrays else (*map(type, args), "out", type(out))
+            values = (*args, out)
         if self._unchanged() and (launcher := self._launchers.get(key)) is not None:
             try:
                 return launcher(*values)

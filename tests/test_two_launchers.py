@@ -23,7 +23,7 @@ import torch
 
 from py2cu.call.launchers import likeness
 from py2cu.call.launchers.engines import Block
-from py2cu.call.launchers.launcher import LaunchFunction, Order, has_device, write_launcher
+from py2cu.call.launchers.launcher import LaunchFunction, Order, write_launcher
 from py2cu.call.launchers.likeness import Likeness
 from py2cu.check import small_values
 from py2cu.dtypes import DType, Kind
@@ -112,7 +112,7 @@ class Pair:
     recorder: Recorder
     inventor: Inventor
     sizes: tuple[int, ...] = ()  # of the kernel's parameters
-    _launchers: dict[tuple[bool, bool], LaunchFunction] = field(default_factory=dict)
+    _launchers: dict[Order, LaunchFunction] = field(default_factory=dict)
 
     @classmethod
     def of(cls, emitted: Emitted, random: Random) -> Pair:
@@ -174,12 +174,12 @@ class Pair:
         signature = self.emitted.signature
         allocates = allocates and _may_allocate(signature)
         parameters = signature.inputs if allocates else signature.parameters
-        key = bool(call.shape), allocates
-        if key not in self._launchers:
-            order = Order(tuple(p.name for p in parameters), on_grid=key[0], of_call=False)
+        names, values = [p.name for p in parameters], [call.arguments[p.name] for p in parameters]
+        order = Order.of(names, values, on_grid=bool(call.shape), of_call=False)
+        if order not in self._launchers:
             program, constexprs = self.emitted.program, self.emitted.constexprs
-            self._launchers[key] = write_launcher(signature, program, order, constexprs, self.recorder)
-        launcher = self._launchers[key]
+            self._launchers[order] = write_launcher(signature, program, order, constexprs, self.recorder)
+        launcher = self._launchers[order]
         if self.inventor.random.random() < 0.5:  # what the launcher remembers of these arrays holds for all numbers
             with contextlib.suppress(OtherOutputs):
                 self._launch(launcher, self.inventor.with_other_numbers(call), parameters)
@@ -235,7 +235,8 @@ def _may_allocate(signature: Signature) -> bool:
     names = {p.name for p in signature.outputs}
     is_source = any(dim.array in names for dim in signature.dims)
     may_all = names and signature.op_allocates and not any(p.may_be_none for p in signature.outputs)
-    return bool(may_all) and not is_source and has_device(signature, [p.name for p in signature.inputs])
+    names_device = any(p.is_array and not p.may_be_none for p in signature.inputs)
+    return bool(may_all) and not is_source and names_device
 
 
 class OtherOutputs(Exception):

@@ -18,7 +18,7 @@ import torch
 
 from py2cu.call.argument_checks import check_call
 from py2cu.call.instances import Instances
-from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order, has_device
+from py2cu.call.launchers.launcher import LaunchFunction, Misfit, Order
 from py2cu.call.layout import Form, Launch, Values, allocate_outputs, call_op, outputs_of, passed
 from py2cu.call.torch_state import needs_dispatcher
 from py2cu.ir.abi.launch import REFUSED, has_launched
@@ -113,7 +113,7 @@ class KernelCall:
             return launcher
         device = next(value.device.type for value in values if isinstance(value, torch.Tensor))
         names = tuple(p.name for p in self.signature.parameters)
-        return self.instances.launcher(device, Order(names, on_grid=True, of_call=False))
+        return self.instances.launcher(device, Order.of(names, values, on_grid=True, of_call=False))
 
     def bind_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
         """Bind and check the arguments, and launch by a launcher that is kept for later calls with the same types."""
@@ -126,14 +126,14 @@ class KernelCall:
             return through_op()
         device = check_call(self.signature, values, on_grid=bool(launch))
         extents = require_extents(self.signature.name, *launch) if launch else ()
-        names_device = has_device(self.signature, names)
+        names_device = any(isinstance(value, torch.Tensor) for value in arguments)
         if names_device:  # NumPy's integers become Python's
             pairs = zip(names, arguments, strict=True)
             arguments = tuple([each if each is None else values.get(name, each) for name, each in pairs])
         else:  # torch's default device
             values = allocate_outputs(self.signature, values)
             names, arguments = tuple(values), tuple(values.values())
-        order = Order(names, on_grid=bool(launch), of_call=has_arrays)
+        order = Order.of(names, arguments, on_grid=bool(launch), of_call=has_arrays)
         if (device, order) not in self._launchers:
             self._launchers[device, order] = self.instances.launcher(device, order, _gradients_of(self))
         if names_device:

@@ -92,7 +92,8 @@ class Definition:
         self.name = name
         self.instances = instances
         self.gradients = gradients
-        self.launchers: dict[tuple[str, str, bool], LaunchFunction] = {}  # by overload, device and `of_call`
+        self.launchers: dict[tuple[object, ...], LaunchFunction] = {}
+        """By overload, device, `of_call`, and whether each argument that may be left out is."""
         library: Any = torch.library.Library(NAMESPACE, "FRAGMENT")  # type: ignore[no-untyped-call]
         self.library = library
         texts = schemas(name, instances.signature, style_of(instances.signature))
@@ -133,6 +134,7 @@ class _Overload:
         self._places = {each.name: place for place, each in enumerate(op._schema.arguments)}
         self._defaults = [each.default_value if each.has_default_value() else None for each in op._schema.arguments]
         self._complex = {place: p.default for place, p in enumerate(self._parameters) if is_complex(p.type)}
+        self._omissible = [place for place, p in enumerate(self._parameters) if p.may_be_none or not p.is_array]
         # The array whose device is the call's; None if calls do not launch at once.
         always = (place for place, p in enumerate(self._parameters) if p.is_array and not p.may_be_none)
         self._first = None if definition.instances.files else next(always, None)
@@ -179,9 +181,11 @@ class _Overload:
 
         `of_call`: it also checks for modes and transforms, records the call for autograd, and bumps version counters.
         """
-        definition, key = self._definition(), (self._name, device, of_call)
+        definition = self._definition()
+        key = (self._name, device, of_call, *[in_order[place] is None for place in self._omissible])
         if (launcher := definition.launchers.get(key)) is None:
-            order = Order(tuple(p.name for p in self._parameters), self.is_launch, of_call)
+            names = [p.name for p in self._parameters]
+            order = Order.of(names, in_order[: len(names)], on_grid=self.is_launch, of_call=of_call)
             gradients = definition.gradients
             launcher = definition.instances.launcher(device, order, (lambda: gradients) if of_call else None)
             definition.launchers[key] = launcher

@@ -70,10 +70,12 @@ class Instances:
         if any(getattr(value, "is_nested", False) for value in values.values()):
             check_arguments(signature, values)  # raises: a launcher compares tensors, which ends the process here
         parameters = signature.inputs if signature.are_allocated(values) else signature.parameters
-        launcher = self.launcher(device, Order(tuple(p.name for p in parameters), on_grid=on_grid, of_call=False))
+        names = [p.name for p in parameters]
+        arguments = [*map(values.get, names)]
+        launcher = self.launcher(device, Order.of(names, arguments, on_grid=on_grid, of_call=False))
         try:
             extents = require_extents(signature.name, *launch) if launch else ()
-            return launcher(*extents, *(values.get(p.name) for p in parameters))
+            return launcher(*extents, *arguments)
         except REFUSED as error:
             refusal = error.with_traceback(None)  # keeps no argument alive
         check_arguments(signature, values, on_grid=on_grid)  # names the argument where the code does not
@@ -149,11 +151,11 @@ class Instances:
         """A launcher; of a kernel with type variables or template arguments, a function that chooses one."""
         target, shift = TargetName(device), 6 * order.on_grid
         passed = {name: f"v{place + shift}" for place, name in enumerate(order.names)}
-        constexprs = [each for each in self.layout.sources(order.names) if each[0] in self.signature.constexprs]
+        constexprs = [each for each in self.layout.sources(order.given) if each[0] in self.signature.constexprs]
         parts = [f"{passed[name]}.dtype" for name in self._dtype_sources]
-        for name, _, _, default, array in constexprs:
+        for name, place, _, default, array in constexprs:
             extent = None if array is None else self._extent(name, array, passed[array])
-            parts.append(passed.get(name) or extent or repr(default))
+            parts.append(extent or repr(default) if place is None else passed[name])
         if not parts:
             return self._launcher_of(target, order, (), record)
         launchers: dict[Key, LaunchFunction] = {}

@@ -6,7 +6,7 @@ extents `s_x_0`, `s_x_1`, of a dimension `n` its value `d_n`; they refuse what `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from py2cu.ir.abi.launch import Bound, LaunchProgram
 from py2cu.ir.abi.parameters import Parameter
@@ -14,27 +14,19 @@ from py2cu.ir.abi.signature import Dim, Signature
 from py2cu.ir.types import Binary, Constant, DimExpr, Name
 
 
-def if_given(parameter: Parameter, lines: Sequence[str]) -> Iterator[str]:
-    """Lines about an array, which may be left out."""
-    if parameter.may_be_none and lines:
-        yield f"if v_{parameter.name} is not None:"
-        yield from (f"    {line}" for line in lines)
-    else:
-        yield from lines
-
-
-def or_zero(parameter: Parameter, value: str) -> str:
-    """An expression about an array: 0 where that is left out."""
-    return f"0 if v_{parameter.name} is None else {value}" if parameter.may_be_none else value
-
-
 class ExtentLines:
-    """Writes the lines, and spells extents in terms of what they define."""
+    """Writes the lines, and spells extents in terms of what they define.
 
-    def __init__(self, signature: Signature, program: LaunchProgram, constexprs: Mapping[str, int]) -> None:
+    `given` are the parameters for which a call has a value.
+    """
+
+    def __init__(
+        self, signature: Signature, program: LaunchProgram, constexprs: Mapping[str, int], given: Set[str]
+    ) -> None:
         self.signature = signature
         self.program = program
         self.constexprs = constexprs
+        self.given = given
         self.optional = {p.name for p in signature.parameters if p.may_be_none}
         self._strides = {stride.name for stride in program.strides}
         self._same: dict[str, str] = {}  # for an array, another one with the same extents
@@ -44,7 +36,7 @@ class ExtentLines:
         """For the arrays that a call gives."""
         by_dims: dict[object, str] = {}
         for parameter in arrays:
-            yield from if_given(parameter, self._shape(parameter, by_dims))
+            yield from self._shape(parameter, by_dims)
         yield from self._dims({p.name for p in arrays})
         for divisor in dict.fromkeys(map(self.text, self.signature.divisors())):
             yield f"if {divisor} == 0: raise misfit"
@@ -111,8 +103,7 @@ class ExtentLines:
         if (other := by_dims.get(type_.dims)) is not None:
             self._same[name] = other
             return [f"if shape_{name} != shape_{other}: raise misfit"]
-        if not parameter.may_be_none:
-            by_dims[type_.dims] = name
+        by_dims[type_.dims] = name
         return [f"{' '.join(f'{axis},' for axis in axes)} = shape_{name}"]
 
     def _dims(self, arrays: set[str]) -> Iterator[str]:
@@ -127,14 +118,14 @@ class ExtentLines:
     def _dim(self, dim: Dim, arrays: set[str]) -> Iterator[str]:
         name, signature = dim.name, self.signature
         if dim.array is None:
-            if (measured := signature.measured_by(name, arrays)) is not None:  # rule: extent-measured
-                yield f"if v_{name} is None: v_{name} = {self._solved(measured)}"
+            measured = signature.measured_by(name, arrays)
+            if measured is not None and name not in self.given:  # rule: extent-measured
+                yield f"v_{name} = {self._solved(measured)}"
             yield f"d_{name} = v_{name}.__index__()"
             return
-        is_given = dim.array in arrays
-        yield f"d_{name} = {or_zero(signature.parameter(dim.array), self._solved(dim)) if is_given else 0}"
-        if name not in self.constexprs and any(p.name == name for p in signature.parameters):
-            yield f"if v_{name} is not None and v_{name} != d_{name}: raise misfit"
+        yield f"d_{name} = {self._solved(dim) if dim.array in arrays else 0}"
+        if name not in self.constexprs and name in self.given:
+            yield f"if v_{name} != d_{name}: raise misfit"
 
     def _solved(self, dim: Dim) -> str:
         extent = self.of(str(dim.array))[dim.axis]
@@ -150,15 +141,11 @@ class ExtentLines:
         widths = dict(signature.vector_widths)
         for name, parameter in given.items():
             type_ = signature.array_type(name)
-            lines = [
-                f"if s_{name}_{axis} != {self.text(dim)}: raise misfit"
-                for axis, dim in enumerate(type_.dims)
-                if (name, axis) not in sources and name not in self._same
-            ]
+            for axis, dim in enumerate(type_.dims):
+                if (name, axis) not in sources and name not in self._same:
+                    yield f"if s_{name}_{axis} != {self.text(dim)}: raise misfit"
             source = given.get(signature.leading_source(type_) or name)
             if source is not None and source is not parameter:
-                is_given = f"v_{source.name} is not None and " * source.may_be_none
-                lines.append(f"if {is_given}leading_{name} != leading_{source.name}: raise misfit")
+                yield f"if leading_{name} != leading_{source.name}: raise misfit"
             if widths.get(name):
-                lines.append(f"if ({self.of(name)[-1]}) % {widths[name]}: raise misfit")
-            yield from if_given(parameter, lines)
+                yield f"if ({self.of(name)[-1]}) % {widths[name]}: raise misfit"

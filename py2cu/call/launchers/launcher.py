@@ -18,7 +18,7 @@ that has none, the launch is impossible, and the error says why.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any, Final
@@ -27,7 +27,7 @@ import torch
 from torch.autograd import forward_ad, profiler
 
 from py2cu.call.launchers.engines import Engine, pool_of_blocks
-from py2cu.call.launchers.extents import ExtentLines, if_given
+from py2cu.call.launchers.extents import ExtentLines
 from py2cu.call.launchers.likeness import LikenessLines, settle
 from py2cu.call.launchers.memory import meet, memory_lines
 from py2cu.call.launchers.values import half_bits, integer_dtype, kind_of, packed, to_float32, unpacked, value_lines
@@ -61,12 +61,24 @@ class Order:
     """What the arguments of a launcher are, by position: parameters and tuple parameters.
 
     On a grid, its three extents and those of the block come first. A launcher `of_call` also looks at what torch's
-    dispatcher would have to see, and bumps version counters. Outputs that are not among `names` are allocated.
+    dispatcher would have to see, and bumps version counters. `absent` arguments are None, the others are not. Outputs
+    that the arguments do not give are allocated.
     """
 
     names: tuple[str, ...]
     on_grid: bool
     of_call: bool
+    absent: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, names: Sequence[str], values: Iterable[object], *, on_grid: bool, of_call: bool) -> Order:
+        """The order of the arguments `names`, with these `values`."""
+        absent = frozenset(name for name, value in zip(names, values, strict=True) if value is None)
+        return cls(tuple(names), on_grid, of_call, absent)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        return tuple(name for name in self.names if name not in self.absent)
 
 
 def write_launcher(
@@ -82,16 +94,13 @@ def write_launcher(
     A call that autograd records goes to `record`, with the arguments, or is refused where that is None.
     """
     constexprs = dict(zip(program.constexprs, values, strict=True))
-    writer = _Writer(ExtentLines(signature, program, constexprs), order, engine)
+    tuples = dict(signature.tuples)
+    given = {*chain.from_iterable(tuples.get(name, (name,)) for name in order.given)}
+    writer = _Writer(ExtentLines(signature, program, constexprs, given), order, engine)
     text = "\n".join(writer.lines(record))
     exec(compile(text, f"<launcher of {signature.name}>", "exec"), writer.names)
     function: LaunchFunction = writer.names["launcher"]
     return function
-
-
-def has_device(signature: Signature, names: Sequence[str]) -> bool:
-    """Whether an array among the arguments says on which device to run."""
-    return any(p.name in names and not p.may_be_none for p in signature.arrays)
 
 
 class _Writer:
@@ -104,11 +113,8 @@ class _Writer:
         self.extents, self.order, self.engine = extents, order, engine
         self.program, self.constexprs = extents.program, extents.constexprs
         signature = self.signature = extents.signature
-        tuples = dict(signature.tuples)
-        passed = {*chain.from_iterable(tuples.get(name, (name,)) for name in order.names)}
-        self.given = [p for p in signature.parameters if p.name in passed]
-        self.arrays = [p for p in self.given if p.is_array]
-        self.allocated = [p for p in signature.outputs if p.name not in passed]
+        self.arrays = [p for p in signature.arrays if p.name in extents.given]
+        self.allocated = [p for p in signature.outputs if p.name not in extents.given]
         self.names: dict[str, Any] = {
             "misfit": Misfit, "prod": math.prod, "meet": meet,
             "require_memory": _require_memory, "empty": torch.empty, "empty_like": torch.empty_like,
@@ -137,7 +143,7 @@ class _Writer:
         self.names["record"] = record
         leave = "raise misfit" if record is None else f"return record({', '.join(taken)})"
         likeness = LikenessLines(self.signature, self.arrays, self.engine.is_cuda, leave if of_call else None)
-        settled, others = settle(body, likeness.known, [*taken, *(f"v_{p.name}" for p in self.given)])
+        settled, others = settle(body, likeness.known, [*taken, *(f"v_{name}" for name in self.extents.given)])
         guard = [*self._device_guard(taken)]
         others = [*guard, *others, *self._engine_lines(), f"return {self._result}"]
         settled = settled._replace(lines=[*guard, *settled.lines])
@@ -156,31 +162,27 @@ class _Writer:
         yield "if dual._current_level >= 0 or profiler._is_profiler_enabled: raise misfit"
 
     def _left_out(self) -> Iterator[str]:
-        for parameter in self.signature.parameters:
+        signature = self.signature
+        for parameter in signature.parameters:
             name = parameter.name
-            if parameter in self.given or parameter in self.allocated or name in self.constexprs:
+            if name in {*self.extents.given, *self.constexprs} or parameter in self.allocated:
                 continue
             strides = [f"t_{stride.name}" for stride in self.program.strides if stride.array == name]
-            yield f"v_{name} = None"
+            default = parameter.default if signature.measured_by(name, self.extents.given) is None else None
+            self.names[f"default_{name}"] = default and default.value
+            yield f"v_{name} = default_{name}"
             if parameter.is_array:
                 yield f"{' = '.join([f'p_{name}', *strides])} = 0"
 
     def _numbers(self) -> Iterator[str]:
-        """Defaults of numbers that are None or left out, and numbers that are too large."""
-        signature = self.signature
-        for parameter in signature.parameters:
-            name = f"v_{parameter.name}"
-            if parameter.is_array or parameter.name in self.constexprs:
-                continue
-            is_measured = signature.measured_by(parameter.name, self.order.names) is not None
-            if parameter.default is not None and not (parameter.may_be_none or is_measured):
-                self.names[f"default_{parameter.name}"] = parameter.default.value
-                yield f"if {name} is None: {name} = default_{parameter.name}"
-            if kind_of(parameter) is Kind.INT:
+        """Refuses numbers that are too large."""
+        for parameter in self.signature.parameters:
+            name = parameter.name
+            is_number = not parameter.is_array and name in self.extents.given and name not in self.constexprs
+            if is_number and kind_of(parameter) is Kind.INT:
                 dtype = integer_dtype(parameter)
                 low, high = max(int(dtype.low), int(I64.low)), min(int(dtype.high), int(I64.high))
-                is_optional = parameter.may_be_none or is_measured or signature.is_derived(parameter)
-                yield f"if {f'{name} is not None and ' * is_optional}not {low} <= {name} <= {high}: raise misfit"
+                yield f"if not {low} <= v_{name} <= {high}: raise misfit"
 
     # --- arrays ---
 
@@ -234,8 +236,7 @@ class _Writer:
                 sizes = [f"s_{name}_{axis}" for axis in range(len(type_.dims))]
                 if (source := signature.leading_source(type_)) is not None:
                     sizes[:1] = [f"*leading_{source}"]
-                always = [p for p in self.arrays if not p.may_be_none]  # the first of them says the device of the call
-                first = min(always, key=lambda p: p.role is Role.OUTPUT).name
+                first = min(self.arrays, key=lambda p: p.role is Role.OUTPUT).name  # says the device of the call
                 shape = "".join(f"{size}, " for size in sizes)
                 yield f"v_{name} = empty(({shape}), dtype=torch.{type_.dtype.name}, device=v_{first}.device)"
             if name in signature.strided:
@@ -247,10 +248,10 @@ class _Writer:
                 yield f"if ({self.extents.elements(name)}) % {widths[name]}: raise misfit"
 
     def _alike(self, output: Parameter) -> str | None:
-        """An input, contiguous and always given, that has the shape and the dtype of `output`."""
+        """A contiguous input that has the shape and the dtype of `output`."""
         for parameter in self.arrays:
-            is_fit = parameter.role is not Role.OUTPUT and not parameter.may_be_none
-            if is_fit and parameter.type == output.type and parameter.name not in self.signature.strided:
+            is_fit = parameter.role is not Role.OUTPUT and parameter.name not in self.signature.strided
+            if is_fit and parameter.type == output.type:
                 return parameter.name
         return None
 
@@ -260,10 +261,8 @@ class _Writer:
         written = [p for p in self.arrays if p.role is not Role.INPUT]
         if any(p.role is Role.OUTPUT for p in written):  # outputs beside given ones count as written, too
             written += self.allocated
-        if always := [f"v_{p.name}" for p in written if not p.may_be_none]:
-            yield f"increment_version(({', '.join(always)},))"  # rule: version-counts
-        for parameter in (p for p in written if p.may_be_none):
-            yield from if_given(parameter, [f"increment_version((v_{parameter.name},))"])
+        if written:
+            yield f"increment_version(({', '.join(f'v_{p.name}' for p in written)},))"  # rule: version-counts
 
     def _grid(self) -> Iterator[str]:
         """The grid of a call; without threads, nothing is launched."""
@@ -321,7 +320,7 @@ class _Writer:
             if program.packs is None or self.order.on_grid:
                 fits = [f"{self.extents.bound(bound)} <= {INT32_MAX}" for bound in program.fits]
                 narrow = " and ".join(fits) if program.has_index_type and fits else "True"
-                presence = [f"v_{name} is not None" for name in program.optional]
+                presence = [str(name in self.extents.given) for name in program.optional]
                 form = narrow if program.packs is None else "(1, 1)"
                 yield f"instance = instances[{', '.join(['device', form, *presence])}]"
         elif program.cooperative:

@@ -23,7 +23,6 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
-from py2cu.call.launchers.extents import if_given
 from py2cu.call.launchers.memory import overlaps_itself
 from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
@@ -153,17 +152,15 @@ class LikenessLines:
     def known(self) -> Iterator[str]:
         """The names that arrays of one kind, extents and strides settle."""
         yield from _FACTS
-        for name in (p.name for p in self.arrays if not p.may_be_none):
+        for name in (p.name for p in self.arrays):
             yield f"shape_{name}"
             if name in self.signature.strided:
                 yield f"stride_{name}"
 
     def lines(self, settled: Settled, others: Sequence[str], names: dict[str, Any]) -> Iterator[str]:
         """They define `device`, its number, and what else the `others` name that the `settled` lines define."""
-        always, optional = ([p for p in self.arrays if p.may_be_none is may_be_none] for may_be_none in (False, True))
-        optional_lines = [*chain.from_iterable(map(self._optional, optional))]
         defined = {*self.known, *settled.names}.difference(_FACTS)
-        facts = sorted(defined.intersection(re.findall(r"\w+", "\n".join([*optional_lines, *others]))))
+        facts = sorted(defined.intersection(re.findall(r"\w+", "\n".join(others))))
         likeness = Likeness(len(facts))
         names.update({
             "likeness": likeness, "learn": likeness.learn, "remember": likeness.remember, "torch": torch,
@@ -173,11 +170,11 @@ class LikenessLines:
         })  # fmt: skip
         if self.is_cuda:
             names["current_device"] = torch._C._cuda_getDevice
-        if not always:
+        if not self.arrays:
             yield f"device, has_grad = {'current_device()' if self.is_cuda else -1}, False"
             yield from settled.lines
         else:
-            passed = [f"v_{p.name}" for p in always]
+            passed = [f"v_{p.name}" for p in self.arrays]
             taken, remembered = ", ".join(passed), ", ".join([*_FACTS, *facts])
             yield f"is_same, {remembered} = likeness.same"
             if self.leave:  # below the dispatcher there are none
@@ -187,40 +184,33 @@ class LikenessLines:
             yield f"    is_same, {remembered} = likeness.other()"
             yield f"    if not is_same({taken}):"
             lines = [
-                *(f"shape_{p.name} = v_{p.name}.shape" for p in always),
+                *(f"shape_{p.name} = v_{p.name}.shape" for p in self.arrays),
                 f"is_alike, {', '.join(_FACTS)} = likeness.alike",
                 f"if not is_alike({taken}):",
-                *(f"    {line}" for line in [*self._one_by_one(always), f"learn({taken})"]),
-                *chain.from_iterable(map(self._layout, always)),
+                *(f"    {line}" for line in [*self._one_by_one(), f"learn({taken})"]),
+                *chain.from_iterable(map(self._layout, self.arrays)),
                 *settled.lines,
                 f"remember(({taken},), {remembered})",
             ]
             yield from (f"        {line}" for line in lines)
-        yield from optional_lines
         if self.leave:
             for parameter in (p for p in self.arrays if p.role is not Role.INPUT):
-                array = f"v_{parameter.name}"
-                may_be = f"{'' if parameter.may_be_none else 'bare and '}{array}.is_inference()"
-                test = f"if {may_be} and not inference(): raise misfit"  # rule: launcher-inference
-                yield from if_given(parameter, [test])
-            grads = ["has_grad", *(f"v_{p.name} is not None and v_{p.name}.requires_grad" for p in optional)]
-            yield f"if ({' or '.join(grads)}) and records(): {self.leave}"  # rule: launcher-grad
+                is_inference = f"bare and v_{parameter.name}.is_inference()"
+                yield f"if {is_inference} and not inference(): raise misfit"  # rule: launcher-inference
+            yield f"if has_grad and records(): {self.leave}"  # rule: launcher-grad
 
-    def _optional(self, parameter: Parameter) -> Iterator[str]:
-        shape = f"shape_{parameter.name} = v_{parameter.name}.shape"
-        return if_given(parameter, [shape, *self._of_one(parameter), *self._layout(parameter)])
-
-    def _one_by_one(self, always: Sequence[Parameter]) -> Iterator[str]:
+    def _one_by_one(self) -> Iterator[str]:
+        taken = [f"v_{p.name}" for p in self.arrays]
         if self.leave:
             yield "if transforms() is not None or tracer() is not None: raise misfit"
-            yield f"if not plain.issuperset(map(type, ({', '.join(f'v_{p.name}' for p in always)},))): raise misfit"
-        yield f"device = v_{always[0].name}.get_device()"
+            yield f"if not plain.issuperset(map(type, ({', '.join(taken)},))): raise misfit"
+        yield f"device = {taken[0]}.get_device()"
         if self.is_cuda:
             yield "if device < 0: raise misfit"
-        yield from chain.from_iterable(map(self._of_one, always))
+        yield from chain.from_iterable(map(self._of_one, self.arrays))
         if self.leave:  # after `_of_one`: under `no_grad`, its copy of a negative view requires no grad
-            yield f"has_grad = {' or '.join(f'v_{p.name}.requires_grad' for p in always)}"
-            yield f"bare = are_bare({', '.join(f'v_{p.name}' for p in always)})"
+            yield f"has_grad = {' or '.join(f'{array}.requires_grad' for array in taken)}"
+            yield f"bare = are_bare({', '.join(taken)})"
 
     def _of_one(self, parameter: Parameter) -> Iterator[str]:
         dtype, array = self.signature.dtype(parameter.name), f"v_{parameter.name}"

@@ -11,7 +11,7 @@ from itertools import chain
 
 import torch
 
-from py2cu.call.launchers.extents import ExtentLines, if_given, or_zero
+from py2cu.call.launchers.extents import ExtentLines
 from py2cu.ir.abi.parameters import Parameter
 
 
@@ -73,7 +73,7 @@ def memory_lines(
     """Lines that read addresses `p_x` and strides `t_…`, and check alignment and the overlaps of written arrays."""
     signature, widths = extents.signature, dict(extents.signature.vector_widths)
     for parameter in arrays:
-        yield f"p_{parameter.name} = {or_zero(parameter, f'v_{parameter.name}.data_ptr()')}"
+        yield f"p_{parameter.name} = v_{parameter.name}.data_ptr()"
     if given:
         yield f"if not ({' and '.join(f'p_{p.name}' for p in given)}):"
         yield f"    require_memory({', '.join(f'v_{p.name}' for p in given)})"
@@ -84,7 +84,7 @@ def memory_lines(
     pairs = [*signature.apart({p.name for p in given})]
     for parameter in dict.fromkeys(chain.from_iterable(pairs)):
         name = parameter.name
-        yield f"l_{name} = {or_zero(parameter, _length(extents, name))}"
+        yield f"l_{name} = {_length(extents, name)}"
         yield f"e_{name} = p_{name} + l_{name}"  # the address behind the last element
     for one, two in ((written.name, other.name) for written, other in pairs):
         in_place = not on_grid and (one, two) in signature.in_place
@@ -104,13 +104,10 @@ def _strides(extents: ExtentLines, parameter: Parameter) -> Iterator[str]:
     axes = extents.of(name)
     strides = [f"r_{name}_{axis}" for axis in range(len(axes))]
     if strides:
-        zeros = f"{' = '.join(strides)} = 0"
-        lines = [f"{' '.join(f'{stride},' for stride in strides)} = stride_{name}"]
-        lines += [f"if not ({extents.elements(name)}): {zeros}"] if len(strides) > 1 else []
-        lines += [f"if {extent} < 2: {stride} = 0" for extent, stride in zip(axes, strides, strict=True)]
-        if parameter.may_be_none:
-            yield zeros
-        yield from if_given(parameter, lines)
+        yield f"{' '.join(f'{stride},' for stride in strides)} = stride_{name}"
+        if len(strides) > 1:
+            yield f"if not ({extents.elements(name)}): {' = '.join(strides)} = 0"
+        yield from (f"if {extent} < 2: {stride} = 0" for extent, stride in zip(axes, strides, strict=True))
     for stride in extents.program.strides:
         if stride.array == name:
             yield f"t_{stride.name} = {strides[stride.axis]}"

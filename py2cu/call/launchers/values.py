@@ -77,10 +77,8 @@ def value_lines(extents: ExtentLines, names: dict[str, Any]) -> Iterator[str]:
     for name in dict.fromkeys(name for value in program.values for name in value.names if name not in made):
         passed, convert = extents.symbol(name), "float" if name in floats else "int"
         if name in extents.optional:
-            yield f"has_{name} = {passed} is not None"
-            yield f"n_{name} = {convert}({passed}) if has_{name} else {convert}()"
-        else:
-            yield f"n_{name} = {convert}({passed})"
+            yield f"has_{name} = {name in extents.given}"
+        yield f"n_{name} = {convert}({'' if name in extents.optional - extents.given else passed})"
 
     def symbol(name: str) -> str:
         return f"c_{name}" if name in made else f"n_{name}"
@@ -102,15 +100,15 @@ def packed(extents: ExtentLines, passed: Passed) -> tuple[str, list[str]]:
 
     An index of either width has 64 bits there; the low half is the int32.
     """
-    name, is_optional = passed.name, passed.name in extents.optional
+    name = passed.name
     match passed.source:
         case Source.ARRAY:
-            return "Q", [f"p_{name} or v_{name} is not None" if is_optional else f"p_{name}"]  # null: left out
+            return "Q", [f"p_{name} or 1" if name in extents.optional & extents.given else f"p_{name}"]  # 0: left out
         case Source.PRESENCE:
-            return "?", [f"v_{name} is not None"]
+            return "?", [str(name in extents.given)]
     value = f"c_{name}" if passed.source is Source.VALUE else extents.symbol(name)
-    if is_optional:
-        value = f"(0 if {value} is None else {value})"  # `or` would lose the sign of -0.0
+    if name in extents.optional - extents.given:
+        value = "0"
     dtype = BY_NAME.get(passed.type, I64)
     match dtype.kind:
         case Kind.BOOL:

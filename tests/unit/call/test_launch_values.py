@@ -30,7 +30,8 @@ def computed(value: HostExpr, a: object = 0.0, k: object = 0, s: object = None) 
     program = LaunchProgram("f", (), (), (), values=(LaunchValue("v", value),))
 
     names: dict[str, object] = {"v_a": a, "v_k": k, "v_s": s}
-    lines = [*value_lines(ExtentLines(signature, program, {}), names)]
+    given = {"a", "k"} if s is None else {"a", "k", "s"}
+    lines = [*value_lines(ExtentLines(signature, program, {}, given), names)]
     exec("\n".join(lines), names)
     result = names["c_v"]
     assert isinstance(result, float)
