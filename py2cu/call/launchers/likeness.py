@@ -58,13 +58,12 @@ class Likeness:
 
     def learn(self, *arrays: torch.Tensor) -> None:
         """Remember the kind of arrays that passed all tests."""
-        if self._lessons == _MOST_LESSONS or not _are_distinct(arrays):
+        if self._lessons == _MOST_LESSONS:
             return
         self._lessons += 1
-        of_any: Any = [[None] * array.dim() for array in arrays]
-        guards = Guards(*arrays, dynamic_dims_sizes=of_any, dynamic_dims_strides=of_any)
         has_grad = any(array.requires_grad for array in arrays)  # rule: likeness-grad
-        self.alike = (guards.check, arrays[0].get_device(), has_grad, are_bare(*arrays))
+        are_like = _comparison(arrays, of_any_extents=True)
+        self.alike = (are_like, arrays[0].get_device(), has_grad, are_bare(*arrays))
 
     def remember(self, arrays: Sequence[torch.Tensor], *facts: Any) -> None:
         """Remember these arrays as `same`, with their extents and strides, after twice as many calls as the last time.
@@ -72,10 +71,8 @@ class Likeness:
         The facts begin with `_FACTS`.
         """
         self._others += 1
-        if self._others & (self._others - 1) or not _are_distinct(arrays):
-            return
-        guards = Guards(*arrays, dynamic_dims_sizes=None, dynamic_dims_strides=None)
-        self.same = (guards.check, *facts)
+        if not self._others & (self._others - 1):
+            self.same = (_comparison(arrays, of_any_extents=False), *facts)
 
     def other(self) -> tuple[Any, ...]:
         """The other remembered call, which becomes `same`."""
@@ -83,9 +80,24 @@ class Likeness:
         return self.same
 
 
-def _are_distinct(arrays: Sequence[torch.Tensor]) -> bool:
-    """Whether they can be compared: torch takes an array that is passed twice for none, not even itself."""
-    return Guards is not None and len({*map(id, arrays)}) == len(arrays)  # rule: likeness-twice
+def _comparison(arrays: Sequence[torch.Tensor], *, of_any_extents: bool) -> Callable[..., bool]:
+    """A function of as many arrays: whether these are like `arrays`, each passed as often and in the same places.
+
+    torch takes an array that is passed twice for none, not even itself: it compares each once.
+    """
+    if Guards is None:
+        return _never
+    places: dict[int, int] = {}
+    firsts = [places.setdefault(id(array), place) for place, array in enumerate(arrays)]
+    distinct = [arrays[place] for place in places.values()]
+    any_axes: Any = [[None] * array.dim() for array in distinct] if of_any_extents else None
+    check: Callable[..., bool] = Guards(*distinct, dynamic_dims_sizes=any_axes, dynamic_dims_strides=any_axes).check
+    if len(distinct) == len(arrays):
+        return check
+    taken = ", ".join(f"v{place}" for place in range(len(arrays)))
+    again = [f"v{place} is v{first}" for place, first in enumerate(firsts) if place != first]  # rule: likeness-twice
+    text = f"lambda {taken}: {' and '.join([*again, 'check'])}({', '.join(f'v{place}' for place in places.values())})"
+    return eval(text, {"check": check})  # type: ignore[no-any-return]
 
 
 def are_bare(*arrays: torch.Tensor) -> bool:

@@ -69,9 +69,25 @@ def test_what_is_active_is_not_alike() -> None:
     assert is_alike(x)
 
 
-def test_an_array_that_is_passed_twice_is_not_learned() -> None:
-    x = torch.zeros(4)
-    assert not learned(x, x)(x, torch.zeros(4))
+def test_an_array_that_is_passed_twice_is_compared_once() -> None:
+    x, y, wrong = torch.zeros(4), torch.ones(4), torch.zeros(4).double()
+    is_alike = learned(x, y, x, x)
+    assert is_alike(y, torch.zeros(8), y, y)
+    for others in ((x, y, x, wrong), (x, y, wrong, x), (x, y, wrong, wrong), (wrong, y, wrong, wrong), (x, x, x, x)):
+        assert not is_alike(*others)
+    assert not learned(x, y)(x, x)
+
+
+def test_calls_in_place_and_of_one_array_twice() -> None:
+    for extent in (4, 4, 4, 5, 4, 4):
+        x = torch.arange(1.0 * extent)
+        y = x.clone()
+        for _ in range(3):
+            assert twice(y, y) is y
+        assert torch.equal(y, 8 * x)
+        with pytest.raises(RuntimeError, match="out"):
+            twice(x, torch.empty(extent + 1))
+        assert torch.equal(twice(x, torch.empty(extent)), 2 * x)
 
 
 def test_only_so_many_are_learned() -> None:
