@@ -342,9 +342,9 @@ def _refused_extent(what: str, extent: DimExpr, value: int) -> RuntimeError:
     return RuntimeError(f"{what} is `{print_expr(extent)}` = {value}")
 
 
-def _require_memory(*tensors: torch.Tensor | None) -> None:
+def _require_memory(*tensors: torch.Tensor) -> None:
     """Refuse tensors with elements and without memory."""
-    if any(tensor is not None and tensor.data_ptr() == 0 and tensor.numel() for tensor in tensors):
+    if any(tensor.data_ptr() == 0 and tensor.numel() for tensor in tensors):
         raise Misfit
 
 
