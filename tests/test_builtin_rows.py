@@ -80,6 +80,7 @@ print("judged", {verdict.outcome for verdict in judge(sources, Setting(Device.CP
 
 @pytest.mark.builds
 @pytest.mark.slow
+@pytest.mark.proof
 def test_a_builtin_is_a_row_and_a_case(tmp_path: Path) -> None:
     gxx()
     for name, text in {"row": ROW, "case": CASE, "use": USE}.items():

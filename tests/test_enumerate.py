@@ -1,4 +1,4 @@
-"""The enumeration in every run: two thousand of its programs, and each kernel that was wrong once.
+"""The enumeration in every run: five hundred of its programs, and each kernel that was wrong once.
 
 `python -m tests.enumerate` judges sixty thousand.
 """
@@ -22,7 +22,7 @@ from tests.enumerate.reproducers import REPRODUCERS
 from tests.support.compilers import gxx
 from tests.support.libraries import Device
 
-SIZE = 2000
+SIZE = 500
 
 
 @pytest.mark.builds

@@ -17,9 +17,15 @@ from py2cu import Kernel  # noqa: E402
 from py2cu.ir.abi.gradients import match_backwards  # noqa: E402
 from tests.support.modules import import_file  # noqa: E402
 
+LONGEST = "train_digits"
+
 
 @pytest.mark.builds
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[pytest.mark.proof] if path.stem == LONGEST else []) for path in EXAMPLES],
+    ids=lambda path: path.stem,
+)
 def test_example_runs(path, tmp_path, monkeypatch, capsys):
     pytest.importorskip("skimage")
     pytest.importorskip("sklearn")

@@ -23,7 +23,7 @@ from tests.support.compilers import gxx
 from tests.support.libraries import STOPS, Device, Setting
 
 SEED = 0
-NUMBERS = {Device.CPU: range(30, 46), Device.OPTIMISED: range(80, 88), Device.EMULATED: range(36, 52)}
+NUMBERS = {Device.CPU: range(30, 36), Device.OPTIMISED: range(80, 84), Device.EMULATED: range(36, 42)}
 
 
 @pytest.mark.builds

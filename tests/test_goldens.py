@@ -14,6 +14,7 @@ from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
 from tests.support.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_headers
+from tests.support.samples import proofs
 
 HERE = Path(__file__).parent
 EXAMPLES = [*sorted((HERE.parent / "examples").glob("*.py")), HERE.parent / "examples" / "gpt2" / "kernels.py"]
@@ -71,7 +72,7 @@ def test_every_golden_belongs_to_an_example():
 
 @pytest.mark.builds
 @pytest.mark.slow
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", proofs(EXAMPLES, 3), ids=lambda path: path.stem)
 @pytest.mark.parametrize(
     "sm", [ARCHITECTURES[0], *(pytest.param(sm, marks=pytest.mark.proof) for sm in ARCHITECTURES[1:])]
 )
@@ -84,7 +85,7 @@ def test_cuda_compiles_without_warnings(path, sm, tmp_path):
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", proofs(EXAMPLES, 3), ids=lambda path: path.stem)
 def test_cpu_text_compiles_without_warnings(path, tmp_path):
     artifacts = translate(path).artifacts(TargetName.CPU)
     for text in (artifacts.kernel, artifacts.header):

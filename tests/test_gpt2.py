@@ -70,6 +70,7 @@ def test_losses_of_twenty_steps_are_those_of_torch(train: ModuleType, device: st
 
 @pytest.mark.builds
 @pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize("device", DEVICES)
 def test_bfloat16_trains_as_well(train: ModuleType, device: str) -> None:
     ours, theirs = (

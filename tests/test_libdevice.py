@@ -60,6 +60,7 @@ def test_the_cpu_computes_what_the_simulator_does(tmp_path, monkeypatch):
 
 @pytest.mark.builds
 @pytest.mark.slow
+@pytest.mark.proof
 def test_so_it_does_of_all_other_functions(tmp_path, monkeypatch):
     others = {name: types for name, types in signatures().items() if name not in SIGNATURES}
     assert differences(tame(others), tmp_path, monkeypatch) == {}
@@ -67,6 +68,7 @@ def test_so_it_does_of_all_other_functions(tmp_path, monkeypatch):
 
 @pytest.mark.builds
 @pytest.mark.slow
+@pytest.mark.proof
 def test_nvcc_compiles_the_functions(tmp_path):
     compiler = nvcc()
     calls = tame(signatures())

@@ -13,6 +13,7 @@ from py2cu.pipeline import translate_file
 from py2cu.source import SourceFile
 from py2cu.translation import TargetName, Translation
 from tests.support.compilers import GXX_STRICT, NVCC_STRICT, gxx, nvcc, torch_headers
+from tests.support.samples import proofs
 from tests.test_goldens import EXAMPLES
 from tests.test_goldens import translate as translate_example
 from tests.test_kernel_cases import PRELUDE
@@ -145,9 +146,12 @@ def test_all_examples_link(flags, tmp_path):
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("form", KERNELS)
 @pytest.mark.parametrize(
-    "target", [TargetName.CPU, pytest.param(TargetName.CUDA, marks=pytest.mark.slow)], ids=lambda target: target.value
+    ("target", "form"),
+    [
+        *((TargetName.CPU, form) for form in KERNELS),
+        *(pytest.param(TargetName.CUDA, *each.values, marks=each.marks) for each in proofs(KERNELS, len(KERNELS))),
+    ],
 )
 def test_two_launchers_of_one_name_are_a_link_error(target, form, tmp_path):
     """They link in different namespaces."""

@@ -28,6 +28,7 @@ KERNELS = Path(__file__).parent / "from_numba" / "kernels.py"
 
 
 @pytest.mark.slow
+@pytest.mark.proof
 def test_random_kernels_compute_what_numbas_simulator_does():
     assert judge(7, range(24), compiled=False) == {}
 

@@ -136,6 +136,7 @@ def test_computes(program):
 
 @pytest.mark.builds
 @pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
 def test_cmake_builds_the_program_of_the_examples(tmp_path):
     shutil.copytree(EXAMPLES / "program", tmp_path, dirs_exist_ok=True)

@@ -47,6 +47,7 @@ from tests.support.launch_records import (
     slot_of,
     strided_arrays,
 )
+from tests.support.samples import proofs
 from tests.test_goldens import EXAMPLES, SIGNATURES
 from tests.test_kernel_cases import CASES, read_case, values_of
 
@@ -302,7 +303,7 @@ def _compare(paths: Sequence[Path], calls: int, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("paths", BATCHES, ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
+@pytest.mark.parametrize("paths", proofs(BATCHES, 4), ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
 def test_both_launchers_pass_the_same_to_cuda(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     _compare(paths, QUICK, monkeypatch)
 

@@ -94,10 +94,9 @@ def _comparison(arrays: Sequence[torch.Tensor], *, of_any_extents: bool) -> Call
     check: Callable[..., bool] = Guards(*distinct, dynamic_dims_sizes=any_axes, dynamic_dims_strides=any_axes).check
     if len(distinct) == len(arrays):
         return check
-    taken = ", ".join(f"v{place}" for place in range(len(arrays)))
+    taken, each = (", ".join(f"v{place}" for place in some) for some in (range(len(arrays)), places.values()))
     again = [f"v{place} is v{first}" for place, first in enumerate(firsts) if place != first]  # rule: likeness-twice
-    text = f"lambda {taken}: {' and '.join([*again, 'check'])}({', '.join(f'v{place}' for place in places.values())})"
-    return eval(text, {"check": check})  # type: ignore[no-any-return]
+    return eval(f"lambda {taken}: {' and '.join([*again, f'check({each})'])}", {"check": check})  # type: ignore[no-any-return]
 
 
 def are_bare(*arrays: torch.Tensor) -> bool:

@@ -22,6 +22,7 @@ from py2cu.diagnostics import TranslationError  # noqa: E402
 from py2cu.function_text import is_text_of  # noqa: E402
 from py2cu.source import SourceFile  # noqa: E402
 from tests.support.edited_files import write  # noqa: E402
+from tests.support.samples import proofs  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_element_a_thread")
 
@@ -131,7 +132,7 @@ def test_pytests_rewriting() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("flags", ["-O", "-OO"])
+@pytest.mark.parametrize("flags", proofs(["-O", "-OO"], 2))
 def test_without_asserts_the_compiled_kernel_keeps_them(folder: Path, flags: str) -> None:
     text = KERNEL.replace("out[i] =", '"""Doubles."""\n    assert x[i] > 0\n    out[i] =')
     late = f"{HEAD}{text}print(f.cuda_source.count('assert('), kernel(f.python).cuda_source.count('assert('))\n"
