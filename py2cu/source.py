@@ -1,11 +1,12 @@
-"""Read Python source, and denote places in it.
+"""Read Python source, denote places in it, and parse it as Python does.
 
-In: a path, bytes or text. Out: `SourceFile`, whose lines diagnostics quote, and `Span`, a range in a file. Lines count
-from 1, columns from 0, and ends are exclusive, as in LibCST. Errors: `UnreadableSource`.
+In: a path, bytes or text. Out: `SourceFile`, whose lines diagnostics quote, `Span`, a range in a file, and trees of
+`ast`. Lines count from 1, columns from 0, and ends are exclusive, as in LibCST. Errors: `UnreadableSource`.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
 import io
 import re
@@ -14,6 +15,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from py2cu.records import record
+from py2cu.threads import ForkSafeLock
 
 
 @record(frozen=True, slots=True, order=True)
@@ -126,3 +128,22 @@ def _place(data: bytes, at: int) -> tuple[int, int]:
     """The line, from 1, and the column, from 0, of the byte `at`; a character of UTF-8 is one column."""
     *ended, last = re.split(rb"\r\n|\r|\n", data[:at])
     return len(ended) + 1, len(last.decode(errors="replace"))
+
+
+# --- trees ---
+
+_PARSING: Final = ForkSafeLock()
+"""Python 3.11 raises SystemError where the collector runs Python within `ast.parse`, and another thread parses then."""
+
+
+def parsed(text: str) -> ast.Module:
+    """Python's own tree of `text`; raises what `ast.parse` does."""
+    with _PARSING:
+        return ast.parse(text)
+
+
+@functools.lru_cache(4096)
+def parsed_expression(text: str) -> ast.expr:
+    """The tree of an expression that is written in a string."""
+    with _PARSING:
+        return ast.parse(text, mode="eval").body

@@ -176,7 +176,7 @@ class Pair:
         allocates = allocates and _may_allocate(signature)
         parameters = signature.inputs if allocates else signature.parameters
         names, values = [p.name for p in parameters], [call.arguments[p.name] for p in parameters]
-        order = Order.of(names, values, on_grid=bool(call.shape), of_call=False)
+        order = Order.of(signature, names, values, on_grid=bool(call.shape), of_call=False)
         if order not in self._launchers:
             program, constexprs = self.emitted.program, self.emitted.constexprs
             self._launchers[order] = write_launcher(signature, program, order, constexprs, self.recorder)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from py2cu import ir
 from py2cu.analysis.call_graph import reachable_functions
 from py2cu.ir.visit import all_expressions, statements
-from py2cu.source import NOWHERE, SourceFile, Span
+from py2cu.source import NOWHERE, SourceFile, Span, parsed
 
 
 def elided_in(block: ir.Block, why: ir.Elision) -> tuple[ir.Elided, ...]:
@@ -162,9 +162,7 @@ class _Locator:
         return len(self.file.line(line).encode()[:offset].decode())
 
 
-@functools.lru_cache(maxsize=4)
-def _parsed(text: str) -> ast.Module:
-    return ast.parse(text)
+_parsed = functools.lru_cache(maxsize=4)(parsed)
 
 
 def _holds(outer: Span, inner: Span) -> bool:

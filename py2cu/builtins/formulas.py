@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from py2cu.builtins import numba
+from py2cu.source import parsed_expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Formula:
 
     def uses_once(self, parameter: str) -> bool:
         """True if the formula always computes the parameter, and names it once."""
-        nodes = [*ast.walk(ast.parse(self.text, mode="eval"))]
+        nodes = [*ast.walk(parsed_expression(self.text))]
         names = [node.id for node in nodes if isinstance(node, ast.Name)]
         return names.count(parameter) == 1 and not any(isinstance(node, ast.IfExp | ast.BoolOp) for node in nodes)
 

@@ -36,6 +36,9 @@ def check_arguments(
     present = [p for p in signature.arrays if p.name in values]
     ordered = sorted(present, key=lambda p: p.role is Role.OUTPUT)
     try:
+        for name in (p.name for p in signature.required):
+            if name not in values and signature.measured_by(name, values) is None:  # rule: required-given
+                raise ValueError(f"`{name}` is missing")
         for parameter in present:
             _check_storage(parameter, values[parameter.name])
         tensors = {p.name: values[p.name].resolve_conj().resolve_neg() for p in present}  # as the launcher gets them

@@ -113,7 +113,7 @@ class KernelCall:
             return launcher
         device = next(value.device.type for value in values if isinstance(value, torch.Tensor))
         names = tuple(p.name for p in self.signature.parameters)
-        return self.instances.launcher(device, Order.of(names, values, on_grid=True, of_call=False))
+        return self.instances.launcher(device, Order.of(self.signature, names, values, on_grid=True, of_call=False))
 
     def bind_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], launch: Launch) -> Any:
         """Bind and check the arguments, and launch by a launcher that is kept for later calls with the same types."""
@@ -133,7 +133,7 @@ class KernelCall:
         else:  # torch's default device
             values = allocate_outputs(self.signature, values)
             names, arguments = tuple(values), tuple(values.values())
-        order = Order.of(names, arguments, on_grid=bool(launch), of_call=has_arrays)
+        order = Order.of(self.signature, names, arguments, on_grid=bool(launch), of_call=has_arrays)
         if (device, order) not in self._launchers:
             self._launchers[device, order] = self.instances.launcher(device, order, _gradients_of(self))
         if names_device:

@@ -185,7 +185,8 @@ class _Overload:
         key = (self._name, device, of_call, *[in_order[place] is None for place in self._omissible])
         if (launcher := definition.launchers.get(key)) is None:
             names = [p.name for p in self._parameters]
-            order = Order.of(names, in_order[: len(names)], on_grid=self.is_launch, of_call=of_call)
+            values = in_order[: len(names)]
+            order = Order.of(self.signature, names, values, on_grid=self.is_launch, of_call=of_call)
             gradients = definition.gradients
             launcher = definition.instances.launcher(device, order, (lambda: gradients) if of_call else None)
             definition.launchers[key] = launcher
@@ -225,8 +226,9 @@ class _Overload:
         """
         given = (*args, *kwargs.values()) if kwargs else args
         in_order = self.in_order(args, kwargs)
-        if self._first is not None and are_plain_types(tuple(map(type, given))):
-            device = in_order[self._first].device.type
+        first = None if self._first is None else in_order[self._first]
+        if first is not None and are_plain_types(tuple(map(type, given))):
+            device = first.device.type
             result = self._launched(device, in_order, of_call=True) if device in _DEVICES else _REFUSED
             if result is not _REFUSED:
                 return result if self._returns else None

@@ -146,12 +146,13 @@ class _Step:
     ) -> None:
         signature, roles = backward.call.signature, backward.roles
         places = {name: saved[name] for name in (*roles.values, *roles.dims) if name in saved}
-        places |= {name: len(saved) + outputs.index(output) for name, output in roles.incoming}
+        given = [(name, output) for name, output in roles.incoming if output in outputs]  # others were left out
+        incoming = [name for name, _ in given]
+        places |= {name: len(saved) + outputs.index(output) for name, output in given}
         results = dict(roles.results)
         zeros = [name for name in roles.accumulated if results[name] in passed]
         places |= dict.fromkeys(zeros, len(saved))
         in_order = [p.name for p in signature.inputs if not p.by_keyword]
-        incoming = [name for name, _ in roles.incoming]
         self.backward = backward
         self.is_in_order = places.keys() == {*in_order} and not signature.tuples  # passed by position: binds faster
         self.names = names = tuple(in_order if self.is_in_order else places)

@@ -72,7 +72,7 @@ class Instances:
         parameters = signature.inputs if signature.are_allocated(values) else signature.parameters
         names = [p.name for p in parameters]
         arguments = [*map(values.get, names)]
-        launcher = self.launcher(device, Order.of(names, arguments, on_grid=on_grid, of_call=False))
+        launcher = self.launcher(device, Order.of(signature, names, arguments, on_grid=on_grid, of_call=False))
         try:
             extents = require_extents(signature.name, *launch) if launch else ()
             return launcher(*extents, *arguments)

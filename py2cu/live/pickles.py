@@ -22,7 +22,7 @@ from typing import Final
 from py2cu.dtypes import find_dtype
 from py2cu.function_text import function_in, is_text_of, source_file
 from py2cu.live import bindings, contents, is_integer_member, is_library, live_attribute, live_name, reachable_functions
-from py2cu.source import SourceFile
+from py2cu.source import SourceFile, parsed
 
 _MISSING: Final = object()
 _CONSTANTS: Final = (bool, int, float, complex, str, tuple, type)  # types of class attributes that kernels read
@@ -244,7 +244,7 @@ def _annotations_of(node: ast.FunctionDef) -> Iterator[tuple[str, str]]:
 @functools.lru_cache(maxsize=8)
 def _tree(text: str) -> ast.AST:
     try:
-        return ast.parse(text)
+        return parsed(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module([], [])
 

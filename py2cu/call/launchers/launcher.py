@@ -61,8 +61,8 @@ class Order:
     """What the arguments of a launcher are, by position: parameters and tuple parameters.
 
     On a grid, its three extents and those of the block come first. A launcher `of_call` also looks at what torch's
-    dispatcher would have to see, and bumps version counters. `absent` arguments are None, the others are not. Outputs
-    that the arguments do not give are allocated.
+    dispatcher would have to see, and bumps version counters. `absent` arguments are None. Outputs that are not among
+    `names` are allocated.
     """
 
     names: tuple[str, ...]
@@ -71,10 +71,13 @@ class Order:
     absent: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, names: Sequence[str], values: Iterable[object], *, on_grid: bool, of_call: bool) -> Order:
-        """The order of the arguments `names`, with these `values`."""
-        absent = frozenset(name for name, value in zip(names, values, strict=True) if value is None)
-        return cls(tuple(names), on_grid, of_call, absent)
+    def of(
+        cls, signature: Signature, names: Sequence[str], values: Iterable[object], *, on_grid: bool, of_call: bool
+    ) -> Order:
+        """The order of the arguments `names`, with these `values`. A launcher refuses None for an array it needs."""
+        needed = {p.name for p in signature.arrays if not p.may_be_none}
+        left_out = (name for name, value in zip(names, values, strict=True) if value is None and name not in needed)
+        return cls(tuple(names), on_grid, of_call, frozenset(left_out))
 
     @property
     def given(self) -> tuple[str, ...]:

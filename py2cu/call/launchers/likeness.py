@@ -28,6 +28,7 @@ from py2cu.dtypes import Kind
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.records import record
+from py2cu.source import parsed
 
 try:
     from torch._C._dynamo.guards import TensorGuards as Guards
@@ -122,7 +123,7 @@ def settle(lines: Sequence[str], known: Iterable[str], taken: Iterable[str]) -> 
     `taken` are the launcher's arguments. Also among the others: a statement that returns; behind it, statements that
     raise or call something; and a statement that redefines a name of an earlier one of the others.
     """
-    statements = [(each, [*ast.walk(each)]) for each in ast.parse("\n".join(lines)).body]
+    statements = [(each, [*ast.walk(each)]) for each in parsed("\n".join(lines)).body]
     settled = Settled([], set())
     others: list[str] = []
     late: set[str] = set()  # read or defined by one of the others

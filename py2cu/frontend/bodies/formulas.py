@@ -14,8 +14,7 @@ from py2cu.builtins.formulas import Formula
 from py2cu.builtins.registry import ARGUMENT, RESULT
 from py2cu.dtypes import BY_NAME
 from py2cu.frontend.names.operators import SYMBOLS
-from py2cu.frontend.names.syntax import parsed_expression
-from py2cu.source import Span
+from py2cu.source import Span, parsed_expression
 
 _DTYPES: Final = ("float16", "float32", "float64", "int16", "int32", "uint32", "int64", "uint64")
 _FUNCTIONS: Final = {

@@ -34,8 +34,8 @@ from py2cu.frontend.hints.annotations import dims_text
 from py2cu.frontend.names.ambiguity import report_ambiguous_name
 from py2cu.frontend.names.environment import Environment
 from py2cu.frontend.names.operators import SYMBOLS, is_in_extents
-from py2cu.frontend.names.syntax import is_named, parsed_expression, source_text
-from py2cu.source import Span
+from py2cu.frontend.names.syntax import is_named, source_text
+from py2cu.source import Span, parsed_expression
 from py2cu.suggestions import did_you_mean
 
 PYTHON_TYPES: Final = {

@@ -17,7 +17,7 @@ from typing import Final
 
 from py2cu.frontend.names.known_names import is_known
 from py2cu.live import is_library
-from py2cu.source import SourceFile, UnreadableSource
+from py2cu.source import SourceFile, UnreadableSource, parsed
 
 MAX_REEXPORTS: Final = 8  # the longest chain of files that re-export a name
 OWN: Final = ""  # the meaning of a name that a file defines itself
@@ -187,7 +187,7 @@ def find_file(module: str, folder: Path) -> Path | None:
 
 def _read(path: Path) -> _File | None:
     try:
-        tree = ast.parse(SourceFile.read(path).text)
+        tree = parsed(SourceFile.read(path).text)
     except (UnreadableSource, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     file = _File(path.parent)

@@ -6,8 +6,6 @@ resolved.
 
 from __future__ import annotations
 
-import ast
-import functools
 from collections.abc import Iterable, Iterator, Sequence
 
 import libcst as cst
@@ -151,12 +149,6 @@ def all_parameters(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
     """Every plain parameter of `function`, in order."""
     params = function.params
     return (*params.posonly_params, *params.params, *params.kwonly_params)
-
-
-@functools.lru_cache(4096)
-def parsed_expression(text: str) -> ast.expr:
-    """The tree of an expression that is written in a string."""
-    return ast.parse(text, mode="eval").body
 
 
 def display_elements(node: cst.CSTNode) -> Sequence[cst.BaseElement]:

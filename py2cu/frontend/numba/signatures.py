@@ -15,6 +15,7 @@ from typing import Final
 
 from py2cu import ir
 from py2cu.dtypes import SHORT, DType, Kind, find_dtype
+from py2cu.source import parsed_expression
 
 _PYTHON: Final = {"int": ir.PY_INT, "float": ir.PY_FLOAT, "bool": ir.PY_BOOL, "complex": ir.PY_COMPLEX}
 _RANK: Final = 8
@@ -49,7 +50,7 @@ def read_signature(text: str) -> NumbaSignature:
         ValueError: the text is no signature.
     """
     try:
-        node = ast.parse(text.strip(), mode="eval").body
+        node = parsed_expression(text.strip())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ValueError(f"`{text}` is no signature") from None
     match node:

@@ -29,7 +29,7 @@ from py2cu.frontend.source.lambdas import is_lambda, lambda_line, name_lambdas
 from py2cu.frontend.source.positions import Positions, Rebinder
 from py2cu.frontend.source.prune_source import prune
 from py2cu.function_text import source_file
-from py2cu.source import SourceFile, Span
+from py2cu.source import SourceFile, Span, parsed
 
 KERNEL_DECORATOR = "py2cu.kernel"
 NUMBA_DECORATOR = "numba.cuda.jit"
@@ -164,7 +164,7 @@ def _parse(text: str, wanted: str | None) -> _Parsed:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python itself reports invalid escapes
-            part = prune(text, ast.parse(text), wanted)
+            part = prune(text, parsed(text), wanted)
             remaining = ast.Module(part.statements, [])
             if nesting.is_deep(remaining):
                 if (nested := nesting.find_nested(remaining)) is not None:

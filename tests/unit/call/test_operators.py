@@ -71,6 +71,30 @@ def test_overloads() -> None:
     torch.testing.assert_close(rotated.op(X, by_imag=2.0), 2 * X)
 
 
+@kernel
+def resized(r: Index["m"], x: Float32[Tensor, "n"], out: Float32[Tensor, "m"], m: int):
+    out[r] = x[r % n] if n > 0 else 0.0
+
+
+def test_none_is_refused_where_a_value_is_needed() -> None:
+    """torch's dispatcher takes None for a tensor, and for a number that another overload determines."""
+    out = torch.zeros(4)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="no tensor arguments"):
+            both.op(None)
+        with pytest.raises(RuntimeError, match="plus: `x` is missing"):
+            overload(plus, "grid")(None, out, grid=[1], block=[4])
+        with pytest.raises(RuntimeError):
+            overload(plus, "out")(X, None)
+        overload(plus, "out")(X, out)
+        assert out.tolist() == [1, 2, 3, 4]
+        with pytest.raises(RuntimeError, match="resized: `m` is missing"):
+            resized.op(X)
+        assert resized.op(X, 2).tolist() == [0, 1]
+        overload(resized, "out")(X, out)
+        assert out.tolist() == [0, 1, 2, 3]
+
+
 def test_every_way_to_write_an_array_bumps_its_version_once() -> None:
     out, x = torch.empty(4), X.clone()
     edited = plus.with_translation(plus.translation)

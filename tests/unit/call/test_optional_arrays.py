@@ -126,3 +126,30 @@ def test_checks_leave_arrays_out():
 
 def test_the_header_counts_instances():
     assert "// table and seen may be null: the kernel has 8 instances.\n" in looked_up.header
+
+
+@kernel
+def shifted(i: Index["n"], by: Float32[Tensor, "n"], x: Float32[Tensor, "n"] | None = None):
+    if x is not None:
+        x[i] = 2 * x[i] + by[i]
+
+
+@shifted.backward
+def shifted_gradients(i: Index["n"], grad_by: Float32[Tensor, "n"], grad_x: Float32[Tensor, "n"] | None = None):
+    grad_by[i] = 0.0
+    if grad_x is not None:
+        grad_by[i] = grad_x[i]
+        grad_x[i] = 2 * grad_x[i]
+
+
+@pytest.mark.parametrize("call", [shifted, lambda *args: shifted.op(*args)], ids=["call", "op"])
+def test_a_recorded_call_may_leave_out_an_array_that_it_would_write(call):
+    by, leaf = torch.rand(3).requires_grad_(), torch.rand(3).requires_grad_()
+    for args in ((by,), (by, None), (by,)):
+        assert call(*args) is None
+        x = leaf.clone()
+        call(by, x)
+        x.sum().backward()
+        assert by.grad.tolist() == [1] * 3
+        assert leaf.grad.tolist() == [2] * 3
+        by.grad = leaf.grad = None
