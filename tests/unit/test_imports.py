@@ -31,7 +31,7 @@ ROOMS: Final[Mapping[str, Set[str]]] = {
     "suggestions": set(),
     "collector": set(),
     "threads": set(),
-    "source": {"records"},
+    "source": {"records", "threads"},
     "function_text": {"source"},
     "live": {"diagnostics", "dtypes", "function_text", "source"},
     "diagnostics": {"codes", "records", "source"},
