@@ -42,7 +42,7 @@ FORMS: Final = (
     ("call with a template argument", TWO, 1.3),
     ("call with a generic dtype", THREE, 1.3),
     ("call with three outputs given", FOUR, 1.3),
-    ("call with one array twice", THREE, 1.3),
+    ("call with one array twice", FOUR, 1.3),
     ("call with a tuple", TWO, 1.5),
 )
 OPERATORS: Final = (
@@ -142,7 +142,7 @@ def calls(device: str) -> dict[str, Call]:
         "call with a template argument": Call(lambda: k.template(a, o, 2), twice, o),
         "call with a generic dtype": Call(lambda: k.generic(a, b, o), total, o),
         "call with three outputs given": Call(lambda: k.outputs(a, x, y, z), (twice,) * 3, (x, y, z)),
-        "call with one array twice": Call(lambda: k.three(a, a, o), twice, o),
+        "call with one array twice": Call(lambda: k.four(a, b, a, o), total + a, o),
         "call with a tuple": Call(lambda: k.pair(a, o, (0.5, 1.5)), twice, o),
         **_operators(a, b),
         **_recorded(a, b),
