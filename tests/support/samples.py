@@ -9,8 +9,8 @@ import pytest
 
 
 def sampled(items: Iterable[Any], one_in: int) -> list[Any]:
-    """`items`: every `one_in`-th runs by default; the rest is slow, and every second one of it a proof, too."""
-    slow = {place: [pytest.mark.slow, *([pytest.mark.proof] if place % 2 else [])] for place in range(1, one_in)}
+    """`items`: every `one_in`-th runs by default; the rest is slow and, but for every fourth place, a proof, too."""
+    slow = {place: [pytest.mark.slow, *([pytest.mark.proof] if place % 4 else [])] for place in range(1, one_in)}
     runs: dict[int, list[Any]] = {0: [], **slow}
     return [pytest.param(item, marks=runs[place % one_in]) for place, item in enumerate(items)]
 

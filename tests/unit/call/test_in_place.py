@@ -14,6 +14,7 @@ from py2cu.check.cases import invent_cases  # noqa: E402
 from py2cu.simulator.tensor_bits import as_bits  # noqa: E402
 from tests.support.compilers import gxx  # noqa: E402
 from tests.support.libraries import Device, Setting, build  # noqa: E402
+from tests.support.samples import proofs  # noqa: E402
 from tests.test_kernel_cases import BATCHES, read_case, translate  # noqa: E402
 
 pytestmark = pytest.mark.builds
@@ -143,7 +144,7 @@ def test_compiled_and_batched():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("paths", BATCHES[:3], ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
+@pytest.mark.parametrize("paths", proofs(BATCHES[:3], 3), ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
 def test_kernels_compute_in_place_what_they_compute_beside_it(paths):
     gxx()
     translations = [translate(read_case(path)) for path in paths]
