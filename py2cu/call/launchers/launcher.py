@@ -109,7 +109,8 @@ def write_launcher(
 class _Writer:
     """Writes one launcher.
 
-    Names of the user's begin with `v_` (argument), `d_` (dimension), `s_` (extent), `p_` (address) or `t_` (stride).
+    Names of the user's begin with `v_` (argument), `d_` (dimension), `s_` (extent), `p_` (address) or `t_` (stride), or
+    as `values.py`, `memory.py` and `extents.py` say; no other name begins so.
     """
 
     def __init__(self, extents: ExtentLines, order: Order, engine: Engine) -> None:

@@ -38,7 +38,7 @@ except ImportError:  # a torch without them: all tests, one by one
 PLAIN_TENSORS: Final = frozenset({torch.Tensor, torch.nn.Parameter})
 """Not of a subclass, which may dispatch on its own."""
 
-_FACTS: Final = ("device", "has_grad", "bare")
+_FACTS: Final = ("device", "needs_grad", "bare")
 """What is known of arrays of one kind: their device, whether one requires grad, and whether they `are_bare`."""
 _MOST_LESSONS: Final = 16
 """So many arrays are learned; a launcher that meets two kinds in turn tests one of them array by array."""
@@ -62,9 +62,9 @@ class Likeness:
         if self._lessons == _MOST_LESSONS:
             return
         self._lessons += 1
-        has_grad = any(array.requires_grad for array in arrays)  # rule: likeness-grad
+        needs_grad = any(array.requires_grad for array in arrays)  # rule: likeness-grad
         are_like = _comparison(arrays, of_any_extents=True)
-        self.alike = (are_like, arrays[0].get_device(), has_grad, are_bare(*arrays))
+        self.alike = (are_like, arrays[0].get_device(), needs_grad, are_bare(*arrays))
 
     def remember(self, arrays: Sequence[torch.Tensor], *facts: Any) -> None:
         """Remember these arrays as `same`, with their extents and strides, after twice as many calls as the last time.
@@ -183,7 +183,7 @@ class LikenessLines:
         if self.is_cuda:
             names["current_device"] = torch._C._cuda_getDevice
         if not self.arrays:
-            yield f"device, has_grad = {'current_device()' if self.is_cuda else -1}, False"
+            yield f"device, needs_grad = {'current_device()' if self.is_cuda else -1}, False"
             yield from settled.lines
         else:
             passed = [f"v_{p.name}" for p in self.arrays]
@@ -209,7 +209,7 @@ class LikenessLines:
             for parameter in (p for p in self.arrays if p.role is not Role.INPUT):
                 is_inference = f"bare and v_{parameter.name}.is_inference()"
                 yield f"if {is_inference} and not inference(): raise misfit"  # rule: launcher-inference
-            yield f"if has_grad and records(): {self.leave}"  # rule: launcher-grad
+            yield f"if needs_grad and records(): {self.leave}"  # rule: launcher-grad
 
     def _one_by_one(self) -> Iterator[str]:
         taken = [f"v_{p.name}" for p in self.arrays]
@@ -221,7 +221,7 @@ class LikenessLines:
             yield "if device < 0: raise misfit"
         yield from chain.from_iterable(map(self._of_one, self.arrays))
         if self.leave:  # after `_of_one`: under `no_grad`, its copy of a negative view requires no grad
-            yield f"has_grad = {' or '.join(f'{array}.requires_grad' for array in taken)}"
+            yield f"needs_grad = {' or '.join(f'{array}.requires_grad' for array in taken)}"
             yield f"bare = are_bare({', '.join(taken)})"
 
     def _of_one(self, parameter: Parameter) -> Iterator[str]:

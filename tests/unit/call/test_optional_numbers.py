@@ -8,6 +8,10 @@ from jaxtyping import Float32  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from py2cu import Index, kernel  # noqa: E402
+from py2cu.call.launchers.launcher import Order, write_launcher  # noqa: E402
+from py2cu.pipeline import lower_file  # noqa: E402
+from py2cu.source import SourceFile  # noqa: E402
+from py2cu.translation import TargetName  # noqa: E402
 
 pytestmark = pytest.mark.builds
 
@@ -97,3 +101,39 @@ def test_a_check_leaves_numbers_out_and_gives_them():
     report = scaled.check()
     assert report.ok
     assert scaled.check(X, None, 2).ok
+
+
+class Idle:
+    """An engine that launches nothing."""
+
+    is_cuda = False
+    launch = "7q"
+
+    def lines(self, names, program, values):
+        return iter([f"values = {', '.join(values)}"])
+
+
+@pytest.mark.parametrize("name", ["grad", "same", "alike"])
+@pytest.mark.parametrize("value", [None, 2.0])
+def test_a_number_may_have_any_name(name, value):
+    """Launchers for CUDA compute the term: they have a name that says whether the number is given."""
+    text = f"""
+from jaxtyping import Float32
+from torch import Tensor
+from py2cu import Index, kernel
+
+@kernel
+def scaled(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], {name}: float | None = None):
+    out[i] = x[i] * (1.0 if {name} is None else {name})
+"""
+    lowered = lower_file(SourceFile("scaled.py", text))
+    (signature,) = lowered.signatures
+    (program,) = lowered.for_calls(TargetName.CUDA).text(TargetName.CUDA).programs_of(signature.op)
+    assert program.values
+    names = ("x", "out", name)
+    order = Order.of(signature, names, (X, X, value), on_grid=False, of_call=True)
+    launch = write_launcher(signature, program, order, (), Idle(), record=lambda *_: "recorded")
+    for _ in range(3):
+        out = torch.empty(7)
+        assert launch(X, out, value) is out
+        assert launch(X.clone().requires_grad_(), torch.empty(7), value) == "recorded"
