@@ -61,8 +61,8 @@ class Order:
     """What the arguments of a launcher are, by position: parameters and tuple parameters.
 
     On a grid, its three extents and those of the block come first. A launcher `of_call` also looks at what torch's
-    dispatcher would have to see, and bumps version counters. `absent` arguments are None. Outputs that are not among
-    `names` are allocated.
+    dispatcher would have to see, and bumps version counters. Arguments that are None are `absent`; the kernel does not
+    need them. Outputs that are not among `names` are allocated.
     """
 
     names: tuple[str, ...]
@@ -179,7 +179,7 @@ class _Writer:
                 yield f"{' = '.join([f'p_{name}', *strides])} = 0"
 
     def _numbers(self) -> Iterator[str]:
-        """Refuses numbers that are too large."""
+        """Refuses whole numbers that do not fit their types."""
         for parameter in self.signature.parameters:
             name = parameter.name
             is_number = not parameter.is_array and name in self.extents.given and name not in self.constexprs

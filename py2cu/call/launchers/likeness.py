@@ -97,7 +97,8 @@ def _comparison(arrays: Sequence[torch.Tensor], *, of_any_extents: bool) -> Call
         return check
     taken, each = (", ".join(f"v{place}" for place in some) for some in (range(len(arrays)), places.values()))
     again = [f"v{place} is v{first}" for place, first in enumerate(firsts) if place != first]  # rule: likeness-twice
-    return eval(f"lambda {taken}: {' and '.join([*again, f'check({each})'])}", {"check": check})  # type: ignore[no-any-return]
+    compare: Callable[..., bool] = eval(f"lambda {taken}: {' and '.join([*again, f'check({each})'])}", {"check": check})
+    return compare
 
 
 def are_bare(*arrays: torch.Tensor) -> bool:

@@ -28,7 +28,7 @@ from py2cu.hosts.model.values import Kind
 from py2cu.source import SourceFile
 from py2cu.threads import ForkSafeLock
 
-_owners: Final[dict[str, weakref.ref[Library]]] = {}  # plain, as `threads._locks`
+_owners: Final[dict[str, weakref.ref[Library]]] = {}  # no `WeakValueDictionary`: see `threads._locks`
 _OWNING: Final = ForkSafeLock()
 
 
