@@ -17,7 +17,7 @@ class Dependencies:
     """The global names, closure variables and functions that `functions` use, with their values now.
 
     `unchanged()` is whether all of them have the same values. Objects are compared by identity, functions also by code
-    and defaults, since `%autoreload` replaces the code of existing functions, and lists also by their items.
+    and defaults, since `%autoreload` replaces the code of existing functions, and what holds a list by its items.
     """
 
     __slots__ = ("unchanged",)
@@ -42,11 +42,16 @@ class Dependencies:
             else:
                 test.add("{} not in {}", name, namespace)
         for value in values:
-            if type(value) is list:
+            if _holds_list(value):
                 test.add("repr({}) == {}", value, repr(value))  # rule: list-unchanged
         for cell, value in cells:
             test.add("{}({}) is {}", contents, cell, value)  # rule: redefined-cell
         self.unchanged: Callable[[], bool] = test.written()
+
+
+def _holds_list(value: object) -> bool:
+    """Whether a statement may change a table in place."""
+    return type(value) is list or (type(value) is tuple and any(map(_holds_list, value)))
 
 
 class _Test:

@@ -5,15 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from py2cu import ir
 from py2cu.analysis.accesses import find_accesses
 from py2cu.analysis.account import dropped, untranslated
 from py2cu.diagnostics import InternalError, Reporter
 from py2cu.ir.printer import print_expr
-from py2cu.ir.verify import verify
+from py2cu.ir.verify import Stage, verify
 from py2cu.passes.manager import Step
 from py2cu.source import Span
+
+_LAST: Final[list[tuple[ir.Kernel | None, Stage]]] = [(None, Stage.UNTYPED)]
+"""The kernel that was verified last, and its stage. Most passes return the kernel that they get."""
 
 
 def verify_step(step: Step, before: ir.Kernel | None, after: ir.Kernel, reporter: Reporter) -> None:
@@ -29,7 +33,10 @@ def verify_step(step: Step, before: ir.Kernel | None, after: ir.Kernel, reporter
     if step.name == "add_guards":
         for index, span in _unguarded(after):
             raise InternalError(f"an access of `{after.name}` lacks its guard on `{index}`", span)
-    verify(after, step.stage)
+    kernel, stage = _LAST[0]
+    if kernel is not after or stage is not step.stage:
+        verify(after, step.stage)
+        _LAST[0] = after, step.stage
 
 
 def _dropped(before: ir.Kernel | None, after: ir.Kernel, reporter: Reporter) -> Iterator[tuple[str, Span]]:

@@ -26,7 +26,7 @@ from py2cu.frontend.names.list_changes import lists_in
 from py2cu.frontend.names.reexports import MAX_REEXPORTS, find_file
 from py2cu.frontend.source.reader import LAMBDA, Module, read_module
 from py2cu.function_text import source_file
-from py2cu.live import defaults_of, frozen, is_library, python_behind, visible_objects
+from py2cu.live import defaults_of, frozen, is_library, live_attribute, python_behind, visible_objects
 from py2cu.source import SourceFile, UnreadableSource
 from py2cu.suggestions import did_you_mean
 
@@ -46,7 +46,7 @@ class DeviceFunction:
     module: Module
     environment: Environment
     defaults: Mapping[str, object] | None = None
-    number: int = 0  # tells nested functions apart: each run of the enclosing function creates one
+    number: int = 0  # tells live functions of one name apart: each run of a `def` creates one
     fixed: str = ""
     suffix: str = ""
     around: Environment | None = None
@@ -61,7 +61,7 @@ class ImportedSources:
 
     main: SourceFile
     functions: dict[tuple[str, str, object], DeviceFunction | str] = field(default_factory=dict)
-    nested_numbers: dict[FunctionType, int] = field(default_factory=dict)
+    numbers: dict[FunctionType, int] = field(default_factory=dict)
     constants: dict[tuple[str, str], Constants | Real | None] = field(default_factory=dict)
 
     def find(
@@ -91,8 +91,7 @@ class ImportedSources:
         source = module.function_at(code.co_firstlineno, code.co_name) if module else None
         if module is None or source is None:
             return f"the source of `{function.__name__}` is not available: write it with `def` in a file or a cell"
-        is_nested = "<locals>" in function.__qualname__
-        number = self.nested_numbers.setdefault(function, len(self.nested_numbers) + 1) if is_nested else 0
+        number = 0 if _is_current(function) else self.numbers.setdefault(function, len(self.numbers) + 1)
         return DeviceFunction(source.function, module, source.environment, defaults_of(function), number)
 
     def constant(
@@ -170,6 +169,15 @@ class ImportedSources:
         self, file: SourceFile, reporter: Reporter, used: Related, name: str, live: dict[str, object]
     ) -> Module | None:
         return read_module(file, reporter.within(Origin(file, used)), live, name)
+
+
+def _is_current(function: FunctionType) -> bool:
+    """Whether its file still has the function by its name: it is not nested, and was not defined again."""
+    first, *attributes = function.__qualname__.split(".")
+    owner = function.__globals__.get(_bound_name(function) if first == LAMBDA else first)
+    for name in attributes:
+        owner = live_attribute(owner, name)
+    return (python_behind(owner) or getattr(owner, "__func__", owner)) is function  # a static method has `__func__`
 
 
 def _attribute_of(node: cst.BaseExpression, attributes: Sequence[str]) -> cst.BaseExpression:

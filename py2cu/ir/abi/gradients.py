@@ -120,7 +120,9 @@ class _Pair:
         for gradient, target in roles.results:
             if target in computed:  # rule: gradient-twice
                 what = f"`{gradient}` is already computed by `{computed[target]}`: each gradient comes from one kernel"
-                yield self._misfit(self.backward.parameter(gradient), what, "compute it in one of the two kernels")
+                again = f"run the definition of `{self.forward.name}` again, too: it keeps each backward attached to it"
+                hint = again if computed[target] == name else "compute it in one of the two kernels"
+                yield self._misfit(self.backward.parameter(gradient), what, hint)
 
     def misfits_of_parameters(self) -> Iterator[Misfit]:
         """The parameters that are neither values of the forward nor gradients."""

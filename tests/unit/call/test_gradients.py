@@ -379,6 +379,23 @@ def test_a_kernel_that_is_no_backward() -> None:
     assert 'def wrong(i: Index["n"], grad_y' in str(caught.value)
 
 
+def test_a_backward_that_was_defined_again() -> None:
+    """As in a notebook, where the forward's cell was not run again."""
+
+    @kernel
+    def same(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"]):
+        out[i] = x[i]
+
+    for _ in range(2):
+
+        @same.backward
+        def same_x(i: Index["n"], grad_out: Float32[Tensor, "n"], grad_x: Float32[Tensor, "n"]):
+            grad_x[i] = grad_out[i]
+
+    with pytest.raises(TranslationError, match="run the definition of `same` again, too"):
+        same(leaf(2, dtype=torch.float32))
+
+
 FACTOR = 2.0
 
 

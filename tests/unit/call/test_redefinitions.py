@@ -165,6 +165,21 @@ def test_a_list_that_is_changed_in_place(cells: Cells, change: str) -> None:
     torch.testing.assert_close(cells.kernel.simulate(X), 7 * X)
 
 
+def test_a_list_in_a_tuple(cells: Cells) -> None:
+    cells.run(f"{HEAD}K = (1, [2, 3])\n{KERNEL}K[1][0] * x[i]\n")
+    assert "2 * x[i]" in plain(cells.kernel.cuda_source)
+    cells.run("K[1][0] = 7")
+    assert "7 * x[i]" in plain(cells.kernel.cuda_source)
+
+
+def test_two_functions_of_one_name_in_one_cell(cells: Cells) -> None:
+    first, second = (f"def g(v):\n    return v + {number}\n" for number in (1, 9))
+    cells.run(f"{HEAD}{first}old = g\n{second}{KERNEL}old(x[i]) * 100 + g(x[i])\n")
+    text = plain(cells.kernel.cuda_source)
+    assert "v + 1;" in text and "v + 9;" in text
+    torch.testing.assert_close(cells.kernel.simulate(X), (X + 1) * 100 + X + 9)
+
+
 def test_a_number_that_only_an_option_names(cells: Cells) -> None:
     cells.run(f"{HEAD}from py2cu import blockIdx, threadIdx\nWIDTH = 64")
     head = "@kernel(size='blocks * WIDTH', block='WIDTH')\ndef f(out: Float32[Tensor, 'n'], blocks: int):\n"
@@ -226,6 +241,19 @@ def test_members_of_modules(folder: Path, head: str, prefix: str) -> None:
     importlib.reload(helpers)
     main.h = helpers.h
     assert "v + 9" in plain(main.f.cuda_source)
+
+
+def test_a_function_that_was_imported_before_a_reload(folder: Path) -> None:
+    write(folder, "redefined_helpers", HELPERS)
+    head = f"{HEAD}import redefined_helpers as m\nfrom redefined_helpers import h\n"
+    write(folder, "redefined_main", f"{head}{KERNEL}h(x[i]) * 100 + m.h(x[i])\n")
+    main = importlib.import_module("redefined_main")
+    assert "v + 9" not in plain(main.f.cuda_source)
+    write(folder, "redefined_helpers", HELPERS.replace("v + 1", "v + 9"))
+    importlib.reload(sys.modules["redefined_helpers"])
+    text = plain(main.f.cuda_source)
+    assert "v + 1;" in text and "v + 9;" in text
+    torch.testing.assert_close(main.f.simulate(X), (X + 1) * 100 + X + 9)
 
 
 def test_a_reload_of_the_kernels_own_file(folder: Path) -> None:
