@@ -244,6 +244,7 @@ def test_hostile_names_and_comments_make_ascii_c_plus_plus(hostile_texts: Path) 
 @pytest.mark.builds
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+@pytest.mark.proof
 def test_hostile_names_and_comments_compile_with_nvcc(hostile_texts: Path) -> None:
     compile_with(["nvcc", "-c", "-arch=sm_90", "-o", "/dev/null", "hostile.cu"], hostile_texts)
 

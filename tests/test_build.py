@@ -23,6 +23,7 @@ from py2cu.diagnostics import EnvironmentLacks  # noqa: E402
 from py2cu.source import SourceFile, Span  # noqa: E402
 from py2cu.translation import Artifacts, TargetName, Text  # noqa: E402
 from tests.support.processes import processes_in, wait_for  # noqa: E402
+from tests.support.samples import proofs  # noqa: E402
 
 pytestmark = [
     pytest.mark.builds,
@@ -182,6 +183,7 @@ def test_the_next_process_needs_no_compiler_and_is_ready_in_50_ms(shared_cache: 
     assert took < 0.05
 
 
+@pytest.mark.proof
 def test_of_four_processes_one_compiles(empty_cache: Path) -> None:
     code = """
         original = library.Build.compile
@@ -200,7 +202,7 @@ def test_threads_build_different_kernels_at_once(empty_cache: Path) -> None:
     assert library._plan(CPU, fma=True).namespace != library._plan(other, fma=True).namespace
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", proofs([signal.SIGKILL, signal.SIGINT], 2))
 def test_after_a_build_that_was_ended_the_next_one_works(empty_cache: Path, number: signal.Signals) -> None:
     code = """
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a shell's background ignores it
@@ -245,7 +247,7 @@ def test_a_full_disk_counts_as_an_unusable_cache(empty_cache: Path, monkeypatch:
     assert left_behind(empty_cache) == left_behind(empty_cache.parent / "private") == []
 
 
-@pytest.mark.parametrize("left", [0, 1000])
+@pytest.mark.parametrize("left", proofs([1000, 0], 2))
 def test_a_damaged_entry_is_built_again(left: int, empty_cache: Path, shared_cache: Path) -> None:
     shutil.copytree(shared_cache, empty_cache)
     (path,) = empty_cache.glob("v2/libraries/*.so")

@@ -20,6 +20,7 @@ from tests.support.distributed import (  # noqa: E402
 pytestmark = [pytest.mark.builds, pytest.mark.slow]
 
 
+@pytest.mark.proof
 def test_dtensors(tmp_path: Path) -> None:
     on_processes(tmp_path / "meeting", dtensors)
 

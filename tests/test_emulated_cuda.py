@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.compilers import gxx
 from tests.support.samples import proofs
-from tests.test_kernel_cases import BATCHES, CASES, import_kernels, read_case, signature_of, translate
+from tests.test_kernel_cases import BATCHES, CASES, SAMPLE, import_kernels, read_case, signature_of, translate
 
 pytest.importorskip("torch")
 
@@ -24,7 +24,7 @@ from tests.support.libraries import Checked, Device, Setting, build
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "paths",
-    proofs(BATCHES, 18),
+    [pytest.param(SAMPLE, id="sample"), *proofs(BATCHES)],
     ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}",
 )
 def test_cuda_text_matches_python(paths, tmp_path):

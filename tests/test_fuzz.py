@@ -21,13 +21,14 @@ from tests.fuzz.redefinitions import CELL
 from tests.fuzz.shrink import generate, shrink
 from tests.support.compilers import gxx
 from tests.support.libraries import STOPS, Device, Setting
+from tests.support.samples import proofs
 
 SEED = 0
-NUMBERS = {Device.CPU: range(30, 36), Device.OPTIMISED: range(80, 84), Device.EMULATED: range(36, 42)}
+NUMBERS = {Device.CPU: range(30, 36), Device.EMULATED: range(36, 42), Device.OPTIMISED: range(80, 84)}
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("device", NUMBERS)
+@pytest.mark.parametrize("device", proofs(NUMBERS, 2))
 def test_compiled_code_matches_python(device):
     gxx()
     sources = [generate(SEED, number) for number in NUMBERS[device]]
@@ -69,15 +70,9 @@ def test_a_planted_wrong_derivative_is_found(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.proof
 @pytest.mark.parametrize(
-    "piece",
-    [
-        " % len(",
-        *(
-            pytest.param(piece, marks=pytest.mark.proof)
-            for piece in ("*/", "elif", "while True", "blockIdx.x * blockDim.x + threadIdx.x]", CELL)
-        ),
-    ],
+    "piece", [" % len(", "*/", "elif", "while True", "blockIdx.x * blockDim.x + threadIdx.x]", CELL]
 )
 def test_kernels_shrink(piece):
     number = next(number for number in range(200) if piece in generate(SEED, number))
@@ -160,6 +155,7 @@ def is_translated(kernel):
 
 
 @pytest.mark.slow
+@pytest.mark.proof
 def test_translation_does_not_depend_on_hashes():
     program = (
         "from tests.fuzz.shrink import generate; from tests.fuzz.judge import translate; "

@@ -58,7 +58,7 @@ def test_translation_is_as_kept(path, request):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", proofs(EXAMPLES, 4), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", proofs(EXAMPLES, 12), ids=lambda path: path.stem)
 def test_two_translations_of_one_file_are_equal(path):
     assert texts(path) == texts(path)
 
@@ -72,7 +72,7 @@ def test_every_golden_belongs_to_an_example():
 
 @pytest.mark.builds
 @pytest.mark.slow
-@pytest.mark.parametrize("path", proofs(EXAMPLES, 3), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", proofs(EXAMPLES, 9), ids=lambda path: path.stem)
 @pytest.mark.parametrize(
     "sm", [ARCHITECTURES[0], *(pytest.param(sm, marks=pytest.mark.proof) for sm in ARCHITECTURES[1:])]
 )
@@ -85,7 +85,7 @@ def test_cuda_compiles_without_warnings(path, sm, tmp_path):
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("path", proofs(EXAMPLES, 3), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", proofs(EXAMPLES, 9), ids=lambda path: path.stem)
 def test_cpu_text_compiles_without_warnings(path, tmp_path):
     artifacts = translate(path).artifacts(TargetName.CPU)
     for text in (artifacts.kernel, artifacts.header):

@@ -42,6 +42,7 @@ def losses_of(
 
 @pytest.mark.builds
 @pytest.mark.slow
+@pytest.mark.proof
 def test_every_kernel_agrees_with_its_python(capsys: pytest.CaptureFixture[str]) -> None:
     import_file(FOLDER / "kernels.py").main()
     said = capsys.readouterr().out
@@ -52,6 +53,7 @@ def test_every_kernel_agrees_with_its_python(capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.builds
 @pytest.mark.slow
+@pytest.mark.proof
 def test_invented_cases_grow_to_what_the_classifier_reads_and_stay_within_the_budget() -> None:
     report = import_file(FOLDER / "kernels.py").classifier.check()
     assert report.ok

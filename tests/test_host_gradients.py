@@ -118,6 +118,7 @@ def test_the_text_registers_an_operator_that_may_have_gradients() -> None:
     assert "auto parts = scaled_operator(x, w, s);" in joined.cpp_source
 
 
+@pytest.mark.proof
 def test_the_text_compiles_without_a_warning(tmp_path: Path) -> None:
     source = tmp_path / "joined.cpp"
     source.write_text(joined.cpp_source, encoding="utf-8")

@@ -34,6 +34,7 @@ CASES = sorted((Path(__file__).parent / "cases" / "kernels").glob("*.case"))
 # Those whose kernels can be run against their Python, as many at a time as one library holds.
 CHECKED = [path for path in CASES if "=== unchecked" not in path.read_text(encoding="utf-8")]
 BATCHES = [CHECKED[start :: -(-len(CHECKED) // 24)] for start in range(-(-len(CHECKED) // 24))]
+SAMPLE = CHECKED[::30]  # of CI; the batches are proofs
 VECTORIZED = [path for path in CHECKED if path.stem == "searches"]  # which compilers have got wrong
 # One for each kind of thing that a binding does: dtypes, template arguments, fills, rows, shared memory, grids, …
 THROUGH_BINDING = (
@@ -135,7 +136,11 @@ def test_of_two_limits_it_is_always_the_same_that_gives_the_size():
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("paths", proofs(BATCHES, 10), ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
+@pytest.mark.parametrize(
+    "paths",
+    [pytest.param(SAMPLE, id="sample"), *proofs(BATCHES)],
+    ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}",
+)
 def test_compiled_kernels_match_python(paths, tmp_path):
     """One library for all of them, without torch's binding."""
     pytest.importorskip("torch")
@@ -148,7 +153,7 @@ def test_compiled_kernels_match_python(paths, tmp_path):
 @pytest.mark.builds
 @pytest.mark.parametrize(
     "paths",
-    [VECTORIZED, *(pytest.param(paths, marks=pytest.mark.proof) for paths in BATCHES)],
+    [VECTORIZED, *proofs(BATCHES)],
     ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}",
 )
 def test_kernels_compiled_for_a_call_match_python(paths, tmp_path):
@@ -194,8 +199,8 @@ def import_kernels(case: Case, place: Path) -> list[Kernel]:
 @pytest.mark.parametrize(
     ("target", "cases"),
     [
-        pytest.param("cuda", CASES[::8], id="cuda-0"),
-        *(pytest.param("cuda", CASES[n::8], id=f"cuda-{n}", marks=pytest.mark.proof) for n in range(1, 8)),
+        pytest.param("cuda", CASES[::16], id="cuda-0"),
+        *(pytest.param("cuda", CASES[n::16], id=f"cuda-{n}", marks=pytest.mark.proof) for n in range(1, 16)),
         pytest.param("cpu", CASES, id="cpu", marks=pytest.mark.proof),
     ],
 )

@@ -54,6 +54,7 @@ def differences(calls: Calls, folder, monkeypatch):
 
 @pytest.mark.builds
 @pytest.mark.slow
+@pytest.mark.proof
 def test_the_cpu_computes_what_the_simulator_does(tmp_path, monkeypatch):
     assert differences(EDGES, tmp_path, monkeypatch) == {}
 

@@ -113,7 +113,7 @@ def write_main(folder: Path, headers: Iterable[str], calls: Iterable[str]) -> st
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("flags", [(), ("-rdc=true",), ("-rdc=true", "-G")], ids=" ".join)
+@pytest.mark.parametrize("flags", proofs([("-rdc=true",), (), ("-rdc=true", "-G")], 3), ids=" ".join)
 def test_helpers_of_one_name_stay_in_their_file(flags, tmp_path):
     stems = [f"blocks_of_{threads}" for threads in THREADS]
     names = [write(tmp_path, TargetName.CUDA, f"blocks_of_{n}", BLOCK_SUMS.replace("{{n}}", str(n))) for n in THREADS]

@@ -34,6 +34,7 @@ def test_random_kernels_compute_what_numbas_simulator_does():
 
 
 @pytest.mark.slow
+@pytest.mark.proof
 def test_the_simulator_computes_what_numbas_does(tmp_path):
     ours, theirs = (results(how, KERNELS, tmp_path) for how in ("simulated", "numba"))
     assert len({name.partition(":")[0] for name in ours}) >= 60

@@ -29,7 +29,7 @@ from tests.widths.sizes import cases
 
 EXAMPLES: Final = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 FILES: Final = {path.stem: path for path in (*CHECKED, *EXAMPLES) if path.stem != TRANSLATED_AT_CALLS}
-BATCHES: Final = [[*FILES][start::10] for start in range(10)]
+BATCHES: Final = [[*FILES][start::30] for start in range(30)]
 HARMLESS_BITS: Final = 8
 THREADS: Final = 150_000  # of a call that is not
 SECONDS: Final = 2.0  # for a call that is simulated
@@ -123,7 +123,7 @@ def is_judged(translation: Translation) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
-    proofs(BATCHES, 10),
+    proofs(BATCHES, 30),
     ids=lambda names: f"{names[0]}-{names[-1]}",
 )
 def test_no_integer_overflows(names, tmp_path):

@@ -15,6 +15,9 @@ def sampled(items: Iterable[Any], one_in: int) -> list[Any]:
     return [pytest.param(item, marks=runs[place % one_in]) for place, item in enumerate(items)]
 
 
-def proofs(items: Iterable[Any], one_in: int) -> list[Any]:
-    """`items`, all but every `one_in`-th marked as a proof."""
-    return [pytest.param(item, marks=[pytest.mark.proof] if place % one_in else []) for place, item in enumerate(items)]
+def proofs(items: Iterable[Any], one_in: int | None = None) -> list[Any]:
+    """`items`, marked as proofs: all, or all but every `one_in`-th."""
+    return [
+        pytest.param(item, marks=[pytest.mark.proof] if one_in is None or place % one_in else [])
+        for place, item in enumerate(items)
+    ]
