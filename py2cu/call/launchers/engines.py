@@ -1,7 +1,10 @@
 """Engines: the part of a launcher that packs parameters and runs a compiled instance, on the CPU or a GPU.
 
-In: a `LaunchProgram` and compiled instances. Out: for `launcher.py`, the lines of Python that launch, and the names in
-them. Promises: a block serves one call at a time, also on an error; an instance is compiled once, outside any block.
+In: a `LaunchProgram` and compiled instances, for one set of dtypes and template arguments. Out: the `lines` of a
+launcher that launch with `values`, expressions of what a block packs, and the names in these lines. On a GPU, earlier
+lines look the `instance` up in `instances`. An engine's `launch` is the format, as `struct` spells it, of the launch
+numbers before the values in a block.
+Promises: a block serves one call at a time, also on an error; an instance is compiled once, outside any block.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import os
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final
 
 import torch
 
@@ -58,22 +61,6 @@ def pool_of_blocks(launch: str, codes: Sequence[str]) -> dict[str, Any]:
         form += f"{code}{-struct.calcsize(f'<{code}') % _SLOT}x"
     layout = struct.Struct(form)
     return {"free": [], "new": partial(Block, layout.size, offsets), "pack": layout.pack_into}
-
-
-class Engine(Protocol):
-    """Runs the instances of one kernel, for one set of dtypes and template arguments.
-
-    It writes lines of a launcher, and adds to `names` what they refer to.
-    """
-
-    is_cuda: ClassVar[bool]
-    launch: ClassVar[str]  # the format, as `struct` spells it, of the launch numbers before the values in a block
-
-    def lines(self, names: dict[str, Any], program: LaunchProgram, values: Sequence[str]) -> Iterator[str]:
-        """The lines that launch with `values`, expressions of what a block packs.
-
-        On a GPU, earlier lines look the `instance` up in `instances`.
-        """
 
 
 def _with_block(packed: Sequence[str], *launch: str) -> Iterator[str]:
@@ -193,3 +180,6 @@ class CudaEngine:
 
     def _failure(self, what: str) -> RuntimeError:
         return RuntimeError(f"{self._name}: {what}")
+
+
+Engine = CpuEngine | CudaEngine
