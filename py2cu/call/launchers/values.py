@@ -38,11 +38,8 @@ _FUNCTIONS: Final = {name: getattr(math, name) for name in OF_MATH}
 
 
 def kind_of(parameter: Parameter) -> Kind:
-    match parameter.type:
-        case ElementType(dtype=DType(kind=kind)) | PythonType(kind=kind):
-            return kind
-        case _:
-            raise AssertionError(parameter)
+    type_ = parameter.type
+    return type_.kind if isinstance(type_, PythonType) else type_.dtype.kind
 
 
 def integer_dtype(parameter: Parameter) -> DType:
