@@ -147,11 +147,13 @@ class _Writer:
         self.names["record"] = record
         leave = "raise misfit" if record is None else f"return record({', '.join(taken)})"
         likeness = LikenessLines(self.signature, self.arrays, self.engine.is_cuda, leave if of_call else None)
-        settled, others = settle(body, likeness.known, [*taken, *(f"v_{name}" for name in self.extents.given)])
-        guard = [*self._device_guard(taken)]
+        settled, defined, others = settle(body, likeness.known, [*taken, *(f"v_{name}" for name in self.extents.given)])
+        guard = []
+        if self.engine.is_cuda and torch.cuda.device_count() > 1:
+            self.names["on_device"] = _on_device
+            guard = [f"if current_device() != device: return on_device(device, launcher, {', '.join(taken)})"]
         others = [*guard, *others, *self._engine_lines(), f"return {self._result}"]
-        settled = settled._replace(lines=[*guard, *settled.lines])
-        lines = [*first, *likeness.lines(settled, others, self.names), *others]
+        lines = [*first, *likeness.lines([*guard, *settled], defined, others, self.names), *others]
         yield from (f"    {line}" for line in lines)
 
     # --- what the call passes and leaves out ---
@@ -187,13 +189,6 @@ class _Writer:
                 dtype = integer_dtype(parameter)
                 low, high = max(int(dtype.low), int(I64.low)), min(int(dtype.high), int(I64.high))
                 yield f"if not {low} <= v_{name} <= {high}: raise misfit"
-
-    # --- arrays ---
-
-    def _device_guard(self, taken: Sequence[str]) -> Iterator[str]:
-        if self.engine.is_cuda and torch.cuda.device_count() > 1:
-            self.names["on_device"] = _on_device
-            yield f"if current_device() != device: return on_device(device, launcher, {', '.join(taken)})"
 
     # --- launch ---
 
@@ -253,11 +248,8 @@ class _Writer:
 
     def _alike(self, output: Parameter) -> str | None:
         """A contiguous input that has the shape and the dtype of `output`."""
-        for parameter in self.arrays:
-            is_fit = parameter.role is not Role.OUTPUT and parameter.name not in self.signature.strided
-            if is_fit and parameter.type == output.type:
-                return parameter.name
-        return None
+        inputs = (p for p in self.arrays if p.role is not Role.OUTPUT and p.name not in self.signature.strided)
+        return next((p.name for p in inputs if p.type == output.type), None)
 
     def _versions(self) -> Iterator[str]:
         """Tells autograd that arrays change."""
@@ -269,12 +261,13 @@ class _Writer:
             yield f"increment_version(({', '.join(f'v_{p.name}' for p in written)},))"  # rule: version-counts
 
     def _grid(self) -> Iterator[str]:
-        """The grid of a call; without threads, nothing is launched."""
+        """Refuses more threads than can be counted. The grid of a call; without threads, nothing is launched."""
+        if self.program.is_index or not self.order.on_grid:
+            what = _FAILED if self.engine.is_cuda else "a launch of more threads than 64 bits can count"
+            for bound in self.program.overflows:
+                yield f"if {self.extents.bound(bound)} > {MOST_THREADS!r}: {self._refuse(what)}"
         if self.order.on_grid:
-            if self.program.is_index:
-                yield from self._overflows()
             return
-        yield from self._overflows()
         sizes = [*zip("xyz", self.program.size, strict=False)]
         for axis, extent in sizes:  # an empty launch may be too large on another axis
             yield f"n{axis} = {self.extents.text(extent)}"
@@ -301,11 +294,6 @@ class _Writer:
         yield f"aligned = apart if {ragged} else {of(packs.width, packs.count)}"
         misaligned = f"({' | '.join(f'p_{name}' for name in packs.arrays)}) % {ALIGNMENT}"
         yield f"instance, gx = apart if {misaligned} else aligned"
-
-    def _overflows(self) -> Iterator[str]:
-        what = _FAILED if self.engine.is_cuda else "a launch of more threads than 64 bits can count"
-        for bound in self.program.overflows:
-            yield f"if {self.extents.bound(bound)} > {MOST_THREADS!r}: {self._refuse(what)}"
 
     @property
     def _result(self) -> str:

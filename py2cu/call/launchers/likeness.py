@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import torch
 
@@ -111,21 +111,16 @@ def _never(*_: torch.Tensor) -> bool:
     return False
 
 
-class Settled(NamedTuple):
-    """Lines that compute the same for all arrays of one kind, extents and strides, and the names that they define."""
+def settle(lines: Sequence[str], known: Iterable[str], taken: Iterable[str]) -> tuple[list[str], set[str], list[str]]:
+    """The statements that depend on nothing but `known` names and each other, what they define, and the other ones.
 
-    lines: list[str]
-    names: set[str]
-
-
-def settle(lines: Sequence[str], known: Iterable[str], taken: Iterable[str]) -> tuple[Settled, list[str]]:
-    """The statements that depend on nothing but `known` names and each other, and the others, both in order.
-
-    `taken` are the launcher's arguments. Also among the others: a statement that returns; behind it, statements that
-    raise or call something; and a statement that redefines a name of an earlier one of the others.
+    The first compute the same for all arrays of one kind, extents and strides. `taken` are the launcher's arguments.
+    Also among the others: a statement that returns; behind it, statements that raise or call something; and a statement
+    that redefines a name of an earlier one of the others.
     """
     statements = [(each, [*ast.walk(each)]) for each in parsed("\n".join(lines)).body]
-    settled = Settled([], set())
+    settled: list[str] = []
+    settled_names: set[str] = set()
     others: list[str] = []
     late: set[str] = set()  # read or defined by one of the others
     unsettled = {*taken, *(name for _, nodes in statements for name in _names(nodes, ast.Store))} - {*known}
@@ -142,10 +137,10 @@ def settle(lines: Sequence[str], known: Iterable[str], taken: Iterable[str]) -> 
             late |= read | defined
             unsettled |= defined
         else:
-            settled.lines.extend(own)
-            settled.names.update(defined)
+            settled += own
+            settled_names |= defined
             unsettled -= defined
-    return settled, others
+    return settled, settled_names, others
 
 
 def _names(nodes: Iterable[ast.AST], context: type[ast.expr_context]) -> set[str]:
@@ -170,10 +165,12 @@ class LikenessLines:
             if name in self.signature.strided:
                 yield f"stride_{name}"
 
-    def lines(self, settled: Settled, others: Sequence[str], names: dict[str, Any]) -> Iterator[str]:
-        """They define `device`, its number, and what else the `others` name that the `settled` lines define."""
-        defined = {*self.known, *settled.names}.difference(_FACTS)
-        facts = sorted(defined.intersection(re.findall(r"\w+", "\n".join(others))))
+    def lines(
+        self, settled: Sequence[str], defined: Set[str], others: Sequence[str], names: dict[str, Any]
+    ) -> Iterator[str]:
+        """They define `device`, its number, and what else the `others` name that the `settled` lines have `defined`."""
+        computed = {*self.known, *defined}.difference(_FACTS)
+        facts = sorted(computed.intersection(re.findall(r"\w+", "\n".join(others))))
         likeness = Likeness(len(facts))
         names.update({
             "likeness": likeness, "learn": likeness.learn, "remember": likeness.remember, "torch": torch,
@@ -185,7 +182,7 @@ class LikenessLines:
             names["current_device"] = torch._C._cuda_getDevice
         if not self.arrays:
             yield f"device, needs_grad = {'current_device()' if self.is_cuda else -1}, False"
-            yield from settled.lines
+            yield from settled
         else:
             passed = [f"v_{p.name}" for p in self.arrays]
             taken, remembered = ", ".join(passed), ", ".join([*_FACTS, *facts])
@@ -202,7 +199,7 @@ class LikenessLines:
                 f"if not is_alike({taken}):",
                 *(f"    {line}" for line in [*self._one_by_one(), f"learn({taken})"]),
                 *chain.from_iterable(map(self._layout, self.arrays)),
-                *settled.lines,
+                *settled,
                 f"remember(({taken},), {remembered})",
             ]
             yield from (f"        {line}" for line in lines)

@@ -36,6 +36,6 @@ from py2cu.call.launchers.likeness import settle
 )
 def test_what_depends_on_nothing_else_is_settled(lines: list[str], others: list[str] | None) -> None:
     expected = lines[1:] if others is None else others
-    settled, rest = settle(lines, known=["shape_x"], taken=["v", "p"])
+    settled, _, rest = settle(lines, known=["shape_x"], taken=["v", "p"])
     assert rest == expected
-    assert settled.lines == [line for line in lines if line not in expected]
+    assert settled == [line for line in lines if line not in expected]
