@@ -25,7 +25,7 @@ from py2cu.call.gradients import BackwardCall, Gradients
 from py2cu.call.instances import Instances
 from py2cu.call.launchers.launcher import LaunchFunction, Order
 from py2cu.call.layout import allocate_outputs, op_arguments, returned
-from py2cu.call.sharding import have_dtensor, prepare
+from py2cu.call.sharding import prepare
 from py2cu.call.torch_state import are_plain_types
 from py2cu.ir.abi.launch import REFUSED, has_launched
 from py2cu.ir.abi.parameters import Default, Parameter
@@ -163,8 +163,7 @@ class _Overload:
 
     def prepare_sharding(self, values: Mapping[str, Any]) -> None:
         """Tell torch how to shard the op, before it first meets a DTensor."""
-        if have_dtensor(values.values()):
-            prepare(self.op(), self.signature, values, self.arrays)
+        prepare(self.op(), self.signature, values, self.arrays)
 
     def implementation(self, device: TargetName) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:

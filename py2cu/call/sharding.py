@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import torch
@@ -22,30 +22,26 @@ from py2cu.ir.types import ArrayType
 _REGISTERED: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
-def have_dtensor(values: Iterable[object]) -> bool:
-    """Whether one of `values` is a DTensor. Does not import DTensor's module, which takes half a second."""
-    module = sys.modules.get("torch.distributed.tensor")
-    return module is not None and any(isinstance(value, module.DTensor) for value in values)
-
-
 def prepare(op: Any, signature: Signature, values: Mapping[str, Any], names: Mapping[str, str]) -> None:
-    """Register the strategies of `op` before its first call with DTensors.
+    """Register the strategies of `op` before its first call with DTensors; other calls need none.
 
     `values` are the arguments by parameter, `names` the arrays by argument of the op.
 
     Raises:
         RuntimeError: a call that cannot be sharded; the message names the argument.
     """
-    from torch.distributed.tensor import DTensor
-
+    if (module := sys.modules.get("torch.distributed.tensor")) is None:  # importing it takes half a second
+        return
+    sharded = [name for name, value in values.items() if isinstance(value, module.DTensor)]
+    if not sharded:
+        return
     arrays: dict[str, Any] = {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
     if op._overloadname != ALLOCATES:
         what = "an explicit grid" if op._overloadname == ON_GRID else "`out=`"
         raise RuntimeError(f"{signature.name}: DTensors cannot be passed with {what}; leave it out")
-    sharded = next(name for name, value in arrays.items() if isinstance(value, DTensor))
-    for name, value in arrays.items():
-        if not isinstance(value, DTensor):
-            what = f"`{name}` is a tensor, and `{sharded}` a DTensor"
+    for name in arrays:
+        if name not in sharded:
+            what = f"`{name}` is a tensor, and `{sharded[0]}` a DTensor"
             raise RuntimeError(f"{signature.name}: {what}; pass `distribute_tensor({name}, mesh, [Replicate()])`")
     ranks = {name: array.ndim for name, array in arrays.items()}
     for name in (p.name for p in signature.written if p.name in arrays):
