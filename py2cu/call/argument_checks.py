@@ -165,25 +165,18 @@ def _check_layout(parameter: Parameter, tensor: torch.Tensor, is_strided: bool) 
 
 def _check_number(parameter: Parameter, value: Any) -> None:
     """Refuse a number that does not fit the op's argument, of 64 bits, or the parameter's type."""
-    if isinstance(value, torch.SymInt | torch.SymFloat):
+    kind, too_small = kind_of(parameter), []
+    if kind is Kind.BOOL or isinstance(value, torch.SymInt | torch.SymFloat):
         return
-    match kind_of(parameter):
-        case Kind.BOOL:
-            return
-        case Kind.INT:
-            too_small = [each.c for each in (I64, integer_dtype(parameter)) if not each.holds(int(value))]
-        case _:
-            too_small = [] if _is_double(value) else ["double"]
+    if kind is Kind.INT:
+        too_small = [each.c for each in (I64, integer_dtype(parameter)) if not each.holds(int(value))]
+    else:
+        try:
+            complex(value)
+        except OverflowError:
+            too_small = ["double"]
     if too_small:  # rule: number-fits
         raise ValueError(f"`{parameter.name}` = {_shown(value)} does not fit {too_small[0]}")
-
-
-def _is_double(value: Any) -> bool:
-    try:
-        complex(value)
-    except OverflowError:
-        return False
-    return True
 
 
 def _shown(value: Any) -> str:

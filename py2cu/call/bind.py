@@ -102,11 +102,11 @@ class Readings:
         for name, each in types.items():
             parameter = self.signature.parameter(name)
             description, kinds, accepted = _accepted(parameter)
-            if not issubclass(each, accepted if exactly else kinds) and not (
-                each is NoneType and parameter.may_be_none
-            ):
+            is_left_out = each is NoneType and parameter.may_be_none
+            if not is_left_out and not issubclass(each, accepted if exactly else kinds):
                 _, name = self._names_in_tuples.get(name, (name, name))
-                return f"takes {description} as `{name}`, got {_type_name(each)}"
+                library = "numpy." * (each.__module__ == "numpy")  # its `bool` is not Python's
+                return f"takes {description} as `{name}`, got {library}{each.__name__}"
         return ""
 
     def _advice(self, count: int) -> str:
@@ -150,11 +150,6 @@ def _shown(parameter: Parameter, required: Container[Parameter]) -> str:
 
 def list_of(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
-
-
-def _type_name(kind: type) -> str:
-    """The name of a type, for NumPy's with the library: its `bool` is not Python's."""
-    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
 def tuple_of(count: int) -> str:

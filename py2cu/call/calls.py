@@ -25,7 +25,6 @@ from py2cu.ir.abi.launch import REFUSED, has_launched
 from py2cu.ir.abi.schemas import ALLOCATES, ON_GRID
 from py2cu.ir.abi.signature import Signature
 from py2cu.options import require_extents
-from py2cu.source import SourceFile
 from py2cu.translation import TargetName
 
 if TYPE_CHECKING:
@@ -52,6 +51,7 @@ class KernelCall:
         self._operators: list[Any] = []  # of the backwards
         self.signature: Signature = instances.signature
         self.layout = instances.layout
+        self.source = instances.source
         self.launchers: dict[Key, LaunchFunction] = {}
         self._launchers: dict[tuple[str, Order], LaunchFunction] = {}  # the same launchers, by device
 
@@ -84,9 +84,6 @@ class KernelCall:
     def op(self) -> Any:
         """The allocating overload; the explicit launch, if the number of threads is unknown."""
         return self.operator[ALLOCATES if self.signature.size is not None else ON_GRID]
-
-    def source(self) -> SourceFile:
-        return self.instances.source()
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the kernel, and return the outputs.

@@ -255,10 +255,9 @@ def _complex(real: float | None, imag: float | None, default: Default | None) ->
 
 def style_of(signature: Signature) -> SchemaStyle:
     """How the op's schemas are spelled; a name that schemas cannot have is replaced."""
-    places = {p.name: place for place, p in enumerate(signature.parameters)}
     measured = {dim.name for dim in signature.measured}
 
     def spell(parameter: Parameter) -> str:
-        return parameter.name if parameter.name.isascii() else f"argument_{places[parameter.name]}"
+        return parameter.name if parameter.name.isascii() else f"argument_{signature.parameters.index(parameter)}"
 
     return SchemaStyle(spell, "SymInt", lambda p: signature.is_derived(p) or p.name in measured)
