@@ -189,7 +189,7 @@ def shared_array(decl: ir.ArrayDecl, dtype: DType) -> SharedArray:
     if DYNAMIC_BYTES in names_in(size):
         return SharedArray(ir.Name(DYNAMIC_BYTES), 1)
     count: ir.DimExpr = rebuild(size, _named)  # type: ignore[assignment]  # extents have no other nodes
-    return SharedArray(count, max(dtype.bits, 8) // 8)
+    return SharedArray(count, dtype.itemsize)
 
 
 def elements_of(decl: ir.ArrayDecl) -> ir.Expr:

@@ -78,7 +78,7 @@ def memory_lines(
         yield f"if not ({' and '.join(f'p_{p.name}' for p in given)}):"
         yield f"    require_memory({', '.join(f'v_{p.name}' for p in given)})"
     for name in (p.name for p in arrays if p.name in signature.aligned):
-        yield f"if p_{name} % {widths[name] * _itemsize(extents, name)}: raise misfit"
+        yield f"if p_{name} % {widths[name] * signature.dtype(name).itemsize}: raise misfit"
     for parameter in (p for p in arrays if p.name in signature.strided):
         yield from _strides(extents, parameter)
     pairs = [*signature.apart({p.name for p in given})]
@@ -92,10 +92,6 @@ def memory_lines(
         if in_place and not {one, two} & {*signature.strided}:
             test += f" and p_{one} != p_{two}"  # contiguous arrays of one shape
         yield f"if {test} and meet(v_{one}, v_{two}, {in_place}): raise misfit"  # rule: launcher-overlap
-
-
-def _itemsize(extents: ExtentLines, name: str) -> int:
-    return max(extents.signature.dtype(name).bits, 8) // 8
 
 
 def _strides(extents: ExtentLines, parameter: Parameter) -> Iterator[str]:
@@ -115,7 +111,7 @@ def _strides(extents: ExtentLines, parameter: Parameter) -> Iterator[str]:
 
 def _length(extents: ExtentLines, name: str) -> str:
     """The bytes from the first element of an array to the last."""
-    size, elements = _itemsize(extents, name), extents.elements(name)
+    size, elements = extents.signature.dtype(name).itemsize, extents.elements(name)
     spans = [f"({extent} - 1) * r_{name}_{axis}" for axis, extent in enumerate(extents.of(name))]
     if name in extents.signature.strided and spans:
         return f"(1 + {' + '.join(spans)}) * {size} if {elements} else 0"
