@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Set
 from py2cu import ir
 from py2cu.analysis.effects import syncs_grid
 from py2cu.builtins.memory import DYNAMIC_BYTES
-from py2cu.dtypes import BOOL, C128, F64, I32, I64, DType, Kind
-from py2cu.ir.abi.launch import INDEX, Bound, LaunchProgram, Passed, SharedArray, Source, Term
+from py2cu.dtypes import BOOL, C128, F64, I32, I64, Kind
+from py2cu.ir.abi.launch import INDEX, Bound, LaunchProgram, Passed, Source, Term
 from py2cu.ir.abi.launch_values import LaunchValue
 from py2cu.ir.abi.parameters import Parameter
 from py2cu.ir.rewrite import rebuild
@@ -176,20 +176,15 @@ def _may_be_negative(name: str, naturals: Set[str]) -> bool:
 # --- shared memory --------------------------------------------------------------------------------------------------
 
 
-def _shared(kernel: ir.Kernel) -> Iterator[SharedArray]:
-    for decl in kernel.array_decls:
-        if decl.is_dynamic:
-            dtype = decl.type.dtype
-            yield shared_array(decl, dtype)
-
-
-def shared_array(decl: ir.ArrayDecl, dtype: DType) -> SharedArray:
-    """A dynamic array; Numba's are as large as the launch says, in bytes."""
-    size = elements_of(decl)
-    if DYNAMIC_BYTES in names_in(size):
-        return SharedArray(ir.Name(DYNAMIC_BYTES), 1)
-    count: ir.DimExpr = rebuild(size, _named)  # type: ignore[assignment]  # extents have no other nodes
-    return SharedArray(count, dtype.itemsize)
+def _shared(kernel: ir.Kernel) -> Iterator[tuple[ir.DimExpr, int]]:
+    """The elements of each dynamic array, and the bytes of one; Numba's are as large as the launch says, in bytes."""
+    for decl in (each for each in kernel.array_decls if each.is_dynamic):
+        size = elements_of(decl)
+        if DYNAMIC_BYTES in names_in(size):
+            yield ir.Name(DYNAMIC_BYTES), 1
+        else:
+            count: ir.DimExpr = rebuild(size, _named)  # type: ignore[assignment]  # extents have no other nodes
+            yield count, decl.type.dtype.itemsize
 
 
 def elements_of(decl: ir.ArrayDecl) -> ir.Expr:

@@ -307,7 +307,7 @@ class _Writer:
         """Looks up the instance; on the CPU there is one, which cannot run any number of blocks that wait."""
         program, text = self.program, self.extents.text
         if self.engine.is_cuda:
-            shared = [f"{text(each.count)} * {each.itemsize}" for each in program.shared]
+            shared = [f"{text(count)} * {itemsize}" for count, itemsize in program.shared]
             yield f"shared = {' + '.join(shared) or '0'}"
             if program.packs is None or self.order.on_grid:
                 fits = [f"{self.extents.bound(bound)} <= {INT32_MAX}" for bound in program.fits]

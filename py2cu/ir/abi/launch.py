@@ -90,14 +90,6 @@ class Bound:
 
 
 @record(frozen=True, slots=True)
-class SharedArray:
-    """A dynamic shared array: its elements, and the bytes of each."""
-
-    count: DimExpr
-    itemsize: int
-
-
-@record(frozen=True, slots=True)
 class PackedLaunch:
     """How many elements a thread of a call has: `count` packs of `width` neighbours on the x axis, a block apart.
 
@@ -133,7 +125,7 @@ class LaunchProgram:
     overflows: tuple[Bound, ...] = ()  # of a launch with elements: none may exceed MOST_THREADS
     values: tuple[LaunchValue, ...] = ()  # what the launcher computes for the kernel; each may need earlier ones
     strides: tuple[Stride, ...] = ()
-    shared: tuple[SharedArray, ...] = ()
+    shared: tuple[tuple[DimExpr, int], ...] = ()  # of each dynamic shared array the elements, and the bytes of one
     has_static_shared: bool = False  # so that a smaller number than the limit has to be asked for
     checks_shared: tuple[tuple[str, DimExpr], ...] = ()  # extents of shared arrays that a call may make impossible
     cooperative: bool = False
