@@ -111,15 +111,8 @@ def run_batched(
                 raise RuntimeError(f"{what}; pass an array with one")
         batch = _Batch(signature, op, arguments, sizes[0])
         merged = None if op._overloadname == ON_GRID else batch.find_merged_dimension()
-        outputs = batch.call_each() if merged is None else batch.call_once(merged)
+        outputs = batch.call_each() if merged is None else batch.call_once(*merged)
     return returned(tuple(_functorch._add_batch_dim(array, axis, level) for array, axis in outputs))
-
-
-class _Merged(NamedTuple):
-    """An independent dimension: its extent, and its place in the arrays that have it, the outputs included."""
-
-    extent: int
-    places: Mapping[str, _Place]
 
 
 class _Batch(NamedTuple):
@@ -130,10 +123,11 @@ class _Batch(NamedTuple):
     arguments: Mapping[str, _Argument]
     size: int
 
-    def find_merged_dimension(self) -> _Merged | None:
-        """The dimension into which the batch is merged; None where one launch cannot compute the whole batch.
+    def find_merged_dimension(self) -> tuple[int, Mapping[str, _Place]] | None:
+        """The extent of an independent dimension, and its places in the arrays that have it, the outputs included.
 
-        Arrays whose extents contradict each other are left to `call_each`, which refuses them with their shapes.
+        The batch is merged into it. None where one launch cannot compute the whole batch. Arrays whose extents
+        contradict each other are left to `call_each`, which refuses them with their shapes.
         """
         signature = self.signature
         arrays = [each for each in self.arguments.values() if each.array]
@@ -147,7 +141,7 @@ class _Batch(NamedTuple):
             if first is not None and all(each == first for each in others):
                 extent = math.prod(first)
                 if self._fits_grid(dim, extent * self.size):  # rule: vmap-grid
-                    return _Merged(extent, places)
+                    return extent, places
         return None
 
     def _fits_grid(self, dim: str, extent: int) -> bool:
@@ -158,18 +152,18 @@ class _Batch(NamedTuple):
         threads = int(block[0].value) if block and isinstance(block[0], Constant) else 1
         return axis == 0 or extent <= _MAX_BLOCKS * threads
 
-    def call_once(self, merged: _Merged) -> list[tuple[torch.Tensor, int]]:
+    def call_once(self, extent: int, of_arrays: Mapping[str, _Place]) -> list[tuple[torch.Tensor, int]]:
         """The outputs with their batch dimensions, computed by one call with longer arrays."""
-        places = {key: merged.places[a.array] for key, a in self.arguments.items() if a.array in merged.places}
+        places = {key: of_arrays[each.array] for key, each in self.arguments.items() if each.array in of_arrays}
         values = {
             key: places[key].separate(argument, self.size) if key in places else argument.value
             for key, argument in self.arguments.items()
         }
         given = {key: places[key].merge(value) if key in places else value for key, value in values.items()}
-        results = self._call(values, given, lambda key, value: places[key].split(value, self.size, merged.extent))
-        of_outputs = [merged.places[p.name] for p in self.signature.outputs][: len(results)]
+        results = self._call(values, given, lambda key, value: places[key].split(value, self.size, extent))
+        of_outputs = [of_arrays[p.name] for p in self.signature.outputs][: len(results)]
         return [
-            (place.split(result, self.size, merged.extent), place.batch_axis(result.ndim - place.is_leading))
+            (place.split(result, self.size, extent), place.batch_axis(result.ndim - place.is_leading))
             for place, result in zip(of_outputs, results, strict=True)
         ]
 
