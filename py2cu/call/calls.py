@@ -10,7 +10,7 @@ where a mode, a tracer or a transform is active, the call goes through the op `p
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -132,11 +132,12 @@ class KernelCall:
             names, arguments = tuple(values), tuple(values.values())
         order = Order.of(self.signature, names, arguments, on_grid=bool(launch), of_call=has_arrays)
         if (device, order) not in self._launchers:
-            self._launchers[device, order] = self.instances.launcher(device, order, _gradients_of(self))
+            gradients = partial(_gradients_of, weakref.ref(self))
+            self._launchers[device, order] = self.instances.launcher(device, order, gradients)
         if names_device:
             kept = [self._launchers[each, order] for each in TargetName if (each, order) in self._launchers]
             key = self._key(args, kwargs, on_grid=bool(launch))
-            self.launchers[key] = kept[0] if len(kept) == 1 else _either(*kept)
+            self.launchers[key] = kept[0] if len(kept) == 1 else partial(_run_either, *kept)
         try:
             return self._launchers[device, order](*extents, *arguments)
         except Misfit:  # a mode or a profiler began since: the checks accepted the call
@@ -163,27 +164,18 @@ class KernelCall:
         return result if form.allocated or launch else outputs_of(self.signature, values)
 
 
-def _gradients_of(call: KernelCall) -> Callable[[], Gradients]:
-    """What records calls; it does not hold `call`, so that a kernel is freed with its last reference."""
-    this = weakref.ref(call)
-
-    def gradients() -> Gradients:
-        if (call := this()) is None:
-            raise Misfit  # another thread has redefined the kernel
-        return call.gradients
-
-    return gradients
+def _gradients_of(reference: weakref.ref[KernelCall]) -> Gradients:
+    """What records calls. Launchers do not hold the kernel's call, so that it is freed with its last reference."""
+    if (call := reference()) is None:
+        raise Misfit  # another thread has redefined the kernel
+    return call.gradients
 
 
-def _either(one: LaunchFunction, other: LaunchFunction) -> LaunchFunction:
-    """The first of two launchers, for two devices, that takes the arguments."""
-
-    def run(*values: Any) -> Any:
-        try:
-            return one(*values)
-        except REFUSED as error:
-            if has_launched(error):
-                raise
-            return other(*values)
-
-    return run
+def _run_either(one: LaunchFunction, other: LaunchFunction, *values: Any) -> Any:
+    """Run the first of two launchers, for two devices, that takes the arguments."""
+    try:
+        return one(*values)
+    except REFUSED as error:
+        if has_launched(error):
+            raise
+        return other(*values)
