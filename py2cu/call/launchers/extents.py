@@ -108,24 +108,20 @@ class ExtentLines:
 
     def _dims(self, arrays: set[str]) -> Iterator[str]:
         for dim in self.signature.dims:
-            if dim.array is None and dim.name in self.constexprs:
-                continue
-            yield from self._dim(dim, arrays)
-            self._known.add(dim.name)
-            if dim.name in self.constexprs:
-                yield f"if d_{dim.name} != {int(self.constexprs[dim.name])}: raise misfit"
-
-    def _dim(self, dim: Dim, arrays: set[str]) -> Iterator[str]:
-        name, signature = dim.name, self.signature
-        if dim.array is None:
-            measured = signature.measured_by(name, arrays)
-            if measured is not None and name not in self.given:  # rule: extent-measured
-                yield f"v_{name} = {self._solved(measured)}"
-            yield f"d_{name} = v_{name}.__index__()"
-            return
-        yield f"d_{name} = {self._solved(dim) if dim.array in arrays else 0}"
-        if name not in self.constexprs and name in self.given:
-            yield f"if v_{name} != d_{name}: raise misfit"
+            name = dim.name
+            if dim.array is not None:
+                yield f"d_{name} = {self._solved(dim) if dim.array in arrays else 0}"
+                self._known.add(name)
+                if name in self.constexprs:
+                    yield f"if d_{name} != {int(self.constexprs[name])}: raise misfit"
+                elif name in self.given:
+                    yield f"if v_{name} != d_{name}: raise misfit"
+            elif name not in self.constexprs:
+                measured = self.signature.measured_by(name, arrays)
+                if measured is not None and name not in self.given:  # rule: extent-measured
+                    yield f"v_{name} = {self._solved(measured)}"
+                yield f"d_{name} = v_{name}.__index__()"
+                self._known.add(name)
 
     def _solved(self, dim: Dim) -> str:
         extent = self.of(str(dim.array))[dim.axis]
