@@ -214,6 +214,5 @@ def _private_root() -> Path:
 def _warn(error: OSError) -> None:
     if not _warned:
         _warned.append(store.reason(error))
-        warnings.warn(
-            f"the cache cannot be used ({_warned[0]}); kernels are built for this process alone: {HINT}", stacklevel=5
-        )
+        what = f"the cache cannot be used ({_warned[0]}); kernels are built for this process alone: {HINT}"
+        warnings.warn(what, stacklevel=5)

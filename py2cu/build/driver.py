@@ -124,10 +124,8 @@ def _explain_version() -> None:
     except EnvironmentLacks:
         return
     if 1000 * major + 10 * minor > version:
-        raise EnvironmentLacks(
-            f"the driver supports CUDA {_spelled(version)}, and NVRTC is of CUDA {major}.{minor}",
-            f"update the driver, or install torch for CUDA {version // 1000}",
-        )
+        what = f"the driver supports CUDA {_spelled(version)}, and NVRTC is of CUDA {major}.{minor}"
+        raise EnvironmentLacks(what, f"update the driver, or install torch for CUDA {version // 1000}")
 
 
 def _spelled(version: int) -> str:

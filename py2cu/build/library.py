@@ -90,9 +90,8 @@ def load(artifacts: Artifacts, *, fma: bool = True, source: Source | None = None
     import torch
 
     if artifacts.target is TargetName.CUDA and torch.version.cuda is None:
-        raise EnvironmentLacks(
-            "this torch is built without CUDA", "install a CUDA build of torch (https://pytorch.org), or use the CPU"
-        )
+        hint = "install a CUDA build of torch (https://pytorch.org), or use the CPU"
+        raise EnvironmentLacks("this torch is built without CUDA", hint)
     build = _plan(artifacts, fma)
     build.load(source)
     return build.namespace

@@ -72,7 +72,8 @@ def compile_cubin(
     except EnvironmentLacks as lack:
         nvcc = _find_nvcc(lack)
         return compile_by_nvcc(nvcc, text, expression, architecture=architecture, fma=fma, headers=headers, name=name)
-    includes = _cuda_headers(headers)
+    # The prelude replaces the headers of the C++ library, which have a name without `.` and `/`.
+    includes = sorted({header for header in headers if re.search("[./]", header)} - {"cuda_runtime.h"})
     lines = "".join(f"#include <{header}>\n" for header in (*includes, _PRELUDE))
     source = f'{lines}#pragma nv_hdrstop\n#line 1 "{name}"\n{text}'
     options = [f"-arch={_target(architecture)}", "-std=c++17", "-w"]
@@ -112,11 +113,8 @@ def compiler_identity() -> str:
     return f"NVRTC {major}.{minor} {toolchain.tool_fingerprint(_library())} {prelude}"
 
 
-class _PrecompiledHeaderFails(Exception):
-    """NVRTC can neither write nor read the precompiled header: the disk is full, or there is no /proc."""
-
-
 def _compile(source: str, expression: str, options: Sequence[str]) -> Cubin:
+    """Compile by NVRTC; an OSError if it can neither write nor read the precompiled header among the options."""
     nvrtc = _nvrtc()
     headers = ([_prelude()], [_PRELUDE.encode()])
     program = _value(nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 1, *headers))
@@ -127,7 +125,7 @@ def _compile(source: str, expression: str, options: Sequence[str]) -> Cubin:
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
             log = _result(program, "ProgramLog").decode(errors="replace").strip("\0\n ")
             if "catastrophic error" in log.lower() and "precompiled header" in log:
-                raise _PrecompiledHeaderFails
+                raise OSError("the disk is full, or there is no /proc")
             raise CompileError(log or status.name)
         image = _result(program, "PTX" if options[0].startswith("-arch=compute_") else "CUBIN")
         symbol: bytes = _value(nvrtc.nvrtcGetLoweredName(program, expression.encode()))
@@ -159,7 +157,7 @@ def _compile_with_precompiled_header(
     source: str, expression: str, options: Sequence[str], key: tuple[str, ...]
 ) -> Cubin:
     """Use the precompiled header of `key`, or write it; do without if that fails."""
-    with contextlib.suppress(_PrecompiledHeaderFails, OSError):
+    with contextlib.suppress(OSError):
         if (descriptor := _precompiled.get(key)) is not None:
             return _compile(source, expression, [*options, f"--use-pch=/proc/self/fd/{descriptor}"])
         if len(_precompiled) < _MOST_PRECOMPILED:
@@ -179,11 +177,6 @@ def _keep(key: tuple[str, ...], file: str) -> None:
     descriptor = os.open(file, os.O_RDONLY)
     if _precompiled.setdefault(key, descriptor) != descriptor:
         os.close(descriptor)
-
-
-def _cuda_headers(headers: Iterable[str]) -> tuple[str, ...]:
-    """The headers that the prelude does not replace: those of the C++ library have a name without `.` and `/`."""
-    return tuple(sorted({header for header in headers if re.search("[./]", header)} - {"cuda_runtime.h"}))
 
 
 def _header_folders(headers: Sequence[str]) -> tuple[Path, ...]:
@@ -227,7 +220,8 @@ def _wheel() -> Path | None:
         bindings = importlib.import_module("cuda.bindings")
     except ImportError:
         return None
-    return toolchain.nvrtc_wheel(bindings.__version__.partition(".")[0])
+    major = bindings.__version__.partition(".")[0]
+    return next(toolchain.in_wheels(f"*/lib/libnvrtc.so.{major}"), None)
 
 
 @functools.cache
@@ -249,10 +243,8 @@ def _target(architecture: str) -> str:
     earlier = [one for one in known if one < number]
     if not earlier:
         version = ".".join(map(str, nvrtc_version()))
-        raise EnvironmentLacks(
-            f"NVRTC {version} compiles for sm_{min(known)} and later, and this GPU is of {architecture}",
-            "install an earlier CUDA, with the torch that was built for it",
-        )
+        what = f"NVRTC {version} compiles for sm_{min(known)} and later, and this GPU is of {architecture}"
+        raise EnvironmentLacks(what, "install an earlier CUDA, with the torch that was built for it")
     return f"compute_{max(earlier)}"
 
 

@@ -292,11 +292,11 @@ def _lacking() -> Iterator[None]:
 
 def _remove_leftover(path: Path) -> None:
     if path.suffix == ".part":
-        return path.unlink()
+        path.unlink()
+        return
     import filelock
 
     lock = filelock.FileLock(path.with_suffix(".lock"), blocking=False)
     with contextlib.suppress(filelock.Timeout), lock:  # another process builds this key
         shutil.rmtree(path, ignore_errors=True)
         Path(lock.lock_file).unlink(missing_ok=True)
-    return None

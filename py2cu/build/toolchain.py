@@ -106,16 +106,18 @@ def header_folders(nvrtc: Path | None) -> tuple[Path, ...]:
     CUDA 13 keeps the headers of CCCL (`cuda/std`, `nv`) in a folder of their own, of which NVRTC does not know.
     """
     places = [nvrtc.parent.parent / "include"] if nvrtc else []
-    places += _in_package("nvidia", "*/include")
+    places += in_wheels("*/include")
     if home := cuda_home():
         places.append(cuda_include(home))
     folders = [folder for place in places for folder in (place, place / "cccl") if folder.is_dir()]
     return tuple(dict.fromkeys(folders))
 
 
-def nvrtc_wheel(major: str) -> Path | None:
-    """The library of NVRTC in NVIDIA's wheel for CUDA `major`, "13"."""
-    return next(_in_package("nvidia", f"*/lib/libnvrtc.so.{major}"), None)
+def in_wheels(pattern: str) -> Iterator[Path]:
+    """The files and folders of this pattern in NVIDIA's wheels, the last by name first."""
+    spec = importlib.util.find_spec("nvidia")
+    for place in (spec and spec.submodule_search_locations) or ():
+        yield from sorted(Path(place).glob(pattern), reverse=True)
 
 
 def cuda_libraries(home: Path) -> Path:
@@ -195,10 +197,8 @@ def _parse_architectures(listed: str) -> tuple[str, ...]:
     names = [name for name in re.split(r"[;,\s]+", listed) if name]
     wrong = [name for name in names if not re.fullmatch(r"\d+\.\d[af]?(\+PTX)?", name)]
     if wrong:
-        raise EnvironmentLacks(
-            f"TORCH_CUDA_ARCH_LIST names no CUDA architecture: '{wrong[0]}'",
-            "write it as in TORCH_CUDA_ARCH_LIST='8.0;9.0+PTX', or unset it to build for the GPU here",
-        )
+        hint = "write it as in TORCH_CUDA_ARCH_LIST='8.0;9.0+PTX', or unset it to build for the GPU here"
+        raise EnvironmentLacks(f"TORCH_CUDA_ARCH_LIST names no CUDA architecture: '{wrong[0]}'", hint)
     return tuple(sorted(set(names)))
 
 
@@ -207,13 +207,6 @@ def _first_on_path(names: list[str], *more: str) -> Path | None:
     path = os.pathsep.join([os.environ.get("PATH", ""), *more])
     program = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
     return Path(program) if program else None
-
-
-def _in_package(package: str, pattern: str) -> Iterator[Path]:
-    """The files and folders of this pattern in an installed package, the last by name first."""
-    spec = importlib.util.find_spec(package)
-    for place in (spec and spec.submodule_search_locations) or ():
-        yield from sorted(Path(place).glob(pattern), reverse=True)
 
 
 @functools.cache
@@ -231,7 +224,7 @@ def _cuda_homes(cuda_home: str, cuda_path: str, path: str) -> Iterator[Path]:
         yield Path(nvcc).resolve().parent.parent
         yield Path(nvcc).parent.parent
         yield from _wrapped_home(nvcc)
-    yield from _in_package("nvidia", "cu[0-9]*")
+    yield from in_wheels("cu[0-9]*")
     yield Path("/usr/local/cuda")
 
 
