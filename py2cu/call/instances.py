@@ -87,9 +87,7 @@ class Instances:
             return self._chosen(device, order, None if order.on_grid else self._recorder(device, order, gradients))
         key = device, order
         if key not in self._launchers:
-            with self._lock:
-                if key not in self._launchers:
-                    self._launchers[key] = self._chosen(device, order, None)
+            self._launchers[key] = self._chosen(device, order, None)
         return self._launchers[key]
 
     def _recorder(self, device: str, order: Order, gradients: Callable[[], Gradients]) -> LaunchFunction:

@@ -21,7 +21,6 @@ import torch
 
 from py2cu.build import driver
 from py2cu.ir.abi.launch import DEFAULT_SHARED_LIMIT, INT32_MAX, LaunchProgram
-from py2cu.threads import ForkSafeLock
 
 ASSERTION: Final = ": assertion failed at "
 """Part of the message with which code for the CPU reports a failed `assert`: the kernel, this text, and the place."""
@@ -117,7 +116,7 @@ class _DeviceInstances(dict[tuple[Any, ...], DeviceInstance]):
 
 
 class CudaEngine:
-    """Launches by the driver: `load` compiles an instance for the architecture of a device and returns its handle."""
+    """Launches by the driver: `load` compiles an instance for the architecture of a device, once, for its handle."""
 
     is_cuda: ClassVar = True
     launch: ClassVar = driver.LAUNCH_CONFIG
@@ -126,7 +125,6 @@ class CudaEngine:
         self._name = name
         self._load = load
         self._instances = _DeviceInstances()
-        self._lock = ForkSafeLock()
 
     def lines(self, names: dict[str, Any], program: LaunchProgram, values: Sequence[str]) -> Iterator[str]:
         names |= {
@@ -147,11 +145,9 @@ class CudaEngine:
     def _loaded(self, instance: DeviceInstance) -> Any:
         device, form, *given = instance.key
         packs, is_wide = (form, True) if isinstance(form, tuple) else ((), not form)
-        with self._lock:
-            if instance.kernel is None:
-                instance.handle = self._load(device, tuple(given), packs, is_wide=is_wide)
-                instance.kernel = ctypes.c_void_p.from_param(instance.handle)
-            return instance.kernel
+        instance.handle = self._load(device, tuple(given), packs, is_wide=is_wide)
+        instance.kernel = ctypes.c_void_p.from_param(instance.handle)
+        return instance.kernel
 
     def _allow(self, instance: DeviceInstance, shared: int) -> None:
         """Let a block have more dynamic shared memory than the default."""
