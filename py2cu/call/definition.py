@@ -106,7 +106,7 @@ class Definition:
             self.overloads[overload].definition = self
             full_name = name if overload == ALLOCATES else f"{name}.{overload}"
             for device in TargetName:
-                library.impl(full_name, functions.implementation(device), device.upper())
+                library.impl(full_name, partial(functions.run, device), device.upper())
             torch.library.register_fake(f"{NAMESPACE}::{full_name}", functions.fake, lib=library)
             library.impl(full_name, functions.batched, "FuncTorchBatched")
             library.impl(full_name, functions.autograd, "Autograd", with_keyset=True)
@@ -165,15 +165,12 @@ class _Overload:
         """Tell torch how to shard the op, before it first meets a DTensor."""
         prepare(self.op(), self.signature, values, self.arrays)
 
-    def implementation(self, device: TargetName) -> Callable[..., Any]:
-        def run(*args: Any, **kwargs: Any) -> Any:
-            in_order = self.in_order(args, kwargs)
-            if (result := self._launched(device, in_order)) is not _REFUSED:
-                return result
-            launch = (in_order[-2], in_order[-1]) if self.is_launch else ()
-            return self._definition().instances.run(device, self.values(in_order), launch)  # names the argument
-
-        return run
+    def run(self, device: TargetName, /, *args: Any, **kwargs: Any) -> Any:
+        in_order = self.in_order(args, kwargs)
+        if (result := self._launched(device, in_order)) is not _REFUSED:
+            return result
+        launch = (in_order[-2], in_order[-1]) if self.is_launch else ()
+        return self._definition().instances.run(device, self.values(in_order), launch)  # names the argument
 
     def _launched(self, device: str, in_order: Sequence[Any], *, of_call: bool = False) -> Any:
         """What the launcher of the op's arguments returns; `_REFUSED` if it has launched nothing.
