@@ -81,12 +81,9 @@ def resident_blocks(kernel: int, threads: int, shared_bytes: int, device: int) -
     return blocks.value * torch.cuda.get_device_properties(device).multi_processor_count
 
 
-def error_text(status: int) -> str:
+def error_text(status: int, driver: ctypes.CDLL | None = None) -> str:
     """The name and text of a CUresult: "CUDA_ERROR_INVALID_VALUE: invalid argument"."""
-    return _error_text(load_driver(), status)
-
-
-def _error_text(driver: ctypes.CDLL, status: int) -> str:
+    driver = driver or load_driver()
     name, text = ctypes.c_char_p(), ctypes.c_char_p()
     driver.cuGetErrorString(status, ctypes.byref(text))
     if driver.cuGetErrorName(status, ctypes.byref(name)) or name.value is None or text.value is None:
@@ -109,7 +106,7 @@ def load_driver() -> ctypes.CDLL:
     if version < _FIRST_VERSION:
         raise EnvironmentLacks(f"the driver supports CUDA {_spelled(version)}; 12.0 is needed", _DRIVER_HINT)
     if status:
-        text = _error_text(driver, status)
+        text = error_text(status, driver)
         raise EnvironmentLacks(f"CUDA does not start: {text}", "check that nvidia-smi lists a GPU")
     return driver
 

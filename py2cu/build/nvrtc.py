@@ -79,7 +79,7 @@ def compile_cubin(
     options = [f"-arch={_target(architecture)}", "-std=c++17", "-w"]
     options += ["--minimal"] * (version >= _FIRST_WITH_MINIMAL)
     options += ["-frandom-seed=py2cu"] * (version >= _FIRST_WITH_SEED)  # else symbols of CCCL have random names
-    options += [f"-I{folder}" for folder in _header_folders(includes)]
+    options += [f"-I{folder}" for folder in _header_folders(includes)] if includes else []
     key = (*options, *includes)
     options += [] if fma else ["-fmad=false"]
     if not includes or version < _FIRST_WITH_PRECOMPILED_HEADERS:
@@ -180,9 +180,7 @@ def _keep(key: tuple[str, ...], file: str) -> None:
 
 
 def _header_folders(headers: Sequence[str]) -> tuple[Path, ...]:
-    """Where to look for CUDA headers, none of which may be missing; empty if there are no `headers`."""
-    if not headers:
-        return ()
+    """Where to look for CUDA headers, none of which may be missing."""
     folders = toolchain.header_folders(_library())
     for header in (*headers, "nv/target"):  # which the others include
         if not any((folder / header).is_file() for folder in folders):
