@@ -32,16 +32,7 @@ from py2cu.call.launchers.likeness import LikenessLines, settle
 from py2cu.call.launchers.memory import meet, memory_lines
 from py2cu.call.launchers.values import half_bits, integer_dtype, kind_of, packed, to_float32, unpacked, value_lines
 from py2cu.dtypes import I64, Kind
-from py2cu.ir.abi.launch import (
-    ALIGNMENT,
-    FEW_ELEMENTS,
-    INT32_MAX,
-    MOST_BLOCKS_OF_CPU,
-    MOST_THREADS,
-    SCATTERED,
-    LaunchProgram,
-    PackedLaunch,
-)
+from py2cu.ir.abi import launch
 from py2cu.ir.abi.parameters import Parameter, Role
 from py2cu.ir.abi.signature import Signature
 from py2cu.ir.types import Constant, DimExpr, Name
@@ -86,7 +77,7 @@ class Order:
 
 def write_launcher(
     signature: Signature,
-    program: LaunchProgram,
+    program: launch.LaunchProgram,
     order: Order,
     values: Sequence[int],
     engine: Engine,
@@ -196,7 +187,7 @@ class _Writer:
         """Extents of shared arrays, and the block of a call."""
         program = self.program
         for name, extent in program.checks_shared:
-            yield self._require(f"an extent of `{name}`", extent, INT32_MAX, self.extents.text(extent))
+            yield self._require(f"an extent of `{name}`", extent, launch.INT32_MAX, self.extents.text(extent))
         most = self.signature.launch_bounds[0] if self.signature.launch_bounds else MAX_THREADS
         if not self.order.on_grid:
             for axis, extent in zip("xyz", (*program.block, *[Constant(1)] * 3), strict=False):
@@ -265,7 +256,7 @@ class _Writer:
         if self.program.is_index or not self.order.on_grid:
             what = _FAILED if self.engine.is_cuda else "a launch of more threads than 64 bits can count"
             for bound in self.program.overflows:
-                yield f"if {self.extents.bound(bound)} > {MOST_THREADS!r}: {self._refuse(what)}"
+                yield f"if {self.extents.bound(bound)} > {launch.MOST_THREADS!r}: {self._refuse(what)}"
         if self.order.on_grid:
             return
         sizes = [*zip("xyz", self.program.size, strict=False)]
@@ -278,10 +269,10 @@ class _Writer:
             else:
                 yield f"g{axis} = (n{axis} + b{axis} - 1) // b{axis}"
             if self.engine.is_cuda:
-                yield f"if g{axis} > {INT32_MAX}: {self._refuse(_FAILED)}"
+                yield f"if g{axis} > {launch.INT32_MAX}: {self._refuse(_FAILED)}"
         yield from (f"g{axis} = 1" for axis in "xyz"[len(self.program.size) :])
 
-    def _packs(self, packs: PackedLaunch, elements: str) -> Iterator[str]:
+    def _packs(self, packs: launch.PackedLaunch, elements: str) -> Iterator[str]:
         """The instance, by width and count of the packs of a thread, and the blocks on the x axis."""
 
         def of(width: int, count: int) -> str:
@@ -289,10 +280,10 @@ class _Writer:
             return f"(instances[device, ({width}, {count})], (nx + {span} - 1) // {span})"
 
         ragged = " or ".join(["few", *(f"{self.extents.text(row)} % {packs.width}" for row in packs.rows)])
-        yield f"few = {elements} <= {FEW_ELEMENTS}"  # rule: launcher-few
-        yield f"apart = {of(1, 1)} if few else {of(1, SCATTERED)}"
+        yield f"few = {elements} <= {launch.FEW_ELEMENTS}"  # rule: launcher-few
+        yield f"apart = {of(1, 1)} if few else {of(1, launch.SCATTERED)}"
         yield f"aligned = apart if {ragged} else {of(packs.width, packs.count)}"
-        misaligned = f"({' | '.join(f'p_{name}' for name in packs.arrays)}) % {ALIGNMENT}"
+        misaligned = f"({' | '.join(f'p_{name}' for name in packs.arrays)}) % {launch.ALIGNMENT}"
         yield f"instance, gx = apart if {misaligned} else aligned"
 
     @property
@@ -310,15 +301,15 @@ class _Writer:
             shared = [f"{text(count)} * {itemsize}" for count, itemsize in program.shared]
             yield f"shared = {' + '.join(shared) or '0'}"
             if program.packs is None or self.order.on_grid:
-                fits = [f"{self.extents.bound(bound)} <= {INT32_MAX}" for bound in program.fits]
+                fits = [f"{self.extents.bound(bound)} <= {launch.INT32_MAX}" for bound in program.fits]
                 narrow = " and ".join(fits) if program.has_index_type and fits else "True"
                 presence = [str(name in self.extents.given) for name in program.optional]
                 form = narrow if program.packs is None else "(1, 1)"
                 yield f"instance = instances[{', '.join(['device', form, *presence])}]"
         elif program.cooperative:
-            what = f"wait for each other, and at most {MOST_BLOCKS_OF_CPU} run at once on the CPU"
+            what = f"wait for each other, and at most {launch.MOST_BLOCKS_OF_CPU} run at once on the CPU"
             refused = self._refuse(f"{{gx * gy * gz}} blocks {what}")
-            yield f"if gx * gy * gz > {MOST_BLOCKS_OF_CPU}: {refused}"
+            yield f"if gx * gy * gz > {launch.MOST_BLOCKS_OF_CPU}: {refused}"
 
     def _engine_lines(self) -> Iterator[str]:
         arguments = [packed(self.extents, each) for each in self.program.passed]
