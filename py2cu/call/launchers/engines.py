@@ -116,7 +116,7 @@ class _DeviceInstances(dict[tuple[Any, ...], DeviceInstance]):
 
 
 class CudaEngine:
-    """Launches by the driver: `load` compiles an instance for the architecture of a device, once, for its handle."""
+    """Launches by the driver: `load` returns the handle of an instance for a device; it compiles each once."""
 
     is_cuda: ClassVar = True
     launch: ClassVar = driver.LAUNCH_CONFIG
