@@ -19,6 +19,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from py2cu.build import cache, cpu_entry, libraries, store, toolchain  # noqa: E402
+from py2cu.build.messages import BuildError  # noqa: E402
 from py2cu.diagnostics import EnvironmentLacks  # noqa: E402
 from py2cu.kernels import Kernel  # noqa: E402
 from tests.support.kernels_that_fork import scaled  # noqa: E402
@@ -133,6 +134,20 @@ def test_a_compiler_that_fails_is_named(
     monkeypatch.setattr(cpu_entry, "_SECONDS", 60.0)
     call()
     assert set(files(root)) == {".so"}
+
+
+@pytest.mark.parametrize("status", [3, 255])
+def test_a_compiler_that_refuses_its_own_flags(status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A status beyond 128 need not be that of a signal: wrappers such as ssh and distcc exit with 255."""
+    use(monkeypatch, tmp_path, f"echo 'g++: error: unrecognized option --nonsense'; exit {status}")
+    with pytest.raises(BuildError, match="unrecognized option --nonsense\n  hint: see whether the compilers here"):
+        call()
+
+
+def test_the_reason_of_a_linker_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", f"{COMPILER} -Wl,--no-such-option")
+    with pytest.raises(BuildError, match="no-such-option"):
+        call()
 
 
 @pytest.mark.parametrize("text", ["#!/nowhere/interpreter\n", "\x7fELF is no machine code"])

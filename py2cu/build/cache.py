@@ -206,9 +206,15 @@ def _private_root() -> Path:
             root = Path(os.path.realpath(tempfile.mkdtemp(prefix="py2cu-")))
         except OSError as error:
             raise EnvironmentLacks(f"no directory to build in can be written: {error}", HINT) from error
-        atexit.register(shutil.rmtree, root, ignore_errors=True)
+        atexit.register(_remove_private, root, os.getpid())
         _private_roots.append(root)
     return _private_roots[0]
+
+
+def _remove_private(root: Path, owner: int) -> None:
+    """At the end of the process that made it: a forked child inherits the call."""
+    if os.getpid() == owner:
+        shutil.rmtree(root, ignore_errors=True)
 
 
 def _warn(error: OSError) -> None:

@@ -24,9 +24,7 @@ _PLACED: Final = re.compile(
 )
 """`a.cpp:12:5: error: …` of g++ and clang++, `a.cu(12): error #20: …` of nvcc."""
 
-_UNPLACED: Final = re.compile(
-    r"^.*(?:\berror\b|\bfatal\b|undefined reference|cannot find -l|Killed signal).*$", re.MULTILINE
-)
+_UNPLACED: Final = re.compile(r"^.*(?:\berror\b|\bfatal\b|undefined reference|\bld: |Killed signal).*$", re.MULTILINE)
 
 _HINTS: Final = (
     ("unsupported GNU version", "this nvcc refuses this g++: install an older one, and name it in CC and CXX"),
@@ -46,7 +44,8 @@ _HINTS: Final = (
         "use less shared memory, or give the array a run-time shape: only that may exceed 48 KB",
     ),
 )
-_DEFAULT_HINT: Final = "unless the text was edited, py2cu should have refused this kernel: please report it as a bug"
+_PLACED_HINT: Final = "unless the text was edited, py2cu should have refused this kernel: please report it as a bug"
+_UNPLACED_HINT: Final = "see whether the compilers here build other programs; CXX names another one, with its flags"
 
 
 class BuildError(Py2cuError):
@@ -70,7 +69,7 @@ def build_error(
 
     `source` returns the Python whose lines `Text.origin` counts; None if only the emitted text is known.
     """
-    hint = next((hint for sign, hint in _HINTS if sign in log), _DEFAULT_HINT)
+    known = next((hint for sign, hint in _HINTS if sign in log), None)
     python = source() if source is not None else None
     found: dict[Diagnostic, None] = {}
     for match in _PLACED.finditer(log):
@@ -81,7 +80,8 @@ def build_error(
         by = "nvcc" if text is of_nvcc else "the C++ compiler"
         where = f" ({text.name}:{line})" if file is python else ""
         message = f"{by} refuses this line: {match['message']}{where}"
-        found[Diagnostic(Severity.ERROR, "P601", message, span, file, hint)] = None
+        found[Diagnostic(Severity.ERROR, "P601", message, span, file, known or _PLACED_HINT)] = None
+    hint = known or (_PLACED_HINT if found else _UNPLACED_HINT)
     return BuildError(sorted(found, key=lambda item: (item.file.name, item.span)), log, hint)
 
 

@@ -84,7 +84,7 @@ def run(
     status, output = process.returncode, data.decode(errors="replace")
     if status in _NOT_EXECUTED:
         raise OSError(output.strip().removeprefix("sh: "))
-    return Finished(_KILLED - status if status > _KILLED else status, output)
+    return Finished(_KILLED - status if status - _KILLED in signal.valid_signals() else status, output)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

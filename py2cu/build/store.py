@@ -132,11 +132,12 @@ def folder_of(root: Path, kind: Kind, *, create: bool = False) -> Path:
         FileNotFoundError: it does not exist, without `create`.
     """
     folder = root / f"v{FORMAT}" / kind
-    for each in reversed([folder, *folder.parents]) if create else ():
-        if not os.path.lexists(each):
+    for each in (*reversed(root.parents), root, folder.parent, folder):
+        if create and not os.path.lexists(each):
             with contextlib.suppress(FileExistsError):  # another process was faster
                 each.mkdir(mode=0o700)
-    for each in (root, folder.parent, folder):
+        if each in root.parents:
+            continue
         status = os.lstat(each)
         if not stat.S_ISDIR(status.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, "it is no directory", str(each))

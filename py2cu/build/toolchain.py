@@ -203,10 +203,10 @@ def _parse_architectures(listed: str) -> tuple[str, ...]:
 
 
 def _first_on_path(names: list[str], *more: str) -> Path | None:
-    """The first of these programs on PATH and in the folders `more`."""
+    """The first of these programs on PATH and in the folders `more`; absolute, for builds in other folders."""
     path = os.pathsep.join([os.environ.get("PATH", ""), *more])
     program = next(filter(None, (shutil.which(name, path=path) for name in names)), None)
-    return Path(program) if program else None
+    return Path(program).absolute() if program else None
 
 
 @functools.cache

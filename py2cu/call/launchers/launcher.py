@@ -297,16 +297,19 @@ class _Writer:
     def _instance(self) -> Iterator[str]:
         """Looks up the instance; on the CPU there is one, which cannot run any number of blocks that wait."""
         program, text = self.program, self.extents.text
+        shared = " + ".join(f"{text(count)} * {itemsize}" for count, itemsize in program.shared)
         if self.engine.is_cuda:
-            shared = [f"{text(count)} * {itemsize}" for count, itemsize in program.shared]
-            yield f"shared = {' + '.join(shared) or '0'}"
+            yield f"shared = {shared or 0}"
             if program.packs is None or self.order.on_grid:
                 fits = [f"{self.extents.bound(bound)} <= {launch.INT32_MAX}" for bound in program.fits]
                 narrow = " and ".join(fits) if program.has_index_type and fits else "True"
                 presence = [str(name in self.extents.given) for name in program.optional]
                 form = narrow if program.packs is None else "(1, 1)"
                 yield f"instance = instances[{', '.join(['device', form, *presence])}]"
-        elif program.cooperative:
+        elif shared:  # the vector of a block throws where this cannot be caught
+            refused = self._refuse(f"a block has at most {launch.INT32_MAX} bytes of shared memory, got {{{shared}}}")
+            yield f"if {shared} > {launch.INT32_MAX}: {refused}"
+        if program.cooperative and not self.engine.is_cuda:
             what = f"wait for each other, and at most {launch.MOST_BLOCKS_OF_CPU} run at once on the CPU"
             refused = self._refuse(f"{{gx * gy * gz}} blocks {what}")
             yield f"if gx * gy * gz > {launch.MOST_BLOCKS_OF_CPU}: {refused}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -132,6 +134,22 @@ def test_nowhere_to_write_is_said_so(root: Path, monkeypatch: pytest.MonkeyPatch
         pytest.raises(EnvironmentLacks, match="no directory to build in"),
     ):
         cache.put_library("key", "gcc", make)
+
+
+def test_a_forked_child_leaves_the_private_cache_to_its_parent() -> None:
+    program = """
+import os, sys
+from py2cu.build import cache
+root = cache._private_root()
+child = os.fork()
+if not child:
+    sys.exit()
+os.waitpid(child, 0)
+assert root.is_dir()
+print(root)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not Path(done.stdout.strip()).exists()
 
 
 def test_a_file_system_without_locks_still_builds(monkeypatch: pytest.MonkeyPatch) -> None:

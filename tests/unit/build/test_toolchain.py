@@ -46,6 +46,9 @@ def test_cxx_is_the_named_compiler_or_the_first_on_path(tmp_path: Path, monkeypa
     assert toolchain.find_cxx() == own
     monkeypatch.setenv("CXX", "no-such-compiler")
     assert toolchain.find_cxx() is None
+    monkeypatch.chdir(tmp_path)  # builds run in folders of their own
+    monkeypatch.setenv("CXX", "./own")
+    assert toolchain.find_cxx() == own
 
 
 def test_ninja_is_found_beside_this_python_off_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,6 +52,14 @@ def is_private(library: Path, root: Path) -> bool:
     return not library.is_relative_to(root) and library.read_bytes()[:4] == b"mine"
 
 
+def test_nothing_is_written_where_others_may_write(root: Path) -> None:
+    root.mkdir()
+    root.chmod(0o1777)
+    with pytest.warns(UserWarning, match="other users may write it"):
+        fill()
+    assert not [*root.iterdir()]
+
+
 FOLDERS = (".", "v2", "v2/*")
 
 

@@ -5,6 +5,7 @@ import math
 import weakref
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -13,7 +14,7 @@ from jaxtyping import Float, Float32  # noqa: E402
 from torch import Tensor  # noqa: E402
 from torch.autograd.graph import saved_tensors_hooks  # noqa: E402
 
-from py2cu import Index, kernel  # noqa: E402
+from py2cu import Index, kernel, shared, syncthreads  # noqa: E402
 
 pytestmark = pytest.mark.builds
 
@@ -41,6 +42,25 @@ def grow_grad(i: Index["n"], by: Float32[Tensor, "n"], grad_x: Float32[Tensor, "
 @kernel
 def cut(i: Index["n-k"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n-k"], k: int):
     out[i] = x[i + k]
+
+
+@kernel(size="n", block=4)
+def exchanged(threadIdx, blockIdx, x: Float32[Tensor, "n"], h: int, w: int):
+    tile = shared((h, w), np.float32)
+    i = blockIdx * 4 + threadIdx
+    tile[threadIdx, 0] = x[i]
+    syncthreads()
+    x[i] = tile[3 - threadIdx, 0]
+
+
+@pytest.mark.parametrize(("h", "w"), [(100_000, 100_000), (2**31 - 1, 2**31 - 1)])
+def test_more_shared_memory_than_there_is(h: int, w: int) -> None:
+    x = torch.arange(8.0)
+    exchanged(x, 4, 1)
+    assert x.tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=f"exchanged: a block has at most 2147483647 bytes .* got {4 * h * w}"):
+            exchanged(x, h, w)
 
 
 def plain() -> Tensor:
