@@ -88,7 +88,7 @@ class Kernel(Traced):
     # --- running ---
 
     @traced_as(traced_call)
-    def __call__(self, *args: Any, out: Any = _ABSENT, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, out: Any = _ABSENT, **kwargs: Any) -> Any:
         """Run on the tensors' device and return the outputs, a tuple if there are several; see the class."""
         key: tuple[object, ...] | int = len(args) if self._is_of_arrays else (*map(type, args),)
         values = args
@@ -151,7 +151,7 @@ class Kernel(Traced):
         """The same call, executed by CPython thread by thread, so that a debugger can step through it."""
         return Simulator(self._function, self._prepare)
 
-    def check(self, *args: Any, **kwargs: Any) -> CheckReport:
+    def check(self, /, *args: Any, **kwargs: Any) -> CheckReport:
         """Compare the compiled kernel with its Python, on these arguments or, without any, on invented ones.
 
         The arguments are those of a call, and are not modified. Invented cases cover many shapes and each dtype's

@@ -40,7 +40,7 @@ class Simulator:
         self._function = function
         self._prepare = prepare  # binds and checks the arguments, and knows the signature
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._run(args, kwargs, None, None)
 
     def __getitem__(self, launch: tuple[Extent, Extent]) -> Callable[..., Any]:

@@ -102,7 +102,7 @@ def traced_as(traced: Callable[..., Any]) -> Callable[[Method], Method]:
     return mark
 
 
-def traced_call(kernel: Traced, *args: Any, **kwargs: Any) -> Any:
+def traced_call(kernel: Traced, /, *args: Any, **kwargs: Any) -> Any:
     """`Kernel.__call__`."""
     return _call(kernel, args, kwargs, ())
 

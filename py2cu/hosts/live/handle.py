@@ -69,7 +69,7 @@ class Host(Marked, Traced):
         functools.update_wrapper(self, function)
 
     @traced_as(_traced_call)
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the C++ once it is built, before that the Python; see the class."""
         library = self._current_library()
         library.check(args, kwargs)
@@ -106,7 +106,7 @@ class Host(Marked, Traced):
         library.wait()
         return self._prepare().op if self.backwards else library.op
 
-    def check(self, *args: Any, **kwargs: Any) -> HostReport:
+    def check(self, /, *args: Any, **kwargs: Any) -> HostReport:
         """Compare the C++ with the Python, on these arguments or, without any, on invented ones.
 
         Raises:

@@ -137,3 +137,16 @@ def scaled(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], {n
         out = torch.empty(7)
         assert launch(X, out, value) is out
         assert launch(X.clone().requires_grad_(), torch.empty(7), value) == "recorded"
+
+
+@kernel
+def affine(i: Index["n"], x: Float32[Tensor, "n"], out: Float32[Tensor, "n"], self: float = 1.0, kernel: float = 2.0):
+    out[i] = x[i] * self + kernel
+
+
+def test_numbers_may_be_called_as_the_methods_call_their_own() -> None:
+    uses = [affine, affine.simulate, affine.op, torch.compile(lambda x, **named: affine(x, **named))]
+    for use in uses:
+        torch.testing.assert_close(use(X, self=3.0, kernel=4.0), 3 * X + 4)
+    assert affine.check(X, self=3.0, kernel=4.0).ok
+    torch.compiler.reset()
