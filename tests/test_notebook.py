@@ -108,7 +108,7 @@ def redefine(notebook: Notebook, number: int) -> None:
 TRACEBACKS = {
     "in the cell": ("if x is not None and not len(x) < 0: 1 / 0", "ZeroDivisionError"),
     "in a module": ("import failing\nfailing.fail(x)", "ZeroDivisionError"),
-    "in a module, verbose": ("%xmode Verbose\nfailing.fail(x)", "ZeroDivisionError"),
+    "in a module, verbose": ("%xmode Verbose\nimport failing\nfailing.fail(x)", "ZeroDivisionError"),
     "no tensor": ("clip(3) if x is None or -len(x) < 0 else None", "TypeError"),
     "dtype": ("assert clip(x.double()) is None or not len(x) > 3", "RuntimeError"),
     "exit": ("if 1 < 2 and not 2 < 1: raise SystemExit(3)", "SystemExit"),
