@@ -54,6 +54,7 @@ def test_latency_measures_calls_of_another_checkout(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.builds
+@pytest.mark.proof
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
 def test_every_operation_of_gpt2_passes_its_check(dtype: str) -> None:
     pytest.importorskip("torch")

@@ -58,7 +58,7 @@ def test_translation_is_as_kept(path, request):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", proofs(EXAMPLES, 12), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", proofs(EXAMPLES), ids=lambda path: path.stem)
 def test_two_translations_of_one_file_are_equal(path):
     assert texts(path) == texts(path)
 

@@ -18,6 +18,7 @@ from tests.support.compilers import GXX_STRICT, gxx, torch_headers  # noqa: E402
 from tests.support.hosts import Hosts, differs  # noqa: E402
 from tests.support.modules import import_file  # noqa: E402
 from tests.support.random_hosts import functions  # noqa: E402
+from tests.support.samples import proofs  # noqa: E402
 
 pytestmark = pytest.mark.builds
 
@@ -310,7 +311,7 @@ def test_integers_beyond_64_bits_are_an_error(flow: Hosts) -> None:
         flow.compiled["integers"](X, -(2**63), 2**63 - 1)
 
 
-@pytest.mark.parametrize("hosts", ["flow", pytest.param("rows", marks=[pytest.mark.slow, pytest.mark.proof])])
+@pytest.mark.parametrize("hosts", proofs(["flow", "rows"]))
 def test_the_text_compiles_without_a_warning(hosts: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     source = tmp_path / f"{hosts}.cpp"
     source.write_text(request.getfixturevalue(hosts).text, encoding="utf-8")

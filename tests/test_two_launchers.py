@@ -53,7 +53,7 @@ from tests.test_kernel_cases import CASES, read_case, values_of
 
 QUICK, LONG = 30, 2000
 PATHS = [*EXAMPLES, *CASES]
-BATCHES = [PATHS[start::12] for start in range(12)]
+BATCHES = [PATHS[start::24] for start in range(24)]
 MOST_SHARED: Final = 227 * 1024
 """The shared memory, in bytes, that a block may have on any GPU."""
 
@@ -303,7 +303,7 @@ def _compare(paths: Sequence[Path], calls: int, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.builds
-@pytest.mark.parametrize("paths", proofs(BATCHES, 12), ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
+@pytest.mark.parametrize("paths", proofs(BATCHES, 24), ids=lambda paths: f"{paths[0].stem}-{paths[-1].stem}")
 def test_both_launchers_pass_the_same_to_cuda(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     _compare(paths, QUICK, monkeypatch)
 

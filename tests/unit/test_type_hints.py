@@ -83,6 +83,7 @@ def run(folder: Path, *command: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.proof
 def test_mypy_accepts_the_example(tmp_path: Path) -> None:
     config, cache = ROOT / "pyproject.toml", ROOT / ".mypy_cache"  # which holds torch's types already
     assert run(tmp_path, sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir", str(cache)) == ""
