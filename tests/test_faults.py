@@ -140,7 +140,7 @@ def test_a_compiler_that_fails_is_named(
 def test_a_compiler_that_refuses_its_own_flags(status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A status beyond 128 need not be that of a signal: wrappers such as ssh and distcc exit with 255."""
     use(monkeypatch, tmp_path, f"echo 'g++: error: unrecognized option --nonsense'; exit {status}")
-    with pytest.raises(BuildError, match="unrecognized option --nonsense\n  hint: see whether the compilers here"):
+    with pytest.raises(BuildError, match="unrecognized option --nonsense\n  hint: check that this compiler"):
         call()
 
 

@@ -212,7 +212,7 @@ def _private_root() -> Path:
 
 
 def _remove_private(root: Path, owner: int) -> None:
-    """At the end of the process that made it: a forked child inherits the call."""
+    """Remove the cache of the process `owner` as it exits; a forked child, which inherits the call, does nothing."""
     if os.getpid() == owner:
         shutil.rmtree(root, ignore_errors=True)
 

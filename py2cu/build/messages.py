@@ -45,7 +45,7 @@ _HINTS: Final = (
     ),
 )
 _PLACED_HINT: Final = "unless the text was edited, py2cu should have refused this kernel: please report it as a bug"
-_UNPLACED_HINT: Final = "see whether the compilers here build other programs; CXX names another one, with its flags"
+_UNPLACED_HINT: Final = "check that this compiler builds other programs; set CXX for another compiler or other flags"
 
 
 class BuildError(Py2cuError):

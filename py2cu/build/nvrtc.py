@@ -114,7 +114,12 @@ def compiler_identity() -> str:
 
 
 def _compile(source: str, expression: str, options: Sequence[str]) -> Cubin:
-    """Compile by NVRTC; an OSError if it can neither write nor read the precompiled header among the options."""
+    """Compile by NVRTC.
+
+    Raises:
+        CompileError: NVRTC refuses the text.
+        OSError: it can neither write nor read the precompiled header that the options name.
+    """
     nvrtc = _nvrtc()
     headers = ([_prelude()], [_PRELUDE.encode()])
     program = _value(nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 1, *headers))

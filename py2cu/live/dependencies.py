@@ -50,7 +50,7 @@ class Dependencies:
 
 
 def _holds_list(value: object) -> bool:
-    """Whether a statement may change a table in place."""
+    """Whether `value` is a list, or a tuple with a list at any depth: a table that can be changed in place."""
     return type(value) is list or (type(value) is tuple and any(map(_holds_list, value)))
 
 

@@ -16,7 +16,7 @@ from py2cu.ir.verify import Stage, verify
 from py2cu.passes.manager import Step
 from py2cu.source import Span
 
-_LAST: Final[list[tuple[ir.Kernel | None, Stage]]] = [(None, Stage.UNTYPED)]
+_LAST_VERIFIED: Final[list[tuple[ir.Kernel | None, Stage]]] = [(None, Stage.UNTYPED)]
 """The kernel that was verified last, and its stage. Most passes return the kernel that they get."""
 
 
@@ -33,10 +33,10 @@ def verify_step(step: Step, before: ir.Kernel | None, after: ir.Kernel, reporter
     if step.name == "add_guards":
         for index, span in _unguarded(after):
             raise InternalError(f"an access of `{after.name}` lacks its guard on `{index}`", span)
-    kernel, stage = _LAST[0]
+    kernel, stage = _LAST_VERIFIED[0]
     if kernel is not after or stage is not step.stage:
         verify(after, step.stage)
-        _LAST[0] = after, step.stage
+        _LAST_VERIFIED[0] = after, step.stage
 
 
 def _dropped(before: ir.Kernel | None, after: ir.Kernel, reporter: Reporter) -> Iterator[tuple[str, Span]]:

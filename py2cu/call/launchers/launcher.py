@@ -252,7 +252,7 @@ class _Writer:
             yield f"increment_version(({', '.join(f'v_{p.name}' for p in written)},))"  # rule: version-counts
 
     def _grid(self) -> Iterator[str]:
-        """Refuses more threads than can be counted. The grid of a call; without threads, nothing is launched."""
+        """Refuses more threads than can be counted, and computes the grid of a call, which may launch nothing."""
         if self.program.is_index or not self.order.on_grid:
             what = _FAILED if self.engine.is_cuda else "a launch of more threads than 64 bits can count"
             for bound in self.program.overflows:
@@ -306,7 +306,7 @@ class _Writer:
                 presence = [str(name in self.extents.given) for name in program.optional]
                 form = narrow if program.packs is None else "(1, 1)"
                 yield f"instance = instances[{', '.join(['device', form, *presence])}]"
-        elif shared:  # the vector of a block throws where this cannot be caught
+        elif shared:  # a failed allocation in a thread of OpenMP ends the process
             refused = self._refuse(f"a block has at most {launch.INT32_MAX} bytes of shared memory, got {{{shared}}}")
             yield f"if {shared} > {launch.INT32_MAX}: {refused}"
         if program.cooperative and not self.engine.is_cuda:

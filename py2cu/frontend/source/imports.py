@@ -46,7 +46,7 @@ class DeviceFunction:
     module: Module
     environment: Environment
     defaults: Mapping[str, object] | None = None
-    number: int = 0  # tells live functions of one name apart: each run of a `def` creates one
+    number: int = 0  # distinguishes live functions that have the same name
     fixed: str = ""
     suffix: str = ""
     around: Environment | None = None
@@ -172,7 +172,7 @@ class ImportedSources:
 
 
 def _is_current(function: FunctionType) -> bool:
-    """Whether its file still has the function by its name: it is not nested, and was not defined again."""
+    """Whether the name of `function` in its module or class still refers to it; a nested one has no such name."""
     first, *attributes = function.__qualname__.split(".")
     owner = function.__globals__.get(_bound_name(function) if first == LAMBDA else first)
     for name in attributes:

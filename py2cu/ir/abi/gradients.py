@@ -120,7 +120,7 @@ class _Pair:
         for gradient, target in roles.results:
             if target in computed:  # rule: gradient-twice
                 what = f"`{gradient}` is already computed by `{computed[target]}`: each gradient comes from one kernel"
-                again = f"run the definition of `{self.forward.name}` again, too: it keeps each backward attached to it"
+                again = f"run the definition of `{self.forward.name}` again, too: it keeps all attached backwards"
                 hint = again if computed[target] == name else "compute it in one of the two kernels"
                 yield self._misfit(self.backward.parameter(gradient), what, hint)
 
